@@ -58,8 +58,7 @@ class CommitOrders:
 
 def commit_orders(runs: Path) -> CommitOrders:
     """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
-    folder, made_by = runs / NAME, command(NAME, runs)
-    results = read_results_json(folder / "results.json", made_by, ("rows", "settings"))
+    made_by, results = command(NAME, runs), read_results_json(runs, NAME, ("rows", "settings"))
     files: dict[int | str, dict[str, str]] = {}
     for row in results["rows"]:
         files.setdefault(row["example"], {})[row["method"]] = f"{NAME}/{row['trace']}"
@@ -67,7 +66,9 @@ def commit_orders(runs: Path) -> CommitOrders:
     files = {prompt: {name: named[name] for name in STRATEGIES} for prompt, named in whole.items()}
     if not files:
         strategies = ", ".join(STRATEGIES)
-        raise ValueError(f"{folder / 'results.json'} has no prompt with {strategies}: run {made_by} --retry-failed")
+        raise ValueError(
+            f"{runs / NAME / 'results.json'} has no prompt with {strategies}: run {made_by} --retry-failed"
+        )
     for path in (runs / file for named in files.values() for file in named.values()):
         if not path.is_file():
             raise MissingRun(f"{path} is missing: make it with {made_by}")

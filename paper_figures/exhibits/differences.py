@@ -8,8 +8,7 @@ is better for RWS.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from paper_figures.exhibits.names import method_name, methods_in
 from paper_figures.table import Table, wide
@@ -24,15 +23,13 @@ _CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """RWS minus something: value, 95 % interval, and p, corrected if there are several, or None without a test.
 
-    >>> Difference("mini", 0.2, 0.1, 0.3, 0.2).sign, Difference("mini", -0.2, -0.3, -0.1, 0.04).sign
+    >>> Difference(0.2, 0.1, 0.3, 0.2).sign, Difference(-0.2, -0.3, -0.1, 0.04).sign
     (0, -1)
     """
 
-    name: str
     value: float
     low: float
     high: float
@@ -53,7 +50,7 @@ class Difference:
     def text(self) -> str:
         """Return the difference, its interval and p, with * for a sign; a bootstrap of equal pairs has no width.
 
-        >>> Difference("mini", -0.2, -0.3, -0.1, 0.04).text(), Difference("mini", 0.0, 0.0, 0.0, 1.0).text()
+        >>> Difference(-0.2, -0.3, -0.1, 0.04).text(), Difference(0.0, 0.0, 0.0, 1.0).text()
         ('-0.2 [-0.3, -0.1], p 0.04 *', '0 in every prompt')
         """
         if self.value == self.low == self.high == 0:
@@ -63,14 +60,19 @@ class Difference:
         return f"{self.value:+.3g} {ends}{p_text}" + (" *" if self.sign else "")
 
 
-def rws_minus(name: str, row: Row | None, scale: float = 1.0) -> Difference | None:
-    """Return RWS minus the row's method, times `scale`; None without a row or a difference."""
+def minus_of(row: Row) -> Difference:
+    """Return the difference of a row that is RWS minus something already."""
+    return Difference(row["difference"], row["low"], row["high"], row["p_holm"])
+
+
+def rws_minus(row: Row | None) -> Difference | None:
+    """Return RWS minus the row's method; None without a row or a difference."""
     if row is None or row["difference"] is None:
         return None
     # Means of equal numbers may differ by rounding, which is no difference; adding 0.0 leaves no negative zero.
     ends = ("difference", "difference_high", "difference_low")
-    value, low, high = (round(-scale * row[key], 9) + 0.0 for key in ends)
-    return Difference(name, value, low, high, row["p_holm"])
+    value, low, high = (round(-row[key], 9) + 0.0 for key in ends)
+    return Difference(value, low, high, row["p_holm"])
 
 
 def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str]) -> Table:
@@ -84,7 +86,7 @@ def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str
     shown = wide(
         kept,
         lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])},
-        lambda row: {measures[row["measure"]]: (minus := rws_minus(row["name"], row)) and minus.text()},
+        lambda row: {measures[row["measure"]]: (minus := rws_minus(row)) and minus.text()},
         [label for name, label in measures.items() if any(row["measure"] == name for row in kept)],
     )
     return Table(stem, rows, shown, _CAPTION)
@@ -93,7 +95,7 @@ def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str
 def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower")) -> str:
     """Return in words for how many RWS is higher, and for how many it is lower; of: what is counted, in the plural.
 
-    >>> found = [Difference("a", 0.2, 0.1, 0.3, 0.01), Difference("b", 0.0, 0.0, 0.0, 1.0)]
+    >>> found = [Difference(0.2, 0.1, 0.3, 0.01), Difference(0.0, 0.0, 0.0, 1.0)]
     >>> tally(found, "guides"), tally(found[1:], "guides")
     ('higher for 1 of 2 guides, lower for none', 'shown neither higher nor lower for any of 1 guides')
     """

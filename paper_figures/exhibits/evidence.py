@@ -41,6 +41,11 @@ class Measure:
     unit: str
     share: bool = False
 
+    @property
+    def heading(self) -> str:
+        """Return its name with its unit."""
+        return f"{self.title}, {self.unit}"
+
 
 # A column of the frames of `arms_of` -> what it is.
 MEASURES: dict[str, Measure] = {
@@ -158,6 +163,35 @@ def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Ar
         for arm, frame in arms_of(evidence, world).items()
         if keep(arm) and (at := interval_of(frame, x)) and (level := interval_of(frame, y))
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The study's results, and where the arms that a figure draws lie, by world, or by world and measure."""
+
+    evidence: Recorded
+    places: Mapping[Any, Places]
+
+    @property
+    def arms(self) -> list[Arm]:
+        """Return the arms that are drawn, of all worlds."""
+        return [arm for places in self.places.values() for arm in places]
+
+
+def placed(runs: Path, x: str, y: Callable[[str], str], keep: Callable[[Arm], bool]) -> Placed:
+    """Read the study and place the arms that are kept by x and by a world's y; MissingRun without run and record."""
+    evidence = evidence_of(runs)
+    places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_in(evidence)}
+    return Placed(evidence, {world: arms for world, arms in places.items() if arms})
+
+
+def fields_of(name: str, interval: Interval | None) -> dict[str, float | None]:
+    """Return a mean and its ends as fields of a table's row.
+
+    >>> fields_of("GOD", Interval(0.5, 0.25, 0.75))
+    {'GOD': 0.5, 'GOD, low': 0.25, 'GOD, high': 0.75}
+    """
+    return dict(zip((name, f"{name}, low", f"{name}, high"), interval or (None,) * 3, strict=True))
 
 
 def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:

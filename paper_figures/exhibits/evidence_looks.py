@@ -13,15 +13,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.evidence import Places, path_of, title_of
 from paper_figures.exhibits.labels import Label
+from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.style import Line
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
+from rws_theory.printed import printed_in
 
 _FAR = 2.0  # nats per word
+_HALF_BOX = 0.1  # of GOD: the paper prints one number, and a box is seen better than a line
 FAMILIES: dict[str, Line] = {
     "default": Line(BLACK, "D", "none", "default (confidence)"),
     "temperature": Line(BLUE, "o", "solid", "temperature"),
@@ -94,6 +98,25 @@ def scatter(
             level = limits[0] + 0.02 * (limits[1] - limits[0])
         labels.append(Label(x.mean, level, text, look.color))
     return labels
+
+
+def draw_table8(axes: Axes) -> list[Label]:
+    """Draw Table 8 as printed: temperatures, the box in which RWS lies, the default's GOD; return its labels."""
+    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
+    color, rws = FAMILIES["temperature"].color, FAMILIES["rws"].color
+    axes.plot([row["god"] for row in rows], [row["perplexity"] for row in rows], "o", color=color, markersize=5.5)
+    worst, god = printed_range("worst perplexity of RWS")[0], printed_range("GOD of RWS at every step")[0]
+    default = printed_range("GOD of the default")[0]
+    low, high = axes.get_ylim()
+    low = min(low, worst - 0.9)
+    axes.set_ylim(low, high)
+    axes.set_xlim(0.5, 2.75)
+    axes.add_patch(Rectangle((god - _HALF_BOX, low), 2 * _HALF_BOX, worst - low, color=rws, alpha=0.3, linewidth=0))
+    text: dict[str, Any] = {"color": rws, "fontsize": 8.5, "ha": "right", "va": "bottom"}
+    axes.text(god - _HALF_BOX - 0.04, low + 0.05, f"RWS: GOD {god:g},\nperplexity\nat most {worst:g}", **text)
+    axes.axvline(default, color="black", linewidth=1.0, linestyle=(0, (1, 1)))
+    axes.text(default + 0.03, high, f"default: GOD {default:g}", fontsize=8.5, va="top")
+    return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", color) for row in rows]
 
 
 def limits_of(places: Places) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,10 +44,14 @@ class Interactive:
     title: str
 
 
+def interactive(stem: str, title: str, model: str, page: Callable[[MaskPredictor], Page]) -> Interactive | None:
+    """Return a page to drag, of a shipped mask predictor; None for another, which may take minutes or a GPU to load."""
+    return Interactive(stem, page(_loaded(model)), title) if model in shipped("BertForMaskedLM") else None
+
+
 @lru_cache(maxsize=2)
-def shipped_predictor(name: str) -> MaskPredictor | None:
-    """Return a shipped mask predictor for a page to drag; None for another, which may take minutes or a GPU to load."""
-    return load_predictor(name, progress=False) if name in shipped("BertForMaskedLM") else None
+def _loaded(name: str) -> MaskPredictor:
+    return load_predictor(name, progress=False)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def judged_dialogues(runs: Path) -> Dialogues:
             for row in run.named("win_rates")
             if row["measure"] in _REWARDS
         ]
-        found = [(row["measure"], rws_minus(row["name"], row)) for row in rows if row["method"] == "default"]
+        found = [(row["measure"], rws_minus(row)) for row in rows if row["method"] == "default"]
     rows = [row for row in rows if row["mean"] is not None]
     if not rows:
         raise ValueError("the run of mt-bench has no table win_rates: no answer was judged")
@@ -111,4 +111,4 @@ def _percent(row: dict[str, Any], judge: str, points: float) -> dict[str, Any]:
 def _of_sign_test(row: Row) -> Difference:
     """Return how far (W + D/2)/N of RWS lies above one half, in points, with p of the sign test."""
     value, low, high = (100 * row[end] - 50 for end in ("score", "low", "high"))
-    return Difference(row["name"], value, low, high, row["p_holm"])
+    return Difference(value, low, high, row["p_holm"])

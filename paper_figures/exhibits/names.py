@@ -20,6 +20,15 @@ def method_name(method: str) -> str:
     return METHODS[method].title if method in METHODS else method
 
 
+def capital(text: str) -> str:
+    """Return a text with its first letter as a capital, and the others as they are.
+
+    >>> capital("constant of equal mean"), capital("RWS")
+    ('Constant of equal mean', 'RWS')
+    """
+    return text[:1].upper() + text[1:]
+
+
 def in_words(method: str) -> str:
     """Return what a method is called in a sentence, after "RWS minus".
 

@@ -49,45 +49,49 @@ def read_run(runs: Path, experiment: str) -> Results:
 
     ValueError as `read_results_json` has it.
     """
-    path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    results = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
+    results = read_named(runs, experiment, ("settings", "prompts", "selection", "units", "tables"))
     try:
         rows = {name: [{**row} for row in table["rows"]] for name, table in results["tables"].items()}
     except (AttributeError, KeyError, TypeError):
+        path, made_by = runs / experiment / "results.json", command(experiment, runs)
         raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
     files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
     settings, prompts, selection, units = (results[name] for name in ("settings", "prompts", "selection", "units"))
     return Results(experiment, settings, prompts, selection, rows, files, units)
 
 
-def read_named(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
+def read_named(runs: Path, experiment: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return what `read_results_json` does, with short names for the paths in its settings."""
-    results = read_results_json(path, command, parts)
+    results = read_results_json(runs, experiment, parts)
     return renamed(results, short_names(results.get("settings")))
 
 
-def read_results_json(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
+def read_results_json(runs: Path, experiment: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return an experiment's results.json as it is; MissingRun, with the command, if there is none.
 
-    ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`.
+    ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`, or has
+    nothing in the first.
     """
+    path, made_by = runs / experiment / "results.json", command(experiment, runs)
     if not path.is_file():
-        raise MissingRun(f"{path} is missing: make it with {command}")
+        raise MissingRun(f"{path} is missing: make it with {made_by}")
     try:
         results = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(results, dict):
-        raise ValueError(f"{path} is not a JSON object: make it again with {command}")
+        raise ValueError(f"{path} is not a JSON object: make it again with {made_by}")
     schema_found = (results.get("schema"), results.get("version"))
-    if schema_found != (None, None) and schema_found != _schema(path.parent.name):
+    if schema_found != (None, None) and schema_found != _schema(experiment):
         schema, version = schema_found
-        raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
+        raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {made_by}")
     if absent := [part for part in parts if part not in results]:
-        raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
+        raise ValueError(f"{path} has no {absent[0]}: make it again with {made_by}")
+    if not results[parts[0]]:
+        raise ValueError(f"{path} has nothing in {parts[0]}: run {made_by} --retry-failed")
     for part, kind in _KINDS.items():
         if part in results and not isinstance(results[part], kind):
-            raise ValueError(f"{path} has {str(results[part])[:60]!r} as {part}: make it again with {command}")
+            raise ValueError(f"{path} has {str(results[part])[:60]!r} as {part}: make it again with {made_by}")
     return results
 
 

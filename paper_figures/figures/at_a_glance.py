@@ -18,14 +18,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from paper_figures.exhibits.evidence import chosen_scale, evidence_of, inputs_of
-from paper_figures.exhibits.evidence_looks import ends_of
+from paper_figures.exhibits.evidence_looks import draw_table8, ends_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures import law_frontier
 from paper_figures.figures.law_frontier import WORLD, Laws
-from paper_figures.figures.table8_pattern import draw_printed
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
@@ -114,7 +113,7 @@ _CONTROL |= {"shuffled": "its own, shuffled", "flipped": "sign turned", "random"
 def _table8() -> Figure:
     picture = figure(*_SIZE)
     axes = picture.subplots()
-    labels = draw_printed(axes)
+    labels = draw_table8(axes)
     axes.set_ylabel("perplexity, as printed")
     axes.set_xlabel("GOD, as printed  [0: left to right]")
     place_labels(picture, {axes: labels})

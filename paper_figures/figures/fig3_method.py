@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint
 from paper_figures.exhibits.commit_orders import CommitOrders, commit_orders
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story, interactive
 from paper_figures.exhibits.style import GREY, LINES, figure
 from rws_decode.replay.step_logits import step_logits
 from rws_decode.trace.trace import Trace
@@ -183,15 +183,16 @@ def exhibit(runs: Path) -> Exhibit:
         f"One step of one prompt, {rule}: an illustration.",
         "fig3_method",
     )
-    page = None
-    if (predictor := shipped_predictor(data.orders.model)) is not None:
-        curves = step_logits(trace, predictor, data.number).view()
-        page = Interactive("fig3_curves", curves, f"Confidence of each masked position at step {data.number}, by scale")
     return Exhibit(
         "Figure 3: one step of reward-weighted sampling",
         (Picture("fig3_method", draw(data), caption, alt),),
         conclusions=(said,),
         inputs=tuple(data.orders.files[data.orders.drawn][name] for name in ("default", "rws")),
         story=story,
-        interactive=page,
+        interactive=interactive(
+            "fig3_curves",
+            f"Confidence of each masked position at step {data.number}, by scale",
+            data.orders.model,
+            lambda predictor: step_logits(trace, predictor, data.number).view(),
+        ),
     )

@@ -7,6 +7,7 @@ answer below. RWS has the normalised reward and the factor of each row's last st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.canvas_cells import MASKED
 from paper_figures.exhibits.commit_orders import CommitOrders, commit_orders
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, shipped_predictor
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Story, interactive
 from paper_figures.exhibits.style import GREY, figure
 from rws_decode.mini.stories.answers import judge
 from rws_decode.trace.trace import Trace
@@ -162,15 +163,12 @@ def exhibit(runs: Path) -> Exhibit:
         "The prompt is the run's first, and was not chosen for its outcome.",
         "fig4_worked_decode",
     )
-    page = None
-    if (predictor := shipped_predictor(data.orders.model)) is not None:
-        title = "The default and RWS on one prompt, step by step"
-        page = Interactive("fig4_decodes", default.view(trace, predictor), title)
+    told, view = "The default and RWS on one prompt, step by step", partial(default.view, trace)
     return Exhibit(
         "Figure 4: a worked decode",
         (Picture("fig4_worked_decode", draw(data), caption, alt),),
         conclusions=tuple(conclusions),
         inputs=tuple(data.orders.files[data.orders.drawn][name] for name in _NAMES),
         story=story,
-        interactive=page,
+        interactive=interactive("fig4_decodes", told, data.orders.model, view),
     )

@@ -56,10 +56,10 @@ class MeanWinRates:
         """Return the mean net of RWS minus that of a method; for RWS itself its net, with p against the default."""
         method, scale = line
         if method != "rws":
-            return rws_minus(self.name(line), self.of(relation, line, "net"))
+            return rws_minus(self.of(relation, line, "net"))
         row, tested = self.of(relation, line, "net"), self.of(relation, ("default", scale), "net")
         p = None if tested is None else tested["p_holm"]
-        return None if row is None else Difference("RWS", row["mean"], row["low"], row["high"], p)
+        return None if row is None else Difference(row["mean"], row["low"], row["high"], p)
 
     def name(self, line: tuple[str, float | None]) -> str:
         """Return a line's method, with its scale where the run has several."""

@@ -5,30 +5,17 @@ Shows: for each world of the evidence study, quality against GOD over orders of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.evidence import (
-    MEASURES,
-    Places,
-    arms_of,
-    evidence_of,
-    inputs_of,
-    places_of,
-    quality_of,
-    source_line,
-    title_of,
-    worlds_in,
-)
+from paper_figures.exhibits import evidence
+from paper_figures.exhibits.evidence import MEASURES, Placed, arms_of, placed, quality_of, title_of
 from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, panel_title
-from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
 from paper_figures.studies.summaries.evidence_comparisons import main_measures
@@ -39,26 +26,12 @@ _FIXED = ("left-to-right", "window", "random-order")  # orders that do not follo
 _DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
 
 
-@dataclass(frozen=True, eq=False)
-class Orders:
-    """For each world: mean GOD and mean quality of each greedy arm whose order is drawn."""
-
-    evidence: Recorded
-    places: Mapping[str, Places]
+def compute(runs: Path) -> Placed:
+    """Return mean GOD and mean quality of each greedy arm whose order is drawn."""
+    return placed(runs, "god_tokens", quality_of, lambda arm: arm.method in _DRAWN and not arm.sampling_temperature)
 
 
-def compute(runs: Path) -> Orders:
-    """Read the study; MissingRun if there is neither a run nor a record."""
-    evidence = evidence_of(runs)
-
-    def keep(arm: Arm) -> bool:
-        return arm.method in _DRAWN and not arm.sampling_temperature
-
-    places = {w: places_of(evidence, w, "god_tokens", quality_of(w), keep) for w in worlds_in(evidence)}
-    return Orders(evidence, {world: arms for world, arms in places.items() if arms})
-
-
-def draw(data: Orders) -> Figure:
+def draw(data: Placed) -> Figure:
     """Draw a row for each world: two tokens a step at the left, one at the right."""
     worlds = list(data.places)
     picture = figure(7.6, 1.0 + 3.0 * len(worlds))
@@ -73,7 +46,7 @@ def draw(data: Orders) -> Figure:
         row[0].set_ylabel(f"{MEASURES[quality_of(world)].title}  [{MEASURES[quality_of(world)].unit}]")
     for axes in panels[-1]:
         axes.set_xlabel("GOD  [tokens; 0: left to right]")
-    legend_of(picture, [arm for places in data.places.values() for arm in places], 5)
+    legend_of(picture, data.arms, 5)
     place_labels(picture, labels)
     return picture
 
@@ -82,9 +55,9 @@ def _named(arm: Arm) -> str:
     return "" if arm.method == "temperature" else short_of(arm)
 
 
-def _table(data: Orders) -> Table:
+def _table(data: Placed) -> Table:
     rows = [
-        {"world": world, "arm": title_of(arm), "GOD, tokens": god.mean, "measure": f"{name.title}, {name.unit}"}
+        {"world": world, "arm": title_of(arm), "GOD, tokens": god.mean, "measure": f"{name.heading}"}
         | {"mean": quality.mean, "low": quality.low, "high": quality.high}
         for world, places in data.places.items()
         for name in (MEASURES[quality_of(world)],)
@@ -96,7 +69,7 @@ def _table(data: Orders) -> Table:
     return make_table("order_quality", rows, columns, caption)
 
 
-def _story(data: Orders) -> Story | None:
+def _story(data: Placed) -> Story | None:
     """Return what the page says first: how many orders of equal GOD differ, and what neighbours do to each other."""
     for world in data.places:
         measure = main_measures(world)[-1]  # the quality of the text; the first is its reward
@@ -118,13 +91,13 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the figure of quality against order."""
     data, title = compute(runs), "Quality against order"
     if not data.places:
-        return Exhibit(title, conclusions=("The results have no order to compare.",), inputs=inputs_of(runs))
+        return Exhibit(title, conclusions=("The results have no order to compare.",), inputs=evidence.inputs_of(runs))
     caption = (
         "Quality against Generation Order Deviation, whatever decides the order. Points above each other differ in "
         "quality at one GOD. Temperatures are named in the table. Orders that are fixed or random write the tokens of "
         "greatest probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over "
         "prompts. A point far below the others is named at the lower edge, with its value. "
-        f"{source_line(data.evidence)}"
+        f"{evidence.source_line(data.evidence)}"
     )
     story = _story(data)
     alt = (
@@ -137,5 +110,5 @@ def exhibit(runs: Path) -> Exhibit:
         (_table(data),),
         conclusions=story.text if story else ("The results have too few orders to compare.",),
         story=story,
-        inputs=inputs_of(runs),
+        inputs=evidence.inputs_of(runs),
     )

@@ -5,35 +5,20 @@ Shows: for each world of the evidence study, two measures of quality against for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from paper_figures.exhibits.evidence import (
-    MEASURES,
-    Places,
-    arms_of,
-    chosen_scale,
-    evidence_of,
-    inputs_of,
-    interval_of,
-    quality_of,
-    source_line,
-    title_of,
-    worlds_in,
-)
+from paper_figures.exhibits import evidence
+from paper_figures.exhibits.evidence import MEASURES, Placed, Places, arms_of, quality_of, title_of
 from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
@@ -42,48 +27,33 @@ NEEDS: tuple[str, ...] = ()
 _TICKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """For each world: each arm's mean forwards, and its mean forwards and reward calls; its two measures of quality.
+def compute(runs: Path) -> Placed:
+    """Return (world, measure) -> where each arm lies by the forwards and reward calls of an answer, and by the measure.
 
-    places: (world, measure) -> where the arms lie by forwards and reward calls, and by the measure: the exact one of
-    the world, and the guide's reward.
+    Draws of the exact tilt, which take no forward, are left out. MissingRun without results.
     """
-
-    evidence: Recorded
-    costs: Mapping[str, Mapping[Arm, tuple[float, float]]]
-    places: Mapping[tuple[str, str], Places]
-
-
-def compute(runs: Path) -> Costs:
-    """Read the study; draws of the exact tilt, which take no forward, are left out. MissingRun without results."""
-    evidence = evidence_of(runs)
-    costs: dict[str, dict[Arm, tuple[float, float]]] = {}
-    places: dict[tuple[str, str], Places] = {}
-    for world in worlds_in(evidence):
-        arms = {arm: frame for arm, frame in arms_of(evidence, world).items() if arm.method != "tilt-sample"}
-        means = {arm: frame[["forwards", "reward_calls"]].astype(float).mean() for arm, frame in arms.items()}
-        if means:
-            costs[world] = {arm: (float(mean["forwards"]), float(mean.sum())) for arm, mean in means.items()}
-            for name in (quality_of(world), "reward_sd"):
-                levels = {arm: interval_of(frame, name) for arm, frame in arms.items()}
-                places[world, name] = {
-                    arm: (Interval(*[costs[world][arm][1]] * 3), level) for arm, level in levels.items() if level
-                }
-    return Costs(evidence, costs, places)
+    record, places = evidence.evidence_of(runs), {}
+    for world in evidence.worlds_in(record):
+        arms = {arm: frame for arm, frame in arms_of(record, world).items() if arm.method != "tilt-sample"}
+        costs = {arm: frame[["forwards", "reward_calls"]].astype(float).mean().sum() for arm, frame in arms.items()}
+        for name in (quality_of(world), "reward_sd") if arms else ():
+            levels = {arm: evidence.interval_of(frame, name) for arm, frame in arms.items()}
+            places[world, name] = {arm: (Interval(*[costs[arm]] * 3), level) for arm, level in levels.items() if level}
+    return Placed(record, places)
 
 
-def draw(data: Costs) -> Figure:
+def draw(data: Placed) -> Figure:
     """Draw a row of panels for each world, its two measures against forwards and reward calls."""
-    picture = figure(7.6, 0.8 + 3.1 * len(data.costs))
-    panels = picture.subplots(len(data.costs), 2, squeeze=False).flat
+    rows = len(data.places) // 2
+    picture = figure(7.6, 0.8 + 3.1 * rows)
+    panels = picture.subplots(rows, 2, squeeze=False).flat
     labels: dict[Axes, list[Label]] = {}
     for axes, ((world, measure), places) in zip(panels, data.places.items(), strict=True):
         labels[axes] = _panel(axes, places, measure)
         panel_title(axes, f"{WORLDS[world].model}: {MEASURES[measure].title}")
         axes.set_xlabel("forwards and reward calls per answer")
         axes.set_ylabel(MEASURES[measure].unit)
-    legend_of(picture, [arm for costs in data.costs.values() for arm in costs], 3)
+    legend_of(picture, data.arms, 3)
     place_labels(picture, labels)
     return picture
 
@@ -118,40 +88,38 @@ def _best(places: Places) -> list[Arm]:
     return best
 
 
-def _table(data: Costs) -> Table:
-    rows, columns = [], [Column("world"), Column("arm"), Column("forwards", form=".1f")]
-    columns.append(Column("forwards and reward calls", form=".1f"))
-    fields = {}
-    for name in ("log_p_word", "coherent", "reward_sd"):
-        title = f"{MEASURES[name].title}, {MEASURES[name].unit}"
-        fields[name] = title, f"{title}, low", f"{title}, high"
-        columns.append(Column(title, form=".2f", ends=fields[name][1:]))
-    for world, costs in data.costs.items():
-        for arm, (forwards, cost) in sorted(costs.items(), key=lambda item: item[1][1]):
-            row: dict[str, Any] = {"world": world, "arm": title_of(arm), "forwards": forwards}
-            row["forwards and reward calls"] = cost
-            for name, ends in fields.items():
-                _, level = data.places.get((world, name), {}).get(arm, (None, None))
-                row |= dict(zip(ends, level or (None,) * 3, strict=True))
+def _table(data: Placed) -> Table:
+    titles = {name: MEASURES[name].heading for name in ("log_p_word", "coherent", "reward_sd")}
+    rows = []
+    for world in dict.fromkeys(world for world, _ in data.places):
+        arms = arms_of(data.evidence, world)
+        for arm, (cost, _) in sorted(data.places[world, "reward_sd"].items(), key=lambda item: item[1][0].mean):
+            row = {"world": world, "arm": title_of(arm), "forwards": float(arms[arm]["forwards"].astype(float).mean())}
+            row["forwards and reward calls"] = cost.mean
+            for name, title in titles.items():
+                row |= evidence.fields_of(title, data.places.get((world, name), {}).get(arm, (None, None))[1])
             rows.append(row)
+    columns = [Column("world"), Column("arm"), Column("forwards", form=".1f")]
+    columns.append(Column("forwards and reward calls", form=".1f"))
+    columns += [Column(title, form=".2f", ends=(f"{title}, low", f"{title}, high")) for title in titles.values()]
     return make_table("quality_per_forward", rows, columns, "Every arm by cost, with 95 % intervals over prompts.")
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of quality per forward."""
-    data, title = compute(runs), "Quality per forward"
-    if not data.costs:
-        return Exhibit(title, conclusions=("The results have no arm that took forwards.",), inputs=inputs_of(runs))
+    data, title, inputs = compute(runs), "Quality per forward", evidence.inputs_of(runs)
+    if not data.places:
+        return Exhibit(title, conclusions=("The results have no arm that took forwards.",), inputs=inputs)
     caption = (
         "Quality against cost: the forwards and reward calls of an answer, of all copies of a method. Grey steps: the "
         "best mean of no greater cost, chosen on the same prompts and named. RWS below the steps: another method "
         "is at least as cheap and has a higher mean. Draws of the exact tilt take no forward and are left out. "
         "Hollow: tokens are drawn; half-filled: one token a step. Bars: 95 % intervals over prompts. A point far below "
-        f"is named at the lower edge, with its value. {source_line(data.evidence)}"
+        f"is named at the lower edge, with its value. {evidence.source_line(data.evidence)}"
     )
     alt = "Quality against forwards and reward calls per answer, two panels for each world, a marker for each method."
-    chosen = {world: chosen_scale(data.evidence, world) for world in data.costs}
-    among = [chosen[world] in _best(places) for (world, _), places in data.places.items() if chosen[world] in places]
+    chosen = [(evidence.chosen_scale(data.evidence, world), places) for (world, _), places in data.places.items()]
+    among = [rws in _best(places) for rws, places in chosen if rws in places]
     first, count = sum(among), len(among)
     said = (
         f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
@@ -171,6 +139,6 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("quality_per_forward", draw(data), caption, alt),),
         (_table(data),),
         conclusions=(said,),
-        inputs=inputs_of(runs),
+        inputs=inputs,
         story=story if count else None,
     )

@@ -6,8 +6,7 @@ and what share of RWS's change its constant makes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +14,13 @@ import numpy as np
 import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.evidence import (
-    Places,
-    arms_of,
-    difference_of,
-    evidence_of,
-    inputs_of,
-    path_of,
-    places_of,
-    source_line,
-    text_of,
-    worlds_in,
-)
-from paper_figures.exhibits.evidence_looks import FAMILIES, legend_of, scatter, short_of
+from paper_figures.exhibits import evidence
+from paper_figures.exhibits.evidence import Placed, arms_of, difference_of, fields_of, path_of, placed, text_of
+from paper_figures.exhibits.evidence_looks import draw_table8, legend_of, scatter, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
-from paper_figures.exhibits.paper_beside_ours import printed_range
-from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.recorded import Recorded
+from paper_figures.exhibits.style import GREY, figure, panel_title, plain_log
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
@@ -43,33 +29,23 @@ from rws_theory.printed import printed_in
 NEEDS: tuple[str, ...] = ()
 _DRAWN = ("default", "temperature", "rws", "constant")
 _MEASURES = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
-_HALF_BOX = 0.1  # of GOD: the paper prints one number, and a box is seen better than a line
 
 
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """For each world: mean GOD and geometric mean perplexity of the greedy default, temperature, RWS and constant."""
-
-    evidence: Recorded
-    places: Mapping[str, Places]
-
-
-def compute(runs: Path) -> Pattern:
-    """Read the study; MissingRun if there is neither a run nor a record."""
-    evidence = evidence_of(runs)
+def compute(runs: Path) -> Placed:
+    """Return mean GOD and geometric mean perplexity of the greedy default, temperature, RWS and constant."""
 
     def keep(arm: Arm) -> bool:
         return arm.method in _DRAWN and not arm.sampling_temperature and not arm.one_by_one
 
-    places = {world: places_of(evidence, world, "god_tokens", "log_perplexity", keep) for world in worlds_in(evidence)}
+    data = placed(runs, "god_tokens", lambda world: "log_perplexity", keep)
     levels = {
         world: {arm: (god, Interval(*np.exp(level))) for arm, (god, level) in arms.items()}
-        for world, arms in places.items()
+        for world, arms in data.places.items()
     }
-    return Pattern(evidence, {world: arms for world, arms in levels.items() if arms})
+    return replace(data, places=levels)
 
 
-def draw(data: Pattern) -> Figure:
+def draw(data: Placed) -> Figure:
     """Draw perplexity against GOD, a panel for each world and one as printed."""
     picture = figure(max(7.6, 3.4 * (1 + len(data.places))), 4.4)
     panels = picture.subplots(1, 1 + len(data.places), squeeze=False)[0]
@@ -79,38 +55,16 @@ def draw(data: Pattern) -> Figure:
         for rws in path_of(places, "rws"):
             pair = [places[arm] for arm in (rws, Arm("constant", rws.number)) if arm in places]
             axes.plot(*zip(*((god.mean, level.mean) for god, level in pair), strict=True), color=GREY, linewidth=1.0)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
+        plain_log(axes)
         axes.set_xlabel("GOD  [tokens]")
         panel_title(axes, WORLDS[world].model)
-    labels[panels[-1]] = draw_printed(panels[-1])
+    labels[panels[-1]] = draw_table8(panels[-1])
     panels[-1].set_xlabel("GOD  [unit not said]")
     panel_title(panels[-1], "As printed: LLaDA, Table 8")
     panels[0].set_ylabel("perplexity")
-    arms = [arm for places in data.places.values() for arm in places]
-    legend_of(picture, arms, 4, control=f"{METHODS['constant'].title}, no reward")
+    legend_of(picture, data.arms, 4, control=f"{METHODS['constant'].title}, no reward")
     place_labels(picture, labels)
     return picture
-
-
-def draw_printed(axes: Axes) -> list[Label]:
-    """Draw the printed temperatures, the box in which RWS lies, and the default's GOD; return the labels of points."""
-    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
-    color, rws = FAMILIES["temperature"].color, FAMILIES["rws"].color
-    axes.plot([row["god"] for row in rows], [row["perplexity"] for row in rows], "o", color=color, markersize=5.5)
-    worst, god = printed_range("worst perplexity of RWS")[0], printed_range("GOD of RWS at every step")[0]
-    default = printed_range("GOD of the default")[0]
-    low, high = axes.get_ylim()
-    low = min(low, worst - 0.9)
-    axes.set_ylim(low, high)
-    axes.set_xlim(0.5, 2.75)
-    axes.add_patch(Rectangle((god - _HALF_BOX, low), 2 * _HALF_BOX, worst - low, color=rws, alpha=0.3, linewidth=0))
-    text: dict[str, Any] = {"color": rws, "fontsize": 8.5, "ha": "right", "va": "bottom"}
-    axes.text(god - _HALF_BOX - 0.04, low + 0.05, f"RWS: GOD {god:g},\nperplexity\nat most {worst:g}", **text)
-    axes.axvline(default, color="black", linewidth=1.0, linestyle=(0, (1, 1)))
-    axes.text(default + 0.03, high, f"default: GOD {default:g}", fontsize=8.5, va="top")
-    return [Label(row["god"], row["perplexity"], f"c {row['scale']:g}", color) for row in rows]
 
 
 def share_of_change(
@@ -132,7 +86,7 @@ def share_of_change(
     return {"RWS": of_rws, "constant": of_constant, "share": share}
 
 
-def _table(data: Pattern) -> Table:
+def _table(data: Placed) -> Table:
     rows = []
     for world in data.places:
         arms, default = arms_of(data.evidence, world), Arm("default")
@@ -142,7 +96,7 @@ def _table(data: Pattern) -> Table:
                 row: dict[str, Any] = {"world": world, "s_R": rws.number, "measure": measure}
                 shares = share_of_change(arms[default], arms[rws], arms[constant], measure)
                 for name, interval in shares.items():
-                    row |= dict(zip((name, f"{name}, low", f"{name}, high"), interval or (None,) * 3, strict=True))
+                    row |= fields_of(name, interval)
                     row[f"{name} text"] = interval and text_of(interval, signed=name != "share")
                 rows.append(row)
     columns = [Column("world"), Column("s_R"), Column("measure", form=lambda row: _MEASURES[row["measure"]])]
@@ -169,16 +123,16 @@ def _headline(numbers: Table) -> list[str]:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure of Table 8's pattern, here and as printed."""
-    data, title = compute(runs), "Table 8's pattern: what of it needs a reward"
+    data, title, inputs = compute(runs), "Table 8's pattern: what of it needs a reward", evidence.inputs_of(runs)
     if not data.places:
-        return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs_of(runs))
+        return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs)
     printed, numbers = printed_in("table8_temperature"), _table(data)
     caption = (
         "Geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
         "causal model. A grey line joins RWS and the constant of equal mean. At the right the printed "
         f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
         "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Bars: 95 % intervals. "
-        f"{source_line(data.evidence)}"
+        f"{evidence.source_line(data.evidence)}"
     )
     alt = (
         "Perplexity against GOD, a panel for each world and one as printed: the default, temperatures, RWS and its "
@@ -189,5 +143,5 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("table8_pattern", draw(data), caption, alt),),
         (numbers,),
         conclusions=tuple(_headline(numbers)) or ("No scale of RWS shows the pattern in these results.",),
-        inputs=inputs_of(runs),
+        inputs=inputs,
     )

@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
+from paper_figures.exhibits.names import capital
 from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import figure
-from paper_figures.plan import command
 from paper_figures.runner.claims_run import is_ours, up_to_date
 from paper_figures.table import Table
 from rws_decode.common.palette import GREEN, SKY, VERMILION
@@ -59,9 +59,8 @@ class Ledger:
 
 def compute(runs: Path) -> Ledger:
     """Read the checked claims below `runs`; MissingRun, with the command, if they are missing."""
-    path = runs / NEEDS[0] / "results.json"
-    results = read_results_json(path, command(NEEDS[0], runs), ("claims",))
-    return Ledger(results["claims"], up_to_date(path))
+    claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
+    return Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
 
 
 def draw(ledger: Ledger) -> Figure:
@@ -125,7 +124,7 @@ def exhibit(runs: Path) -> Exhibit:
         "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our own "
         "statements are counted separately."
     )
-    lines = [f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()]
+    lines = [f"{capital(part)}: {_counted(of)}." for part, of in counts.items()]
     alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"
     return Exhibit(
         "The ledger of claims",

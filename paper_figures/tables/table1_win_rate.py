@@ -49,7 +49,7 @@ class WinRates:
     def net(self, method: str) -> str:
         """Return in words for how many guides the net win rate of RWS is above that of a method."""
         names = names_of(self.rows)
-        minus = [rws_minus(name, self.of(name, method, "net")) for name in names]
+        minus = [rws_minus(self.of(name, method, "net")) for name in names]
         return tally(minus, "guides", ("above zero", "below zero"))
 
 

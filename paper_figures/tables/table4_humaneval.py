@@ -12,7 +12,7 @@ from typing import Any
 
 from paper_figures.exhibits.differences import differences_table, rws_minus, tally
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.exhibits.names import in_words, method_name
+from paper_figures.exhibits.names import capital, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Column, Table
@@ -62,12 +62,11 @@ def _headline(run: Results, rows: Sequence[Row]) -> str:
         return "No answer was checked here: programs run only with --allow-code-execution."
     passed = [row for row in rows if row["measure"] == _PASS]
     default, constant = (
-        tally([rws_minus(row["name"], row) for row in passed if row["method"] == method], "reward models")
+        tally([rws_minus(row) for row in passed if row["method"] == method], "reward models")
         for method in ("default", "constant")
     )
     return (
-        f"{_task(run)[0].upper()}{_task(run)[1:]}: RWS minus the default, pass@1, is {default}; "
-        f"minus {in_words('constant')}, {constant}."
+        f"{capital(_task(run))}: RWS minus the default, pass@1, is {default}; minus {in_words('constant')}, {constant}."
     )
 
 

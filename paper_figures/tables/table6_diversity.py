@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.differences import Difference, tally
+from paper_figures.exhibits.differences import minus_of, tally
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
@@ -25,10 +25,6 @@ NEEDS: tuple[str, ...] = ("diversity",)
 _STEM = "table6_diversity"
 _ORDERS = (1, 2)
 _LENGTHS = {"whole": "whole answers", "equal": "at equal length"}
-
-
-def _minus(row: Row) -> Difference:
-    return Difference(row["name"], row["difference"], row["low"], row["high"], row["p_holm"])
 
 
 def tables(run: Results, differences: Sequence[Row]) -> tuple[Table, ...]:
@@ -56,7 +52,7 @@ def tables(run: Results, differences: Sequence[Row]) -> tuple[Table, ...]:
     shown = wide(
         differences,
         lambda row: {"guide": row["name"], "RWS minus": method_name(row["against"])},
-        lambda row: {f"distinct-{row['n']}, {_LENGTHS[row['length']]}": _minus(row).text()},
+        lambda row: {f"distinct-{row['n']}, {_LENGTHS[row['length']]}": minus_of(row).text()},
     )
     minus = (
         "RWS minus every other method on the same prompts, of whole answers and with each pair of answers cut to the "
@@ -75,7 +71,7 @@ def exhibit(runs: Path) -> Exhibit:
     differences = run.named("differences")
     equal = [row for row in differences if (row["n"], row["length"]) == (1, "equal")]
     said = "; ".join(
-        f"minus {in_words(name)}, {tally([_minus(row) for row in equal if row['against'] == name], 'reward models')}"
+        f"minus {in_words(name)}, {tally([minus_of(row) for row in equal if row['against'] == name], 'reward models')}"
         for name in ("default", "constant")
     )
     return Exhibit(

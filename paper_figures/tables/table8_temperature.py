@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from paper_figures.exhibits.differences import Difference
+from paper_figures.exhibits.differences import minus_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import Results, Row, read_run
-from paper_figures.exhibits.style import LINES, figure, panel_title
+from paper_figures.exhibits.style import LINES, figure, panel_title, plain_log
 from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
 
@@ -91,9 +91,7 @@ def draw(data: Temperatures) -> Figure:
         if field != "perplexity":
             axes.set_ylim(bottom=0)
         elif max(row[field] for row in data.summary) > 5 * min(row[field] for row in data.summary):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("{x:g}")  # within one decade only minor ticks have labels
+            plain_log(axes)
     scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
     panels[-1].set_xscale("log")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
@@ -147,7 +145,7 @@ def _differences(controls: Sequence[Row]) -> Table:
     shown = wide(
         rows,
         lambda row: {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"},
-        lambda row: {_COMPARED[row["metric"]]: _minus(row).text()},
+        lambda row: {_COMPARED[row["metric"]]: minus_of(row).text()},
         [label for metric, label in _COMPARED.items() if any(row["metric"] == metric for row in rows)],
     )
     caption = (
@@ -157,10 +155,6 @@ def _differences(controls: Sequence[Row]) -> Table:
         "metrics."
     )
     return Table("table8_differences", controls, shown, caption)
-
-
-def _minus(row: Row) -> Difference:
-    return Difference(f"s_R = {row['scale']:g}", row["difference"], row["low"], row["high"], row["p_holm"])
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -177,7 +171,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     # At how many scales does RWS differ from its constant?
     signs = {
-        field: [_minus(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", field)]
+        field: [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", field)]
         for field in _COMPARED
     }
     parts = [

@@ -164,13 +164,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
     data = saturation.compute(runs)
-    assert data.random == pytest.approx(footrule_mean(64, 32, per_step=2, reading="steps"))
+    assert saturation.random_god(data["settings"]) == pytest.approx(footrule_mean(64, 32, per_step=2, reading="steps"))
     with styled():
         (axes,) = saturation.draw(data).axes
     for ranking, look in saturation.RANKINGS.items():
         (line,) = (line for line in axes.lines if line.get_label() == look.label)
-        assert line.get_ydata().tolist() == [row["god_steps"] for row in data.of("temperature", ranking)]
-    assert [data.share(row) for row in data.of("temperature", "bfloat16")] == [
+        assert line.get_ydata().tolist() == [row["god_steps"] for row in saturation.curve_of(data["summary"], ranking)]
+    assert [saturation.share_of(data["summary"], row) for row in saturation.curve_of(data["summary"], "bfloat16")] == [
         pytest.approx(ends)
         for ends in ([0, 0, 0], [-40, -50, -30], [-80, -90, -70])  # of an exact GOD of 5 steps
     ]

@@ -146,14 +146,18 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
 
 
-def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_path: Path) -> None:
+def test_costs_are_forwards_and_reward_calls(
+    made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ship(made)
-    costs = quality_per_forward.compute(tmp_path).costs[ENGLISH]
+    monkeypatch.setattr(quality_per_forward, "draw", lambda data: None)
+    rows = [row for row in _exhibit("quality_per_forward", tmp_path).tables[0].rows if row["world"] == ENGLISH]
+    costs = {row["arm"]: (row["forwards"], row["forwards and reward calls"]) for row in rows}
     frame = arms_of(made, ENGLISH)[Arm("rws", 8.0)]
-    assert costs[Arm("rws", 8.0)] == pytest.approx((16.0, 16.0 + frame["reward_calls"].astype(float).mean()))
-    assert costs[Arm("default")] == (16.0, 16.0)
-    assert costs[Arm("better-scale", 2.0)] == (32.0, 34.0)
-    assert not [arm for arm in costs if arm.method == "tilt-sample"]
+    assert costs["RWS 8"] == pytest.approx((16.0, 16.0 + frame["reward_calls"].astype(float).mean()))
+    assert costs[title_of(Arm("default"))] == (16.0, 16.0)
+    assert costs[title_of(Arm("better-scale", 2.0))] == (32.0, 34.0)
+    assert not [arm for arm in quality_per_forward.compute(tmp_path).arms if arm.method == "tilt-sample"]
 
 
 @pytest.mark.parametrize(("gain", "first", "claim"), [(1e3, "2", "RWS has"), (-1e3, "none", "some method")])

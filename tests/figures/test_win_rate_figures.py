@@ -83,7 +83,7 @@ def _row(results: dict[str, Any], table: str, **match: Any) -> dict[str, Any]:
 
 def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
     def sign(low: float, high: float, p: float | None) -> int:
-        return Difference("a", (low + high) / 2, low, high, p).sign
+        return Difference((low + high) / 2, low, high, p).sign
 
     assert [sign(0.1, 0.3, 0.05), sign(0.1, 0.3, 0.06), sign(0.0, 0.3, 0.01), sign(0.1, 0.3, None)] == [1, 0, 0, 1]
     assert [sign(-0.3, -0.1, 0.01), sign(1.0, 1.0, 0.001), sign(1.0, 1.0, None)] == [-1, 1, 0]
@@ -91,10 +91,10 @@ def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
 
 def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     row = {"difference": 0.1, "difference_low": -0.2, "difference_high": 0.4, "p_holm": 0.7}
-    assert rws_minus("mini", row, 100.0) == Difference("mini", -10.0, -40.0, 20.0, 0.7)
-    assert rws_minus("mini", row | {"difference": None}) is None and rws_minus("mini", None) is None
+    assert rws_minus(row) == Difference(-0.1, -0.4, 0.2, 0.7)
+    assert rws_minus(row | {"difference": None}) is None and rws_minus(None) is None
     nothing = {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
-    tiny = rws_minus("mini", nothing)
+    tiny = rws_minus(nothing)
     assert tiny is not None and tiny.text() == "0 in every prompt"
 
 
@@ -137,7 +137,7 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         assert texts[name]["here: net, points"] == interval
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
         (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "constant of equal mean"))
-        wanted = rws_minus(name, constant)
+        wanted = rws_minus(constant)
         assert wanted is not None and cells["net by own guide, points"] == wanted.text()
     assert len(minus.shown) == len(GUIDES) * (len(METHODS) - 1)
 
@@ -197,7 +197,7 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own guide")
     constant = _row(results, "mean_win_rates", relation="other", method="constant", measure="net")
     cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
-    minus = rws_minus("", constant)
+    minus = rws_minus(constant)
     assert minus is not None and cell == minus.text()
 
 
