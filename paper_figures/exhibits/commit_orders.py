@@ -40,6 +40,10 @@ class CommitOrders:
         """Return the trace of the drawn prompt."""
         return self.traces[self.drawn][strategy]
 
+    def inputs(self, *strategies: str) -> tuple[str, ...]:
+        """Return the files of the drawn prompt's traces, below the runs."""
+        return tuple(self.files[self.drawn][name] for name in strategies)
+
     def words(self, trace: Trace, tokens: Iterable[int]) -> tuple[str, ...]:
         """Return tokens of a trace as words; each trace has the words of its own tokens alone."""
         return words_of(trace, tokens, self.end)

@@ -138,5 +138,5 @@ def exhibit(runs: Path) -> Exhibit:
         "Figure 2: masking and unmasking",
         (Picture("fig2_masking", draw(data), caption, alt),),
         conclusions=(said,),
-        inputs=(data.orders.files[data.orders.drawn]["default"],),
+        inputs=data.orders.inputs("default"),
     )

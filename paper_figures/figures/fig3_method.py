@@ -95,11 +95,14 @@ def draw(data: Step) -> Figure:
     picture = figure(6.6, sum(heights) + 2.2 + labels)
     picture.set_layout_engine("constrained", h_pad=0.1, w_pad=0.12)
     panels = picture.subplot_mosaic(rows, height_ratios=heights, width_ratios=(1, 1.7, 1.7))
+    for name in ("canvas", "completion", *rows[2]):
+        panels[name].set(xticks=[], yticks=[])
+        panels[name].spines[:].set_visible(True)
     more = "" if len(cells) == data.trace.length else f": the first {len(cells)} of {data.trace.length} tokens"
-    titles = {"canvas": f"Canvas before step {data.number}{more} (hatched: masked)"}
-    titles["completion"] = "1  Its greedy completion, which the reward model reads (dashed: predicted)"
-    for (name, title), other in zip(titles.items(), (MASKED, GUESSED), strict=True):
-        axes = _box(panels[name])
+    canvas = f"Canvas before step {data.number}{more} (hatched: masked)"
+    completion = "1  Its greedy completion, which the reward model reads (dashed: predicted)"
+    for name, title, other in (("canvas", canvas, MASKED), ("completion", completion, GUESSED)):
+        axes = panels[name]
         axes.set(xlim=(-0.05, _WIDTH + 0.05), ylim=(tall, -0.25))
         axes.text(0, -0.12, title, va="center", parse_math=False)
         paint(axes, cells, data.words, [other if hidden else SHOWN for hidden in masked])
@@ -110,7 +113,7 @@ def draw(data: Step) -> Figure:
     sums = sums.replace("- -", "+ ")
     boxes = (("2  Reward", raw, "raw score"), ("normalised", normalised, sums), ("factor", factor, formula))
     for name, box in zip(rows[2], boxes, strict=True):
-        axes = _box(panels[name])
+        axes = panels[name]
         for y, text, size in zip((0.82, 0.53, 0.21), (box[0], f"{box[1]:.3f}", box[2]), (9, 11, 8.5), strict=True):
             axes.text(0.5, y, text, fontsize=size, ha="center", va="center")
     default = "Factor 1: the default commits the hatched", f"The default would commit {data.committed('default')}"
@@ -121,20 +124,10 @@ def draw(data: Step) -> Figure:
         axes.set_xlabel(textwrap.fill(said, 88), loc="left", parse_math=False)
     panels["default"].tick_params(labelbottom=False)
     style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-    for name, end, start in (
-        ("completion", (0.5, 1), (0, 14)),
-        ("raw", (0.5, 1), (0, 14)),
-        ("normalised", (0, 0.5), (-17, 0)),
-        ("factor", (0, 0.5), (-17, 0)),
-    ):
+    for name in ("completion", *rows[2]):
+        end, start = ((0.5, 1), (0, 14)) if name in ("completion", "raw") else ((0, 0.5), (-17, 0))
         panels[name].annotate("", end, start, "axes fraction", "offset points", arrowprops=style)
     return picture
-
-
-def _box(axes: Axes) -> Axes:
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_visible(True)
-    return axes
 
 
 def _bars(axes: Axes, data: Step, method: str) -> Axes:
@@ -183,16 +176,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"One step of one prompt, {rule}: an illustration.",
         "fig3_method",
     )
-    return Exhibit(
-        "Figure 3: one step of reward-weighted sampling",
-        (Picture("fig3_method", draw(data), caption, alt),),
-        conclusions=(said,),
-        inputs=tuple(data.orders.files[data.orders.drawn][name] for name in ("default", "rws")),
-        story=story,
-        interactive=interactive(
-            "fig3_curves",
-            f"Confidence of each masked position at step {data.number}, by scale",
-            data.orders.model,
-            lambda predictor: step_logits(trace, predictor, data.number).view(),
-        ),
-    )
+    title = f"Confidence of each masked position at step {data.number}, by scale"
+    page = interactive("fig3_curves", title, data.orders.model, lambda of: step_logits(trace, of, data.number).view())
+    picture, inputs = Picture("fig3_method", draw(data), caption, alt), data.orders.inputs("default", "rws")
+    return Exhibit("Figure 3: one step of reward-weighted sampling", (picture,), (), (said,), inputs, story, page)

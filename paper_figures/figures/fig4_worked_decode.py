@@ -33,7 +33,7 @@ _NAMES = {"default": "Confidence (default)", "rws": "RWS"}
 
 @dataclass(frozen=True, eq=False)
 class Worked:
-    """Both decodes, how many columns are drawn (the longer text, at most 48 tokens), and after which steps.
+    """Both decodes; how many columns are drawn (the longer text, at most 48 tokens), and after which steps: every k-th.
 
     broken: the kinds of rules that each answer breaks, None if the prompt is not of the story language.
     """
@@ -44,22 +44,14 @@ class Worked:
     broken: dict[str, tuple[str, ...] | None]
 
 
-def shown_steps(steps: int, rows: int = _ROWS) -> tuple[int, ...]:
-    """Return the numbers of steps done that are drawn: every k-th up to the last, at most `rows`, k as small as can be.
-
-    >>> shown_steps(32)[:3], shown_steps(5, 2)
-    ((2, 4, 6), (3, 5))
-    """
-    every = -(-steps // rows)
-    return tuple(min(done, steps) for done in range(every, steps + every, every))
-
-
 def compute(runs: Path) -> Worked:
     """Read both decodes of the run's first prompt."""
     orders = commit_orders(runs)
     columns = min(max(1, *(orders.written(orders.of(name)) for name in _NAMES)), _COLUMNS)
+    run = orders.of("rws").steps_run
+    every = -(-run // _ROWS)
     broken = {name: _broken(orders.of(name)) for name in _NAMES}
-    return Worked(orders, columns, shown_steps(orders.of("rws").steps_run), broken)
+    return Worked(orders, columns, (*range(every, run, every), run), broken)
 
 
 def _broken(trace: Trace) -> tuple[str, ...] | None:
@@ -115,8 +107,7 @@ def _panel(axes: Axes, data: Worked, name: str, scale: ScalarMappable) -> None:
         beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "ha": "right", "va": "center"}
         for x, heading, numbers in ((1.09, "reward", trace.reward_normalised), (1.18, "factor", trace.factor)):
             axes.text(x, -0.5, heading, color=GREY, **beside)
-            for row, done in enumerate(data.steps):
-                number = numbers[done - 1]
+            for row, number in enumerate(numbers[np.array(data.steps) - 1]):
                 axes.text(x, row + 0.5, "-" if np.isnan(number) else f"{number:.2f}", **beside)
 
 
@@ -141,34 +132,22 @@ def exhibit(runs: Path) -> Exhibit:
     parted, steps = data.orders.parted()
     differ = int((default.tokens != trace.tokens).sum())
     first = f", first at step {parted[0]}" if parted.size else ""
-    conclusions = [
+    said = (
         f"Prompt {data.orders.drawn}: the default and RWS commit different positions at {parted.size} of "
-        f"{steps} steps{first}; the answers differ at {differ} of {trace.length} positions."
-    ]
-    kept = [
-        f"breaks rules of {' and '.join(kinds)}" if kinds else "breaks none"
-        for kinds in data.broken.values()
-        if kinds is not None
-    ]
-    if len(kept) == 2:
-        conclusions.append(
+        f"{steps} steps{first}; the answers differ at {differ} of {trace.length} positions.",
+    )
+    if None not in data.broken.values():
+        kept = [f"breaks rules of {' and '.join(of)}" if of else "breaks none" for of in data.broken.values()]
+        said += (
             f"By the language's own rules, the answer of the default {kept[0]}, that of RWS {kept[1]}. One prompt "
-            "shows how the methods work, not which is better."
+            "shows how the methods work, not which is better.",
         )
-    story = Story(
-        f"Committing at other places writes another text: {differ} of {trace.length} tokens differ."
-        if differ
-        else "Another order of commits can leave the text as it is.",
-        (*conclusions, "Scrub the steps. Marked words were committed at the step that is shown."),
-        "The prompt is the run's first, and was not chosen for its outcome.",
-        "fig4_worked_decode",
-    )
-    told, view = "The default and RWS on one prompt, step by step", partial(default.view, trace)
-    return Exhibit(
-        "Figure 4: a worked decode",
-        (Picture("fig4_worked_decode", draw(data), caption, alt),),
-        conclusions=tuple(conclusions),
-        inputs=tuple(data.orders.files[data.orders.drawn][name] for name in _NAMES),
-        story=story,
-        interactive=interactive("fig4_decodes", told, data.orders.model, view),
-    )
+    claim = f"Committing at other places writes another text: {differ} of {trace.length} tokens differ."
+    claim = claim if differ else "Another order of commits can leave the text as it is."
+    text = (*said, "Scrub the steps. Marked words were committed at the step that is shown.")
+    caveat = "The prompt is the run's first, and was not chosen for its outcome."
+    story = Story(claim, text, caveat, "fig4_worked_decode")
+    title = "The default and RWS on one prompt, step by step"
+    page = interactive("fig4_decodes", title, data.orders.model, partial(default.view, trace))
+    picture, inputs = Picture("fig4_worked_decode", draw(data), caption, alt), data.orders.inputs(*_NAMES)
+    return Exhibit("Figure 4: a worked decode", (picture,), (), said, inputs, story, page)

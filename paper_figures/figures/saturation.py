@@ -32,10 +32,7 @@ RANKINGS = {
 
 
 def compute(runs: Path) -> Row:
-    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing.
-
-    Its `summary` has a row per strategy, scale and ranking, in this order.
-    """
+    """Read the experiment's outcome, whose `summary` has a row per strategy, scale and ranking, in this order."""
     return read_named(runs, NEEDS[0], ("summary", "settings"))
 
 
@@ -131,15 +128,11 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _story(data: Row) -> Story | None:
     """Return what the page says first: what rounding to bfloat16 makes of GOD, and at how many scales that is shown."""
-    rows = {
-        row["scale"]: (row, share)
-        for row in curve_of(data["summary"], "bfloat16")
-        if (share := share_of(data["summary"], row))
-    }
+    rows = [row for row in curve_of(data["summary"], "bfloat16") if share_of(data["summary"], row)]
     if not rows:
         return None
-    row, (share, *between) = rows[max(rows)]
-    shown = sum(bool(_due(row).sign) for row, _ in rows.values() if row["god_steps_due_p_holm"] is not None)
+    row, (share, *between) = rows[-1], share_of(data["summary"], rows[-1]) or []
+    shown = sum(bool(_due(row).sign) for row in rows if row["god_steps_due_p_holm"] is not None)
     return Story(
         f"At scale {row['scale']:g}, rounding to bfloat16 {'lowers' if share < 0 else 'raises'} GOD by "
         f"{abs(share):.0f} %{': the order becomes almost left to right' if share < -75 else ''}.",

@@ -140,12 +140,6 @@ def exhibit(runs: Path) -> Exhibit:
         return path.view(data["grid"])
 
     title = "The answers of one prompt along the whole scale axis"
-    return Exhibit(
-        "The complete scale path of a prompt",
-        (Picture("scale_path", draw(data), caption, alt),),
-        (table(data),),
-        conclusions=(said,),
-        inputs=(f"{NEEDS[0]}/results.json",),
-        story=story,
-        interactive=interactive("scale_path", title, settings["model"], page),
-    )
+    drag = interactive("scale_path", title, settings["model"], page)
+    picture, inputs = Picture("scale_path", draw(data), caption, alt), (f"{NEEDS[0]}/results.json",)
+    return Exhibit("The complete scale path of a prompt", (picture,), (table(data),), (said,), inputs, story, drag)
