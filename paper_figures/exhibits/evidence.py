@@ -6,7 +6,7 @@ The results are those below the runs where they are there, else the record that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ from paper_figures.statistics.intervals import Interval, exact_share, mean_inter
 from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.evidence import read_rows
-from paper_figures.studies.summaries.evidence import answers_of, arm_title, completed, frontiers_of
+from paper_figures.studies.summaries import evidence as summaries
+from paper_figures.studies.summaries.evidence import arm_title, completed
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
 from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
@@ -68,7 +69,7 @@ def evidence_of(runs: Path) -> Recorded:
     """
     about = runs / NAME / "about.json"
     if about.is_file():
-        return _read(runs.resolve(), about.stat().st_mtime_ns)
+        return _completed(runs.resolve(), about.stat().st_mtime_ns)
     try:
         return recorded()
     except ValueError as error:
@@ -77,11 +78,16 @@ def evidence_of(runs: Path) -> Recorded:
 
 
 @lru_cache(maxsize=2)
-def _read(runs: Path, _state: int) -> Recorded:
-    rows, about = read_rows(runs), read_json(runs / NAME / "about.json")
-    frontiers = frontiers_of(rows)
+def _completed(runs: Path, _state: int) -> Recorded:
+    run = own_run(runs, NAME, summaries)
+    return replace(run, answers=completed(run.answers, run.frontiers))
+
+
+def own_run(runs: Path, study: str, of: Any) -> Recorded:
+    """Return a study's last whole run below `runs`; of: the module of its summaries."""
+    rows, about = read_rows(runs, study), read_json(runs / study / "about.json")
     # These are not the results that ship.
-    return Recorded(completed(answers_of(rows), frontiers), frontiers, {**about, "own": True})
+    return Recorded(of.answers_of(rows), of.frontiers_of(rows), {**about, "own": True})
 
 
 def source_line(evidence: Recorded) -> str:

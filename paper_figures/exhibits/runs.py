@@ -36,12 +36,16 @@ class Results:
     inputs: tuple[str, ...]
     units: str
 
-    def named(self, table: str, needed: str = "") -> list[dict[str, Any]]:
-        """Return a table's rows with their guide's `name`; needed: ValueError with these words where there are none."""
-        rows = with_guide_names(self.rows.get(table, ()), self.settings["rewards"])
+    def table(self, table: str, needed: str = "") -> Sequence[Row]:
+        """Return a table's rows; needed: ValueError with these words where there are none."""
+        rows = self.rows.get(table, ())
         if needed and not rows:
             raise ValueError(f"the run of {self.experiment} has no table {table}: {needed}")
         return rows
+
+    def named(self, table: str, needed: str = "") -> list[dict[str, Any]]:
+        """Return the same rows with their guide's `name`."""
+        return with_guide_names(self.table(table, needed), self.settings["rewards"])
 
 
 def read_run(runs: Path, experiment: str) -> Results:

@@ -7,9 +7,10 @@ and bytes and the rest. The least time is arithmetic, from shapes and the device
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas
 from matplotlib.figure import Figure
@@ -41,21 +42,14 @@ _PARTS = {
 }
 # By their name in the table "overhead" of `bench`: what a reader calls them, and their way of RWS.
 _WAYS = {"naive": ("loops as published", "naive rws"), "ours": ("compact decoder", "rws")}
-_DECODERS = [words for words, _ in _WAYS.values()]
-
-
-class Least(NamedTuple):
-    """The least time of a decode by the default in seconds, and what a reward of 8B adds to it at every step."""
-
-    default: float
-    reward: float
 
 
 @cache
-def least() -> Least:
-    """Return the least of the paper's setting, batch 1, for LLaDA-8B's shape and a reward of Llama-3.1-8B's.
+def least() -> tuple[float, float]:
+    """Return the least seconds of a decode by the default, and what a reward of 8B adds to it at every step.
 
-    The reward reads all of its text anew at every step. `paper_figures.bench.roofline` says what is counted.
+    The paper's setting, batch 1, LLaDA-8B's shape and a reward of Llama-3.1-8B's, which reads all of its text anew at
+    every step. `paper_figures.bench.roofline` says what is counted.
 
     >>> [round(seconds, 2) for seconds in least()]
     [1.95, 1.86]
@@ -66,21 +60,21 @@ def least() -> Least:
         least_seconds(decode_parts(shapes, plan, rows=1, prompt=PROMPT, itemsize=_BYTES, rewarded=rewarded), A100)
         for rewarded in (False, True)
     )
-    return Least(default, rws - default)
+    return default, rws - default
 
 
 def printed_parts() -> pandas.DataFrame:
     """Return what the printed seconds of the default and of RWS are made of: a row for each, a column for each part."""
-    table, floor = printed_in("table11_overhead"), least()
+    table, (least_default, least_reward) = printed_in("table11_overhead"), least()
     # The arithmetic is of the shape of Llama 3 and 3.1 of 8B.
     known = [row["model"] for row in printed_in("table9_reward_models")["rows"] if row["size"] == "8B"]
-    added: dict[str, dict[str, float]] = {"default": {}}
+    bars: dict[str, dict[str, float]] = {"default": {}}
     for row in table["rows"]:
         extra = row["seconds"] - table["default_seconds"]
-        parts = {"reward": floor.reward, "reward_rest": extra - floor.reward}
-        added[f"RWS, {row['model']}"] = parts if row["model"] in known else {"extra": extra}
-    base = {"default": floor.default, "default_rest": table["default_seconds"] - floor.default}
-    return pandas.DataFrame([base | parts for parts in added.values()], [*added], [*_PARTS])
+        parts = {"reward": least_reward, "reward_rest": extra - least_reward}
+        bars[f"RWS, {row['model']}"] = parts if row["model"] in known else {"extra": extra}
+    base = {"default": least_default, "default_rest": table["default_seconds"] - least_default}
+    return pandas.DataFrame([base | parts for parts in bars.values()], [*bars], [*_PARTS])
 
 
 @cache
@@ -91,15 +85,15 @@ def measured() -> dict[str, Any]:
 
 def measured_parts() -> pandas.DataFrame:
     """Return the same of an answer's measured seconds, a row for each decoder and batch."""
-    floors = {row["batch"]: row["seconds"] for row in measured()["roofline"] if row["method"] == "default"}
-    bars = {}
-    for row in sorted(measured_table().rows, key=lambda row: (row["batch"], _DECODERS.index(row["decoder"]))):
-        default, seconds = floors[row["batch"]] / row["batch"], row["default seconds"]
-        reward, added = row["least RWS seconds"] - default, row["RWS seconds"] - seconds
-        parts = {"default": default, "default_rest": seconds - default}
-        parts |= {"reward": reward, "reward_rest": added - reward}
-        bars[f"{row['decoder']}, batch {row['batch']}"] = parts
-    return pandas.DataFrame([*bars.values()], [*bars], [*_PARTS])
+    rows = pandas.DataFrame(measured_table().rows).sort_values(["batch", "decoder"], ascending=[True, False])
+    rows.index = rows["decoder"] + ", batch " + rows["batch"].astype(str)
+    floors = {
+        row["batch"]: row["seconds"] / row["batch"] for row in measured()["roofline"] if row["method"] == "default"
+    }
+    default, seconds = rows["batch"].map(floors), rows["default seconds"]
+    reward = rows["least RWS seconds"] - default
+    parts = {"default": default, "default_rest": seconds - default, "reward": reward}
+    return pandas.DataFrame(parts | {"reward_rest": rows["RWS seconds"] - seconds - reward}, columns=[*_PARTS])
 
 
 def draw() -> Figure:
@@ -128,11 +122,15 @@ def draw() -> Figure:
 def table() -> Table:
     """Return the printed seconds beside the least ones."""
     parts, setting = printed_parts(), printed_in("setting")
-    floors, rows = parts["reward"].fillna(0.0) + parts["default"], []
-    for method, seconds, floor, extra in zip(parts.index, parts.sum(axis=1), floors, parts["extra"], strict=True):
-        known = pandas.isna(extra)
-        row = {"method": method, "paper: seconds": seconds, "least seconds": floor if known else None}
-        rows.append(row | {"over the least": seconds / floor if known else None})
+    seconds = parts.sum(axis=1)
+    floors = (parts["reward"].fillna(0.0) + parts["default"]).where(parts["extra"].isna())
+    rows = {
+        "method": parts.index,
+        "paper: seconds": seconds,
+        "least seconds": floors,
+        "over the least": seconds / floors,
+    }
+    rows = pandas.DataFrame(rows).astype(object).replace({math.nan: None})
     columns = [Column("method"), Column("paper: seconds", form=".3f"), Column("least seconds", form=".3f")]
     caption = (
         f"Seconds: {printed_in('table11_overhead')['where']}. By arithmetic, not measured: the least time of the same "
@@ -176,7 +174,7 @@ def measured_table() -> Table:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return printed and measured seconds, parted; `runs` is not read."""
-    floor, printed = least(), printed_in("table11_overhead")
+    floor, printed = least()[0], printed_in("table11_overhead")
     caption = (
         f"Above: seconds per answer as printed in {printed['where']}. Below: measured. Least time: that of the "
         "operations and bytes of the same decode at the device's limits. The tables say what is assumed and how it was "
@@ -188,9 +186,8 @@ def exhibit(runs: Path) -> Exhibit:
     said = (
         f"On an H100, a reward of 8B adds {min(ours):.0f} to {max(ours):.0f} % to the default's seconds (random "
         f"weights, batches of 1 to 16, loops as published and ours); the printed {min(increases):+.1f} to "
-        f"{max(increases):+.1f} % are of a default that takes {printed['default_seconds'] / floor.default:.1f} times "
+        f"{max(increases):+.1f} % are of a default that takes {printed['default_seconds'] / floor:.1f} times "
         "its least time."
     )
-    picture = Picture("device_cost", draw(), caption, alt)
-    tables = table(), measured_table()
-    return Exhibit("What guidance costs on the hardware", (picture,), tables, conclusions=(said,))
+    pictures = (Picture("device_cost", draw(), caption, alt),)
+    return Exhibit("What guidance costs on the hardware", pictures, (table(), measured_table()), (said,))

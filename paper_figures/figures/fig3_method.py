@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint
@@ -118,8 +117,17 @@ def draw(data: Step) -> Figure:
             axes.text(0.5, y, text, fontsize=size, ha="center", va="center")
     default = "Factor 1: the default commits the hatched", f"The default would commit {data.committed('default')}"
     rws = f"3  All logits times {factor:.3f}: RWS commits the hatched", f"4  RWS commits {data.committed('rws')}"
-    for method, (title, said) in zip(_COLORS, (default, rws), strict=True):
-        axes = _bars(panels[method], data, method)
+    x = np.arange(len(data.ranked))
+    for (method, color), (title, said) in zip(_COLORS.items(), (default, rws), strict=True):
+        axes, chosen = panels[method], data.ranked[method]
+        look: dict[str, Any] = {"color": np.where(chosen, color, "#e0e0e0"), "hatch": np.where(chosen, "///", "")}
+        axes.bar(x, data.ranked[f"{method} value"], edgecolor="#505050", linewidth=0.7, **look)
+        axes.axhline(0, color="black", linewidth=0.7)
+        axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
+        axes.set_xticks(x, data.ranked["word"], rotation=90, fontsize=8, parse_math=False)
+        axes.tick_params(axis="x", length=0)
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel(values_label(data.trace.ranking), fontsize=8.5)
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_xlabel(textwrap.fill(said, 88), loc="left", parse_math=False)
     panels["default"].tick_params(labelbottom=False)
@@ -128,20 +136,6 @@ def draw(data: Step) -> Figure:
         end, start = ((0.5, 1), (0, 14)) if name in ("completion", "raw") else ((0, 0.5), (-17, 0))
         panels[name].annotate("", end, start, "axes fraction", "offset points", arrowprops=style)
     return picture
-
-
-def _bars(axes: Axes, data: Step, method: str) -> Axes:
-    """Draw what a method ranks positions by; those that it commits are hatched."""
-    chosen, x = data.ranked[method], np.arange(len(data.ranked))
-    look: dict[str, Any] = {"color": np.where(chosen, _COLORS[method], "#e0e0e0"), "hatch": np.where(chosen, "///", "")}
-    axes.bar(x, data.ranked[f"{method} value"], edgecolor="#505050", linewidth=0.7, **look)
-    axes.axhline(0, color="black", linewidth=0.7)
-    axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
-    axes.set_xticks(x, data.ranked["word"], rotation=90, fontsize=8, parse_math=False)
-    axes.tick_params(axis="x", length=0)
-    axes.grid(axis="x", visible=False)
-    axes.set_ylabel(values_label(data.trace.ranking), fontsize=8.5)
-    return axes
 
 
 def exhibit(runs: Path) -> Exhibit:

@@ -33,9 +33,9 @@ _NAMES = {"default": "Confidence (default)", "rws": "RWS"}
 
 @dataclass(frozen=True, eq=False)
 class Worked:
-    """Both decodes; how many columns are drawn (the longer text, at most 48 tokens), and after which steps: every k-th.
+    """Both decodes, how many columns are drawn (the longer text, at most 48 tokens), and after which steps: every k-th.
 
-    broken: the kinds of rules that each answer breaks, None if the prompt is not of the story language.
+    broken: the rules that each answer breaks, None if the prompt is not of the story language.
     """
 
     orders: CommitOrders
@@ -48,8 +48,7 @@ def compute(runs: Path) -> Worked:
     """Read both decodes of the run's first prompt."""
     orders = commit_orders(runs)
     columns = min(max(1, *(orders.written(orders.of(name)) for name in _NAMES)), _COLUMNS)
-    run = orders.of("rws").steps_run
-    every = -(-run // _ROWS)
+    every = -(-(run := orders.of("rws").steps_run) // _ROWS)
     broken = {name: _broken(orders.of(name)) for name in _NAMES}
     return Worked(orders, columns, (*range(every, run, every), run), broken)
 
@@ -89,8 +88,7 @@ def _panel(axes: Axes, data: Worked, name: str, scale: ScalarMappable) -> None:
             axes.add_patch(Rectangle((column + 0.04, row + 0.06), 0.92, 0.88, **look))
     for edge in range(trace.block, count, trace.block):
         axes.axvline(edge, color="black", linewidth=1.0, linestyle=(0, (2, 1)), zorder=4)
-    axes.set_xlim(0, count)
-    axes.set_ylim(len(data.steps), 0)
+    axes.set(xlim=(0, count), ylim=(len(data.steps), 0))
     rows = range(0, len(data.steps), 1 if len(data.steps) <= 8 else 2)
     axes.set_yticks([row + 0.5 for row in rows], [str(data.steps[row]) for row in rows], fontsize=8)
     words = data.orders.words(trace, trace.tokens[:count])
@@ -99,10 +97,9 @@ def _panel(axes: Axes, data: Worked, name: str, scale: ScalarMappable) -> None:
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.set_ylabel("steps done", fontsize=8.5)
-    title = f"{_NAMES[name]}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
-    if (broken := data.broken[name]) is not None:
-        title += f";  kinds of rules broken: {len(broken)}"
-    axes.set_title(title, loc="left", fontsize=9)
+    broken = "" if (kinds := data.broken[name]) is None else f";  kinds of rules broken: {len(kinds)}"
+    god = f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
+    axes.set_title(f"{_NAMES[name]}:  {god}{broken}", loc="left", fontsize=9)
     if name == "rws":
         beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "ha": "right", "va": "center"}
         for x, heading, numbers in ((1.09, "reward", trace.reward_normalised), (1.18, "factor", trace.factor)):

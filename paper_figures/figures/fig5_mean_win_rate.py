@@ -69,9 +69,7 @@ class MeanWinRates:
 def compute(runs: Path) -> MeanWinRates:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
-    rows = run.rows.get("mean_win_rates", ())
-    if not rows:
-        raise ValueError(f"{runs / NEEDS[0]} has no table mean_win_rates: no answer was judged")
+    rows = run.table("mean_win_rates", "no answer was judged")
     # The table has a column of scales only where a guide has several.
     scales = sorted({row["reward_scale"] for row in rows}) if "reward_scale" in rows[0] else [None]
     lines = [(method, scale) for scale in scales for method in ("rws", *controls_of(rows))]
@@ -141,18 +139,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Dots. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of dots "
         "with intervals for RWS and each control, by their own guide and by other reward models."
     )
-    return Exhibit(
-        "Figure 5: mean win rate",
-        (Picture("fig5_mean_win_rate", draw(data), caption, alt),),
-        (table(data),),
-        conclusions=_conclusions(data),
-        inputs=data.run.inputs,
-    )
-
-
-def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
-    """Return, by kind of judge, the net of RWS and the same minus that of its constant."""
-    lines = []
+    lines = []  # by kind of judge, the net of RWS and the same minus that of its constant
     for scale in dict.fromkeys(scale for _, scale in data.lines):
         at = "" if scale is None else f" at s_R = {scale:g}"
         for relation in data.relations:
@@ -163,4 +150,5 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
                     f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: net win rate of RWS, points, "
                     f"{net.text()}{less}."
                 )
-    return tuple(lines)
+    pictures = (Picture("fig5_mean_win_rate", draw(data), caption, alt),)
+    return Exhibit("Figure 5: mean win rate", pictures, (table(data),), tuple(lines), data.run.inputs)

@@ -49,14 +49,10 @@ class KeywordTask:
     run: Results
 
     def of(self, method: str, measure: str) -> dict[str, Row]:
-        """Return guide's name -> the row of a method and measure that has a mean."""
-        rows = (row for row in self.means if (row["method"], row["measure"]) == (method, measure))
-        return {row["name"]: row for row in rows if row["mean"] is not None}
-
-    def claimed(self, method: str, quantity: str) -> dict[str, Row]:
-        """Return guide's name -> the row of a method and quantity that has a value."""
-        rows = (row for row in self.claims if (row["method"], row["quantity"]) == (method, quantity))
-        return {row["name"]: row for row in rows if row["value"] is not None}
+        """Return guide's name -> the row of a method and measure, or a claim's quantity, that has a number."""
+        means = [row for row in self.means if row["measure"] == measure and row["mean"] is not None]
+        claims = [row for row in self.claims if row["quantity"] == measure and row["value"] is not None]
+        return {row["name"]: row for row in (*means, *claims) if row["method"] == method}
 
 
 def compute(runs: Path) -> KeywordTask:
@@ -84,9 +80,7 @@ def draw(data: KeywordTask) -> Figure:
 
 def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) -> None:
     quantity, printed, nothing = claim
-    series = [
-        Dots(LINES[name], LINES[name].label, marks_of(data.claimed(name, quantity), "value")) for name in DRAWN[1:]
-    ]
+    series = [Dots(LINES[name], LINES[name].label, marks_of(data.of(name, quantity), "value")) for name in DRAWN[1:]]
     draw_dots(axes, names_of(data.means), series)
     axes.axvline(nothing, color=GREY, linewidth=1.0)
     low, high = printed_range(printed)
@@ -107,11 +101,11 @@ def tables(data: KeywordTask) -> tuple[Table, ...]:
         "keywords included, all methods": [
             row["mean"] for row in data.means if row["measure"] == "keywords_included" and row["mean"] is not None
         ],
-        BELOW[1]: [row["value"] for row in data.claimed("rws", BELOW[0]).values()],
+        BELOW[1]: [row["value"] for row in data.of("rws", BELOW[0]).values()],
         "worst perplexity of RWS": sorted(row["mean"] for row in data.of("rws", "perplexity_per_text").values())[-1:],
         "GOD of the default": [row["mean"] for row in data.of("default", "god_steps").values()],
         "GOD of RWS at every step": [row["mean"] for row in data.of("rws", "god_steps").values()],
-        OVER[1]: [row["value"] for row in data.claimed("rws", OVER[0]).values()],
+        OVER[1]: [row["value"] for row in data.of("rws", OVER[0]).values()],
     }
     measures = {name: label for name, label in _MEASURES.items() if data.of("rws", name)}
     return (
@@ -142,18 +136,14 @@ def exhibit(runs: Path) -> Exhibit:
         _claim_line(data, "Perplexity of RWS, % below the default's (negative: above)", BELOW),
         _claim_line(data, "GOD of RWS over the default's", OVER),
     )
-    return Exhibit(
-        "Figure 6: perplexity and GOD on keyword prompts",
-        (Picture("fig6_keyword_task", draw(data), caption, alt),) if data.means else (),
-        tables(data),
-        conclusions=tuple(filter(None, lines)) or ("The run has no numbers of RWS to compare.",),
-        inputs=data.run.inputs,
-    )
+    said = tuple(filter(None, lines)) or ("The run has no numbers of RWS to compare.",)
+    pictures = (Picture("fig6_keyword_task", draw(data), caption, alt),) if data.means else ()
+    return Exhibit("Figure 6: perplexity and GOD on keyword prompts", pictures, tables(data), said, data.run.inputs)
 
 
 def _claim_line(data: KeywordTask, what: str, claim: tuple[str, str, float]) -> str:
     """Return in words a claim's printed range and ours by guide, with intervals; "" without values."""
-    rows, (low, high) = data.claimed("rws", claim[0]), printed_range(claim[1])
+    rows, (low, high) = data.of("rws", claim[0]), printed_range(claim[1])
     said = f"{low:g} to {high:g}" if low != high else f"more than {low:g}"
     ours = "; ".join(f"{name} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for name, row in rows.items())
     return f"{what}: the paper says {said}; here {ours}." if rows else ""

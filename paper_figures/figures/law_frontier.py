@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.evidence import inputs_of, source_line, text_of
+from paper_figures.exhibits.evidence import inputs_of, own_run, source_line, text_of
 from paper_figures.exhibits.evidence_looks import ends_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.recorded import FOLDERS, Recorded, read_recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.evidence import read_rows
 from paper_figures.studies.laws import NAME, frontier_rows, tables_of
-from paper_figures.studies.summaries.laws import answers_of, frontiers_of, least_divergence, mean_of, sampler_values
-from rws_decode.common.files import read_json
+from paper_figures.studies.summaries import laws
+from paper_figures.studies.summaries.laws import least_divergence, mean_of, sampler_values
 from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
 
 Key = tuple[str, int, str]  # method, words a step, drawing
@@ -66,9 +65,8 @@ class Laws:
 
 def compute(runs: Path) -> Laws:
     """Read the study; MissingRun if there is neither a run nor a record of `WORLD`."""
-    if (about := runs / NAME / "about.json").is_file():
-        own = read_rows(runs, NAME)
-        record = Recorded(answers_of(own), frontiers_of(own), {**read_json(about), "own": True})
+    if (runs / NAME / "about.json").is_file():
+        record = own_run(runs, NAME, laws)
     else:
         try:
             record = read_recorded(FOLDERS[NAME])

@@ -126,24 +126,19 @@ def exhibit(runs: Path) -> Exhibit:
     )
     lines = [f"{capital(part)}: {_counted(of)}." for part, of in counts.items()]
     alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"
-    return Exhibit(
-        "The ledger of claims",
-        (Picture("ledger", draw(ledger), caption, alt),),
-        (table(ledger),),
-        conclusions=(
-            f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}.",
-            *lines,
-        ),
-        inputs=(f"{NEEDS[0]}/results.json",),
-        story=_story(ledger, total),
+    said = f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}."
+    picture, inputs, story = (
+        Picture("ledger", draw(ledger), caption, alt),
+        ("claims/results.json",),
+        _story(ledger, total),
     )
+    return Exhibit("The ledger of claims", (picture,), (table(ledger),), (said, *lines), inputs, story)
 
 
 def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
     """Return what the page says first: the counts, and the central statements that are false."""
-    false = [
-        claim for name in _CENTRAL for claim in ledger.claims if (claim["id"], claim["verdict"]) == (name, "false")
-    ]
+    claims = {claim["id"]: claim for claim in ledger.claims if claim["verdict"] == "false"}
+    false = [claims[name] for name in _CENTRAL if name in claims]
     return Story(
         f"Of {sum(total.values())} statements of the paper that can be checked, {total['true']} are true as printed "
         f"and {total['false']} are false.",
