@@ -7,11 +7,11 @@ is better for RWS.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paper_figures.exhibits.names import method_name, methods_in
-from paper_figures.table import Table, wide
+from paper_figures.table import Rows, Table, wide
 
 Row = Mapping[str, Any]
 
@@ -83,13 +83,23 @@ def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str
     order, names = methods_in(rows), list(dict.fromkeys(row["name"] for row in rows))
     kept = [row for row in rows if row["method"] != "rws" and row["measure"] in measures]
     kept.sort(key=lambda row: (names.index(row["name"]), order.index(row["method"])))
-    shown = wide(
-        kept,
-        lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])},
-        lambda row: {measures[row["measure"]]: (minus := rws_minus(row)) and minus.text()},
-        [label for name, label in measures.items() if any(row["measure"] == name for row in kept)],
-    )
+    shown = by_measure(kept, lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])}, measures)
     return Table(stem, rows, shown, _CAPTION)
+
+
+def by_measure(
+    rows: Sequence[Row],
+    keys: Callable[[Row], Row],
+    measures: Mapping[str, str],
+    field: str = "measure",
+    minus: Callable[[Row], Difference | None] = rws_minus,
+) -> Rows:
+    """Return a line for each set of keys, with a difference as text in a column for each measure that a row has.
+
+    field: the field of a row that names its measure; minus: the difference of a row.
+    """
+    present = [label for name, label in measures.items() if any(row[field] == name for row in rows)]
+    return wide(rows, keys, lambda row: {measures[row[field]]: (of := minus(row)) and of.text()}, present)
 
 
 def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower")) -> str:

@@ -162,6 +162,12 @@ def lookup(rows: Sequence[Row], **match: Any) -> Row | None:
     return matching[0] if matching else None
 
 
+def with_mean(rows: Sequence[Row], **match: Any) -> Row | None:
+    """Return the row with all of these values if it has a mean, else None."""
+    row = lookup(rows, **match)
+    return row if row and row["mean"] is not None else None
+
+
 def setting(run: Results) -> str:
     """Return two sentences: what was run, and how it differs from the paper's run.
 

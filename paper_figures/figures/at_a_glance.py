@@ -7,7 +7,6 @@ of equivalence, with 95 % intervals; GOD against perplexity as the paper prints 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from paper_figures.exhibits.labels import place_labels
 from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.figures import law_frontier
-from paper_figures.figures.law_frontier import WORLD, Laws
+from paper_figures.figures.law_frontier import WORLD
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
@@ -38,34 +37,13 @@ NEEDS: tuple[str, ...] = ()  # the record ships with the package
 _SIZE = 4.5, 4.0  # inches of each figure
 
 
-@dataclass(frozen=True)
-class Glance:
-    """What is drawn: the evidence study's results, the frontier of laws, and RWS minus its controls."""
-
-    evidence: Recorded
-    laws: Laws
-    comparisons: tuple[Comparison, ...]
-
-
-def compute(runs: Path) -> Glance:
-    """Read the study; MissingRun if there is neither a run nor a record."""
-    evidence = evidence_of(runs)
-    rows = with_controls(comparisons_of(evidence), CONTROLS)
-    return Glance(evidence, law_frontier.compute(runs), rows)
-
-
 def with_controls(rows: Sequence[Comparison], controls: Sequence[str] = MADE) -> tuple[Comparison, ...]:
     """Return RWS minus the controls that are made from it, by main measures, where intervals end.
 
     The usual ones exist at every s_R; `CONTROLS` adds those of one s_R: shuffled, turned and random rewards.
     """
-    return tuple(
-        row
-        for row in rows
-        if row.arm.method in controls
-        and row.measure in main_measures(row.world)
-        and np.isfinite([row.low, row.high]).all()
-    )
+    main = [row for row in rows if row.arm.method in controls and row.measure in main_measures(row.world)]
+    return tuple(row for row in main if np.isfinite([row.low, row.high]).all())
 
 
 def draw_controls(rows: Sequence[Comparison], size: tuple[float, float] = _SIZE) -> Figure:
@@ -122,30 +100,26 @@ def _table8() -> Figure:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the three figures, and the finding in a sentence."""
-    data, title, inputs = compute(runs), "At a glance", (*inputs_of(runs), *inputs_of(runs, "laws"))
-    claim = reward_answer(data.comparisons)
+    evidence, title, inputs = evidence_of(runs), "At a glance", (*inputs_of(runs), *inputs_of(runs, "laws"))
+    rows = with_controls(comparisons_of(evidence), CONTROLS)
+    claim = reward_answer(rows)
     if not claim:
         return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs)
-    say = _say(data)
-    laws = law_frontier.draw(data.laws, _SIZE)
-    pictures = [Picture("glance_frontier", laws, law_frontier.caption_of(data.laws), law_frontier.ALT)]
-    for name, drawn in (("controls", draw_controls(data.comparisons)), ("table8", _table8())):
+    say, laws = _say(evidence, rows), law_frontier.compute(runs)
+    frontier = law_frontier.draw(laws, _SIZE)
+    pictures = [Picture("glance_frontier", frontier, law_frontier.caption_of(laws), law_frontier.ALT)]
+    for name, drawn in (("controls", draw_controls(rows)), ("table8", _table8())):
         pictures.append(Picture(f"glance_{name}", drawn, say(f"{name}_caption"), say(f"{name}_alt")))
-    address = address_answer(comparisons_of(data.evidence))
-    text = filter(None, (law_frontier.headline(data.laws), say("gain"), address))
+    text = filter(None, (law_frontier.headline(laws), say("gain"), address_answer(comparisons_of(evidence))))
     said = Story(claim, tuple(text), "", pictures[0].stem)
     return Exhibit(title, tuple(pictures), conclusions=(claim,), inputs=inputs, story=said)
 
 
-def _say(data: Glance) -> Callable[[str], str]:
+def _say(evidence: Recorded, rows: Sequence[Comparison]) -> Callable[[str], str]:
     """Return what fills in the blocks of at_a_glance.j2."""
-    evidence, rows = data.evidence, data.comparisons
     rws = chosen_scale(evidence, WORLD)
-    gains = [
-        row
-        for row in comparisons_of(evidence)
-        if (row.world, row.drawn, row.measure, row.arm.one_by_one) == (WORLD, False, "reward", False)
-    ]
+    kind = WORLD, False, "reward", False
+    gains = [r for r in comparisons_of(evidence) if (r.world, r.drawn, r.measure, r.arm.one_by_one) == kind]
     against = {row.arm.method: row for row in gains if rws is not None and row.scale == rws.number}
     greatest = max((row for row in gains if row.arm.method == "default"), key=lambda row: row.scale, default=None)
     scales: dict[str, set[float]] = {}

@@ -18,12 +18,10 @@ from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import controls_of, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
-from paper_figures.exhibits.runs import Results, lookup, read_run, setting
+from paper_figures.exhibits.runs import Results, Row, read_run, setting, with_mean
 from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
 RELATIONS = {"own": "own guide", "other": "other reward models"}
@@ -33,24 +31,22 @@ _LOOKS = {"method wins": LINES["rws"], "default wins": LINES["default"]}
 
 @dataclass(frozen=True)
 class MeanWinRates:
-    """The experiment's table `mean_win_rates`, in percent of prompts; lines: (method, scale) in the order of rows."""
+    """The experiment's table `mean_win_rates`, in percent of prompts; lines: (method, scale) in the order of rows.
+
+    relations: which judges there are, "own" first; a run of one reward model has no others.
+    """
 
     run: Results
     rows: Sequence[Row]
     lines: Sequence[tuple[str, float | None]]
+    relations: Sequence[str]
     guides: int
     printed: Mapping[str, Any]
-
-    @property
-    def relations(self) -> list[str]:
-        """Return which judges there are, "own" first: a run of one reward model has no others."""
-        return [relation for relation in RELATIONS if any(row["relation"] == relation for row in self.rows)]
 
     def of(self, relation: str, line: tuple[str, float | None], measure: str) -> Row | None:
         """Return the row of one method and measure by one kind of judge; None if there is none, or no value."""
         scale = {} if line[1] is None else {"reward_scale": line[1]}
-        row = lookup(self.rows, relation=relation, method=line[0], measure=measure, **scale)
-        return None if row is None or row["mean"] is None else row
+        return with_mean(self.rows, relation=relation, method=line[0], measure=measure, **scale)
 
     def minus(self, relation: str, line: tuple[str, float | None]) -> Difference | None:
         """Return the mean net of RWS minus that of a method; for RWS itself its net, with p against the default."""
@@ -58,8 +54,7 @@ class MeanWinRates:
         if method != "rws":
             return rws_minus(self.of(relation, line, "net"))
         row, tested = self.of(relation, line, "net"), self.of(relation, ("default", scale), "net")
-        p = None if tested is None else tested["p_holm"]
-        return None if row is None else Difference(row["mean"], row["low"], row["high"], p)
+        return row and Difference(row["mean"], row["low"], row["high"], tested and tested["p_holm"])
 
     def name(self, line: tuple[str, float | None]) -> str:
         """Return a line's method, with its scale where the run has several."""
@@ -74,7 +69,8 @@ def compute(runs: Path) -> MeanWinRates:
     scales = sorted({row["reward_scale"] for row in rows}) if "reward_scale" in rows[0] else [None]
     lines = [(method, scale) for scale in scales for method in ("rws", *controls_of(rows))]
     guides = len({row["guide"] for row in run.rows.get("win_rates", ())})
-    return MeanWinRates(run, rows, lines, guides, printed_in("table1_win_rate"))
+    relations = [relation for relation in RELATIONS if any(row["relation"] == relation for row in rows)]
+    return MeanWinRates(run, rows, lines, relations, guides, printed_in("table1_win_rate"))
 
 
 def draw(data: MeanWinRates) -> Figure:

@@ -6,10 +6,9 @@ perplexity is below the default's, and GOD over the default's. The paper's figur
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,12 +18,10 @@ from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of, marks_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import names_of
 from paper_figures.exhibits.paper_beside_ours import printed_range, ranges_table
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("keywords",)
 DRAWN = ("default", "rws", "constant")

@@ -7,14 +7,13 @@ perplexity and Generation Order Deviation along the axes. The run's first prompt
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story, interactive
-from paper_figures.exhibits.runs import read_named
+from paper_figures.exhibits.runs import Row, read_named
 from paper_figures.exhibits.style import figure, joint_legend
 from paper_figures.table import Column, Table, make_table
 from rws_decode import plots
@@ -24,8 +23,6 @@ from rws_decode.predictors import MaskPredictor
 from rws_decode.rewards import load_reward
 from rws_decode.scales.path import ScalePath, ScalePiece, Unexplored, scale_path
 from rws_decode.settings import Shape
-
-Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("scale-path",)
 

@@ -57,12 +57,6 @@ class Ledger:
         }
 
 
-def compute(runs: Path) -> Ledger:
-    """Read the checked claims below `runs`; MissingRun, with the command, if they are missing."""
-    claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
-    return Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
-
-
 def draw(ledger: Ledger) -> Figure:
     """Draw a bar per part of the paper, cut into its verdicts, each with its number."""
     counts = ledger.counts()
@@ -114,7 +108,8 @@ def table(ledger: Ledger) -> Table:
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the ledger from the checked claims below `runs`."""
-    ledger = compute(runs)
+    claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
+    ledger = Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
     counts = ledger.counts()
     paper = [of for part, of in counts.items() if part != OURS]
     total = {verdict: sum(of.get(verdict, 0) for of in paper) for verdict in VERDICTS}

@@ -6,18 +6,16 @@ usual ones and with all; and the same for a control that asks no reward, which i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("overhead",)
 _STEM = "table11_overhead"

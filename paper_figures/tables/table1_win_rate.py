@@ -6,10 +6,9 @@ own guide and by all other reward models; and a picture of the net win rates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -18,12 +17,10 @@ from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of, ma
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import in_words, names_of
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
-from paper_figures.exhibits.runs import Results, lookup, read_run, setting
+from paper_figures.exhibits.runs import Results, Row, read_run, setting, with_mean
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
 DRAWN = ("rws", "constant", "shuffled")
@@ -43,8 +40,7 @@ class WinRates:
 
     def of(self, name: str, method: str, measure: str) -> Row | None:
         """Return the row of one guide, method and measure; None if there is none, or it has no value."""
-        row = lookup(self.rows, name=name, method=method, measure=measure)
-        return None if row is None or row["mean"] is None else row
+        return with_mean(self.rows, name=name, method=method, measure=measure)
 
     def net(self, method: str) -> str:
         """Return in words for how many guides the net win rate of RWS is above that of a method."""

@@ -6,19 +6,16 @@ control on the same problems. The mini models write no programs: their puzzles h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from paper_figures.exhibits.differences import differences_table, rws_minus, tally
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import capital, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("humaneval",)
 _STEM = "table4_humaneval"

@@ -6,7 +6,6 @@ default wins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ from paper_figures.exhibits.differences import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import names_of
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results, read_run, setting
+from paper_figures.exhibits.runs import Results, Row, read_run, setting
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
 _STEM = "table5_god_quintiles"

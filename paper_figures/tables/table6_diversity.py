@@ -7,19 +7,16 @@ intervals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from paper_figures.exhibits.differences import minus_of, tally
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.names import in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.table import Column, Table, wide
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 NEEDS: tuple[str, ...] = ("diversity",)
 _STEM = "table6_diversity"

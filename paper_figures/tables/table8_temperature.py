@@ -16,13 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from paper_figures.exhibits.differences import minus_of
+from paper_figures.exhibits.differences import by_measure, minus_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import Results, Row, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title, plain_log
-from paper_figures.table import Column, Table, wide
+from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
 NEEDS = ("temperature",)
@@ -66,11 +66,8 @@ class Temperatures:
 def compute(runs: Path) -> Temperatures:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
-    guide = run.settings["rewards"][0]
-    names = ("summary", "controls")
-    summary, controls = ([row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in names)
-    if not summary:
-        raise ValueError(f"{runs / NEEDS[0]} has no table summary: no answer was measured")
+    tables, guide = (run.table("summary", "no answer was measured"), run.table("controls")), run.settings["rewards"][0]
+    summary, controls = ([row for row in rows if row["guide"] == guide] for rows in tables)
     return Temperatures(run, summary, controls)
 
 
@@ -142,12 +139,11 @@ def _printed(data: Temperatures) -> Table:
 
 def _differences(controls: Sequence[Row]) -> Table:
     rows = [row for row in controls if row["metric"] in _COMPARED]
-    shown = wide(
-        rows,
-        lambda row: {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"},
-        lambda row: {_COMPARED[row["metric"]]: minus_of(row).text()},
-        [label for metric, label in _COMPARED.items() if any(row["metric"] == metric for row in rows)],
-    )
+
+    def keys(row: Row) -> Row:
+        return {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"}
+
+    shown = by_measure(rows, keys, _COMPARED, "metric", minus_of)
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % interval and p of the sign-flip "
         "permutation test, corrected over the scales by Holm's method; * if the interval excludes zero and p is at "
@@ -179,10 +175,7 @@ def exhibit(runs: Path) -> Exhibit:
         for field, of in signs.items()
         if of
     ]
-    return Exhibit(
-        "Table 8: temperature against reward",
-        (Picture(_STEM, draw(data), caption, alt),),
-        (_printed(data), _differences(data.controls), _ranges(data)),
-        conclusions=(f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else (),
-        inputs=(*data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"),
-    )
+    said = (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()
+    tables, inputs = (_printed(data), _differences(data.controls), _ranges(data)), data.run.inputs
+    picture, inputs = Picture(_STEM, draw(data), caption, alt), (*inputs, f"{NEEDS[0]}/{data.run.units}/traces")
+    return Exhibit("Table 8: temperature against reward", (picture,), tables, said, inputs)
