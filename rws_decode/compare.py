@@ -202,12 +202,7 @@ def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]
 
 
 def label_of(strategy: Strategy | str) -> str:
-    """Return how a strategy is called: the text that names it, or its name and first number.
-
-    >>> from rws_decode.strategies.factors import RWS
-    >>> label_of(RWS(8.0))
-    'rws:8'
-    """
+    """Return how a strategy is called: the text that names it, or its name and first number."""
     if isinstance(strategy, str):
         return strategy
     return strategy_label(describe(strategy))

@@ -76,11 +76,7 @@ class Job(NamedTuple):
 
 
 def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:
-    """Return one prompt as a list of it.
-
-    >>> as_prompts("why?")
-    ['why?']
-    """
+    """Return one prompt as a list of it."""
     return [prompts] if isinstance(prompts, str | Dialogue) else prompts
 
 

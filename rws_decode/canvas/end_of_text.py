@@ -58,11 +58,7 @@ def end_tokens(
 
 @dataclass(frozen=True)
 class Ends:
-    """What a decode does about the tokens that end text: a policy of `end_tokens`, and the ids that it acts on.
-
-    >>> Ends("defer", [5]).waits(torch.tensor([[5, 7]])).tolist()
-    [[True, False]]
-    """
+    """What a decode does about the tokens that end text: a policy of `end_tokens`, and the ids that it acts on."""
 
     policy: str = "none"
     ids: Sequence[int] = ()

@@ -32,11 +32,7 @@ def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a number, at least 1, in rising order.
-
-    >>> divisors(12)
-    [1, 2, 3, 4, 6, 12]
-    """
+    """Return the divisors of a number, at least 1, in rising order."""
     small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
     return sorted({*small, *(number // divisor for divisor in small)})
 

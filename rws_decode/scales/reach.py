@@ -38,19 +38,11 @@ class Output:
 class Reach:
     """What :func:`compare_reach` found.
 
-    Attributes
-    ----------
-    outputs : every answer that a piece of either path holds, each once, by its tokens, in the order of their scales:
-        those of the temperature path first.
-    temperature_unexplored, reward_unexplored : widths of what the budget left out of each axis, in log scale (nats).
-    temperature_certified, reward_certified : as in `ScalePath`: nothing left out, and all breakpoints proved.
+    outputs: every answer that a piece of either path holds, each once, by its tokens, in the order of their scales;
+    those of the temperature path first.
     """
 
     outputs: tuple[Output, ...]
-    temperature_unexplored: float
-    reward_unexplored: float
-    temperature_certified: bool
-    reward_certified: bool
 
     def __repr__(self) -> str:
         alone = (
@@ -124,23 +116,18 @@ def compare_reach(temperature_path: ScalePath, reward_path: ScalePath) -> Reach:
     if len({len(tokens) for tokens in texts}) > 1:
         raise ValueError("temperature_path and reward_path have answers of different lengths: one prompt is needed")
     factors, scales = _widths(temperature_path), _widths(reward_path)
-    return Reach(
-        outputs=tuple(
-            Output(
-                tokens,
-                text,
-                tokens in factors or (False if temperature_path.certified else None),
-                tokens in scales or (False if reward_path.certified else None),
-                factors.get(tokens, 0.0),
-                scales.get(tokens, 0.0),
-            )
-            for tokens, text in texts.items()
-        ),
-        temperature_unexplored=_unexplored(temperature_path),
-        reward_unexplored=_unexplored(reward_path),
-        temperature_certified=temperature_path.certified,
-        reward_certified=reward_path.certified,
+    outputs = (
+        Output(
+            tokens,
+            text,
+            tokens in factors or (False if temperature_path.certified else None),
+            tokens in scales or (False if reward_path.certified else None),
+            factors.get(tokens, 0.0),
+            scales.get(tokens, 0.0),
+        )
+        for tokens, text in texts.items()
     )
+    return Reach(tuple(outputs))
 
 
 def _widths(path: ScalePath) -> dict[tuple[int, ...], float]:
@@ -148,7 +135,3 @@ def _widths(path: ScalePath) -> dict[tuple[int, ...], float]:
     for piece in path.pieces:
         widths[piece.tokens] += math.log(piece.upper / piece.lower)
     return dict(widths)
-
-
-def _unexplored(path: ScalePath) -> float:
-    return math.fsum(math.log(gap.upper / gap.lower) for gap in path.unexplored)

@@ -145,29 +145,17 @@ class ParticleGibbs(Copies):
 
 
 def log_mean(log_weights: Floats) -> Floats:
-    """Return the logarithm of the mean weight of each row. log_weights: [P, K].
-
-    >>> np.exp(log_mean(np.log([[1.0, 3.0]]))).round(12).tolist()
-    [2.0]
-    """
+    """Return the logarithm of the mean weight of each row. log_weights: [P, K]."""
     return np.asarray(logsumexp(log_weights, axis=-1) - np.log(log_weights.shape[-1]))
 
 
 def effective_size(log_weights: Floats) -> Floats:
-    """Return the effective number of copies of each row, 1 / sum of squared shares, from 1 to K. log_weights: [P, K].
-
-    >>> effective_size(np.array([[0.0, 0.0], [0.0, -np.inf]])).tolist()
-    [2.0, 1.0]
-    """
+    """Return the effective number of copies of each row, 1 / sum of squared shares, 1 to K. log_weights: [P, K]."""
     return np.asarray(1.0 / np.square(softmax(log_weights, axis=-1)).sum(axis=-1))
 
 
 def draw(log_weights: Floats, rng: np.random.Generator) -> int:
-    """Return the number of a copy, drawn by its weight. log_weights: [K], not all -inf.
-
-    >>> draw(np.array([-np.inf, 0.0]), np.random.default_rng(0))
-    1
-    """
+    """Return the number of a copy, drawn by its weight. log_weights: [K], not all -inf."""
     return int(rng.choice(len(log_weights), p=softmax(log_weights)))
 
 

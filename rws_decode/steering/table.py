@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rws_decode.common.arguments import meant
-from rws_decode.strategies.numbers import Number, numbers_of, parts_of
+from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
+from rws_decode.strategies.table import Entry as Line
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
 
 
-class Entry(NamedTuple):
-    """A method's line: MODULE.CLASS in this package, and what it does. The class says the rest."""
+# A method's line: MODULE.CLASS in this package, and what it does. The first number stands after the colon.
+Entry = partial(Line, room="steering")
 
-    rule: str
-    about: str
-
-    @property
-    def kind(self) -> Any:
-        """The class, imported when it is asked for: the methods need PyTorch."""
-        module, _, attribute = self.rule.rpartition(".")
-        return getattr(import_module(f"{__package__}.{module}"), attribute)
-
-    @property
-    def numbers(self) -> dict[str, Number]:
-        """The numbers that the class declares; the first stands after the colon."""
-        return numbers_of(self.kind)
-
-
-METHODS: dict[str, Entry] = {
+METHODS: dict[str, Line] = {
     "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
     "best-order": Entry("best_of.BestOrder", "the answer of most reward among N random orders, with the best words"),
     "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),

@@ -29,11 +29,7 @@ class Candidates(NamedTuple):
 
 
 def greedy(logits: Tensor) -> Candidates:
-    """Return the largest logit of each row, the first among equals. logits: [N, V].
-
-    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
-    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
-    """
+    """Return the largest logit of each row, the first among equals. logits: [N, V]."""
     return Candidates(logits.max(dim=-1).indices, lead_of(logits))
 
 

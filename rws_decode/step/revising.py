@@ -31,18 +31,6 @@ class Held(NamedTuple):
         return Held(self.step[rows], self.log_p[rows])
 
 
-class Verified(NamedTuple):
-    """The M committed tokens that a strategy may mask again, and the logits that tell of them.
-
-    row, position: int64 [M]; logits: [M, V]; error: float64 [M], of the logits; both None without evidence.
-    """
-
-    row: Tensor
-    position: Tensor
-    logits: Tensor | None = None
-    error: Tensor | None = None
-
-
 class Revision(NamedTuple):
     """What a step masks again: again, bool [b, n]; near, int64 [b], how many positions rounding could add or take away.
 
@@ -68,11 +56,18 @@ def revising(run: Run) -> Run:
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         assert isinstance(decoder.strategy, RevisingStrategy)
-        seen, verified = _observe(decoder, decoder.strategy, state)
-        revisions: list[Revision] = []
+        last = last_steps(state.masked, state.step, decoder.plan)
+        where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
+        tokens, revisions = None, list[Revision]()
+        if decoder.strategy.evidence == "visible" and bool(where.any()):
+            both = decoder.forward(decoder, state._replace(masked=state.masked | where))
+            stands = where[both.row, both.position]
+            seen, tokens = both.at(~stands), both.at(stands)
+        else:
+            seen = decoder.forward(decoder, state)
 
         def select(_: Decoder, completion: Completion, factor: Tensor) -> Choice:
-            completion, revision = _revise(decoder, state, completion, factor, verified)
+            completion, revision = _revise(decoder, state, completion, factor, where, tokens)
             revisions.append(revision)
             return decoder.select(decoder, completion, factor)
 
@@ -92,21 +87,8 @@ def revising(run: Run) -> Run:
     return step
 
 
-def _observe(decoder: Decoder, strategy: RevisingStrategy, state: State) -> tuple[MaskedLogits, Verified]:
-    """Return Step 1's logits of the masked positions, and those of the committed tokens that may be masked again."""
-    last = last_steps(state.masked, state.step, decoder.plan)
-    where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
-    row, position = where.nonzero(as_tuple=True)
-    if strategy.evidence != "visible" or not len(row):
-        return decoder.forward(decoder, state), Verified(row, position)
-    seen = decoder.forward(decoder, state._replace(masked=state.masked | where))
-    stands = where[seen.row, seen.position]
-    tokens = seen.at(stands)
-    return seen.at(~stands), Verified(row, position, tokens.published, tokens.error)
-
-
-def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Verified, int]:
-    """Return the logits of M committed positions, each of a copy of its row with its token masked, and the forwards."""
+def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Tensor, Tensor, int]:
+    """Return logits of M committed positions, each in a copy of its row with it masked, their errors, and forwards."""
     most = max(len(state.rows), _COPIES) if computes_at(decoder.predictor) else len(state.rows)
     logits, errors = [], []
     for rows, at in zip(row.split(most), position.split(most), strict=True):
@@ -117,16 +99,16 @@ def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> 
         seen = decoder.forward(decoder, state._replace(canvas=canvas, masked=masked, rows=state.rows[rows]))
         logits.append(seen.published)
         errors.append(seen.error)
-    return Verified(row, position, torch.cat(logits), torch.cat(errors)), len(logits)
+    return torch.cat(logits), torch.cat(errors), len(logits)
 
 
 def _revise(
-    decoder: Decoder, state: State, completion: Completion, factor: Tensor, verified: Verified
+    decoder: Decoder, state: State, completion: Completion, factor: Tensor, where: Tensor, tokens: MaskedLogits | None
 ) -> tuple[Completion, Revision]:
     """Return the step's completion, with as many commits as the revision asks for, and the revision.
 
-    factor: float64 [b]. ValueError for an answer of another shape than bool [M], and
-    where the schedule's positions and those that make up for the revision are more than the block's masked ones.
+    factor: float64 [b]; where: bool [b, n], the M tokens that may be masked again; tokens: what the step saw of them.
+    ValueError where the schedule's positions and those that make up for the revision are more than are masked.
     """
     rows, nowhere = state.rows, torch.zeros_like(state.masked)
     strategy, view = decoder.strategy, completion.view
@@ -138,29 +120,29 @@ def _revise(
     before = state.beside.get("held", Held(nowhere.long() - 1, log_p))
     none = torch.zeros_like(rows)
     revision = Revision(nowhere, none, none, 0, before, candidates)
-    if not len(verified.row):
+    row, position = at = where.nonzero(as_tuple=True)
+    if not len(row):
         return completion, revision
-    at = (verified.row, verified.position)
-    places = (rows[verified.row], verified.position)
+    places = (rows[row], position)
     commits = decoder.plan[state.step].commits
     said = (completion.before[at], log_p[at], before.step[at], before.log_p[at])
     masked = view._replace(log_odds=log_odds, scale=scale)
     committed = CommittedPositions(view.step, view.rows, view.length, *places, *said, commits, masked)
     now = off = log_p[at]
-    if verified.logits is not None and verified.error is not None:
-        now, off = _nats(verified, committed.token, factor[verified.row.cpu()])
+    if tokens is not None:
+        now, off = _nats(tokens.published, tokens.error, committed.token, factor[row.cpu()])
     elif strategy.evidence == "left-out":
-        everything = torch.ones_like(verified.row, dtype=torch.bool)
+        everything = torch.ones_like(row, dtype=torch.bool)
         asked = strategy.asks_evidence(committed) if isinstance(strategy, AsksEvidence) else everything
         if bool(asked.any()):
-            left_out, calls = _left_out(decoder, state, verified.row[asked], verified.position[asked])
-            nats, errors = _nats(left_out, committed.token[asked], factor[verified.row[asked].cpu()])
+            logits, error, calls = _left_out(decoder, state, row[asked], position[asked])
+            nats, errors = _nats(logits, error, committed.token[asked], factor[row[asked].cpu()])
             now, off = now.masked_scatter(asked, nats), off.masked_scatter(asked, errors)
-            forwards = revision.forwards.index_add(0, verified.row, asked.long())
+            forwards = revision.forwards.index_add(0, row, asked.long())
             revision = revision._replace(forwards=forwards, calls=calls)
     committed = committed._replace(log_p=now)
     again = _asked(strategy, committed)
-    counts = torch.zeros_like(rows).index_add(0, verified.row, again.long())
+    counts = none.index_add(0, row, again.long())
     if isinstance(completion.commits, Scheduled):
         left = completion.block.sum(dim=1) - commits
         if bool((counts > left).any()):
@@ -169,7 +151,7 @@ def _revise(
                 f"the masks that the schedule leaves, {left.tolist()}, may be"
             )
         completion = completion._replace(commits=Scheduled(commits + counts))
-    near = torch.zeros_like(rows)
+    near = none
     if bool(off.any()):
         reach = 2 * scale * completion.error
         ends = [
@@ -179,21 +161,20 @@ def _revise(
             )
             for sign in (-1, 1)
         ]
-        near = near.index_add(0, verified.row, (ends[0] != ends[1]).long())
+        near = near.index_add(0, row, (ends[0] != ends[1]).long())
         low, high = (log_p.index_put(at, -now + sign * off) for sign in (-1, 1))
         eligible, chosen = nowhere.index_put(at, again | True), nowhere.index_put(at, again)
         near = torch.maximum(near, near_ties(low, high, eligible, chosen, nowhere))
     return completion, revision._replace(again=nowhere.index_put(at, again), near=near)
 
 
-def _nats(verified: Verified, token: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
+def _nats(logits: Tensor, error: Tensor, token: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
     """Return log p of the tokens under the scaled logits, and by how much it may be off; float64 [M]."""
-    assert verified.logits is not None and verified.error is not None
-    by = factor.to(verified.logits.device)
-    nats = logsigmoid(rank_values(verified.logits, token, by))
+    by = factor.to(logits.device)
+    nats = logsigmoid(rank_values(logits, token, by))
     # A token that cannot stand beside the others has no log-odds.
-    never = verified.logits.gather(1, token[:, None])[:, 0] == -torch.inf
-    return nats.masked_fill(never, -torch.inf), 2 * by * verified.error  # both ends of a difference may be off
+    never = logits.gather(1, token[:, None])[:, 0] == -torch.inf
+    return nats.masked_fill(never, -torch.inf), 2 * by * error  # both ends of a difference may be off
 
 
 def _asked(strategy: RevisingStrategy, view: CommittedPositions) -> Tensor:

@@ -66,10 +66,6 @@ def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Ten
     """Return the positions among which a choice of k is made, bool [B, n], and how many of them are chosen, int64 [B].
 
     Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k.
-
-    >>> both, late = torch.tensor([[True, True, True]]), torch.tensor([[False, True, True]])
-    >>> at_the_cut(both, late, 2)
-    (tensor([[False,  True,  True]]), tensor([1]))
     """
     early = eligible & ~deferred
     spare = k - early.sum(dim=1)
@@ -94,11 +90,7 @@ def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, defer
 
 
 def saturated(log_odds: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return where the probability is exactly 1.0 in `dtype`: it cannot tell such positions apart; bool, as log_odds.
-
-    >>> saturated(torch.tensor([10.0, 30.0], dtype=torch.float64), torch.float32).tolist()
-    [False, True]
-    """
+    """Return where the probability is exactly 1.0 in `dtype`, which cannot tell such positions apart; bool."""
     return torch.sigmoid(log_odds.to(dtype)) == 1
 
 

@@ -53,11 +53,7 @@ class Counted:
 
 
 def least_odds(threshold: float) -> float:
-    """Return the log-odds of a probability, to compare others with.
-
-    >>> least_odds(0.5)
-    0.0
-    """
+    """Return the log-odds of a probability, to compare others with."""
     return math.log(threshold) - math.log1p(-threshold)
 
 
@@ -80,11 +76,7 @@ def entropies(logits: Tensor, scale: Tensor) -> Tensor:
 
 
 def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
-    """Return in how many positions of each row a condition holds, int64 [rows]. holds: bool [N]; row: int64 [N].
-
-    >>> in_rows(torch.tensor([True, False, True]), torch.tensor([0, 0, 2]), 3).tolist()
-    [1, 0, 1]
-    """
+    """Return in how many positions of each row a condition holds, int64 [rows]. holds: bool [N]; row: int64 [N]."""
     return torch.zeros(rows, dtype=torch.int64, device=row.device).index_add(0, row, holds.long())
 
 

@@ -98,13 +98,7 @@ def mean_left(view: MaskedPositions, row: Tensor, chosen: Tensor) -> Tensor:
 
 
 def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
-    """Return the k positions of each row that go first, bool [N]: largest value, then leftmost; those that wait last.
-
-    >>> waits = torch.tensor([True, False, False])
-    >>> view = MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), waits=waits)
-    >>> leading(torch.tensor([3.0, 1.0, 1.0]), view, 1).tolist()
-    [False, True, False]
-    """
+    """Return the k positions of each row that go first, bool [N]: largest value, leftmost; those that wait last."""
     place = torch.empty_like(view.row)
     place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
     order, rank = ranks_in_rows(-(place + len(place) * view.waits).double(), view.row)

@@ -17,12 +17,6 @@ def first_in_rows(value: Tensor, count: Tensor, view: CommittedPositions) -> Ten
     """Return the committed positions of least value, as many as `count` says, int64 [rows]; of equals the rightmost.
 
     value: [M]; the answer is bool [M].
-
-    >>> from rws_decode.strategies.protocol import MaskedPositions
-    >>> at, one = torch.tensor([0, 1, 2]), torch.zeros(3, dtype=torch.float64)
-    >>> view = CommittedPositions(1, 1, 4, at * 0, at, at, one, at * 0, one, 1, MaskedPositions(1, 1, 4))
-    >>> first_in_rows(torch.tensor([0.5, 0.2, 0.5]), torch.tensor([2]), view).tolist()
-    [False, True, True]
     """
     row = view.row.flip(0)  # the rightmost first
     order, rank = ranks_in_rows(-value.flip(0), row)

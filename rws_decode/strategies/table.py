@@ -26,18 +26,24 @@ if TYPE_CHECKING:
 class Entry:
     """A strategy's line: its class, what it does in words, and how it is made from a run. The class says the rest.
 
-    rule: MODULE.CLASS in this package, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it
-    from an rws run's trace, "" where it is not.
+    rule: MODULE.CLASS of the room, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it from an
+    rws run's trace, "" where it is not.
     """
 
     rule: str
     about: str
     run: str = ""
+    room: str = "strategies"
 
     @cached_property
     def kind(self) -> Any:
-        """The class of a line that has one."""
-        return _load(self.rule)
+        """The class of a line that has one, imported when it is asked for: it may need PyTorch."""
+        return self.load(self.rule)
+
+    def load(self, path: str) -> Any:
+        """Return what stands at MODULE.NAME of the room."""
+        module, _, attribute = path.rpartition(".")
+        return getattr(import_module(f"rws_decode.{self.room}.{module}"), attribute)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
@@ -66,11 +72,6 @@ class Entry:
     def scalable(self) -> bool:
         """Whether the logits that it counts by can be scaled by another strategy, temperature or rws."""
         return not self.run and self.offered and "scaled" in self.kind.__dataclass_fields__
-
-
-def _load(path: str) -> Any:
-    module, _, attribute = path.rpartition(".")
-    return getattr(import_module(f"{__package__}.{module}"), attribute)
 
 
 STRATEGIES: dict[str, Entry] = {
@@ -138,7 +139,7 @@ def strategy_named(
         import numpy as np
 
         rng = np.random.default_rng(seed[0] if isinstance(seed, tuple) else seed)
-        return _load(entry.run)(run, *([rng] if name == "shuffled" else []))
+        return entry.load(entry.run)(run, *([rng] if name == "shuffled" else []))
     if entry.scalable and (scaled := _scaled(name, given)) is not None:
         options = {"scale": given.get("scale"), "reward_scale": given.get("reward_scale"), "eps": eps}
         given["scaled"] = strategy_named(scaled, **options)
