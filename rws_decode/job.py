@@ -65,7 +65,7 @@ class Job(NamedTuple):
     @property
     def widths(self) -> list[int]:
         """Return the canvas columns of each prompt and its answer."""
-        mask_id, length = self.predictor.mask_id, self.settings["length"]
+        mask_id, length = self.predictor.mask_id, self.shape.length
         return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
 
     def batches(self, options: Options, memory: int, copies: int = 1, **how: Any) -> list[list[int]]:
@@ -185,25 +185,22 @@ def prepare(
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
-    settings = asdict(shape) | {
-        "counts": None if shape.counts is None else list(shape.counts),
-        "ranking": "order" if ordered else options.ranking,
-        "precision": options.precision,
-        "strategy": describe(strategy),
-        "predictor": predictor.name,
-        "reward_model": None if asked is None else asked.name,
-        "reward_settings": {} if asked is None else reward_settings(asked),
-        "mask_id": predictor.mask_id,
-        "padding": options.padding,
-        "sampling_temperature": float(options.sampling_temperature),
-        "drawing": options.drawing,
-        "top_p": float(options.top_p),
-        "top_k": options.top_k,
-        "key_cache": options.key_cache,
-        "cfg": float(options.cfg),
-        "end_of_text": options.end_of_text,
-        "end_ids": end_ids if options.end_of_text != "none" else [],
-    }
+    floats = {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
+    settings = (
+        asdict(shape)
+        | asdict(options)
+        | floats
+        | {
+            "counts": None if shape.counts is None else list(shape.counts),
+            "ranking": "order" if ordered else options.ranking,
+            "strategy": describe(strategy),
+            "predictor": predictor.name,
+            "reward_model": None if asked is None else asked.name,
+            "reward_settings": {} if asked is None else reward_settings(asked),
+            "mask_id": predictor.mask_id,
+            "end_ids": end_ids if options.end_of_text != "none" else [],
+        }
+    )
     ends = Ends(options.end_of_text, end_ids)
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 

@@ -10,19 +10,21 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt, lay_out
+from rws_decode.canvas.end_of_text import PUBLISHED
+from rws_decode.canvas.layout import lay_out
 from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import FinalReward, outcomes
-from rws_decode.job import check_size, encode_prompts
-from rws_decode.predictors.base import MaskPredictor, block_of, pieces_of
+from rws_decode.job import Job, prepare
+from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_reward, normalised_reward
+from rws_decode.rewards.callable import normalised_reward
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.strategies.factors import RWS
+from rws_decode.step.completion import TokenSampler
+from rws_decode.step.step import Decoder
+from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
@@ -237,28 +239,24 @@ def scale_path(
     >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases tell what happens at every factor
     (3, 4)
     """
-    shape = shape.nested(block_of(predictor), predictor.name)
-    shape = shape if threshold is None else shape.one_by_one()
-    length, steps = shape.length, shape.steps
-    _check(scale_min, scale_max, over, budget, batch, steps)
     options.only("the scale path", "cfg", "end_of_text", "end_ids")
     if options.end_of_text == PUBLISHED:
         raise ValueError(f"end_of_text is {PUBLISHED!r}: the scale path knows none, suppress and defer")
-    if threshold is not None:
-        Threshold(threshold)
-        if options.end_of_text == "defer":
-            raise ValueError("end_of_text is 'defer': the scale path at a threshold knows none and suppress alone")
+    if threshold is not None and options.end_of_text == "defer":
+        raise ValueError("end_of_text is 'defer': the scale path at a threshold knows none and suppress alone")
     rule = RWS(1.0, eps)
-    given, reward = reward, as_reward(reward)
-    encoded = encode_prompts(predictor, [prompt], length)
-    check_size(predictor, shape)
-    ends = Ends(options.end_of_text, end_tokens(predictor, options.end_of_text, options.end_ids))
-    # A session's cache would make scores depend, by rounding, on the texts before them.
-    scorer = None
     if over == "reward-scale":
-        scorer = Scorer(predictor, normalised_reward(given, "a reward scale"), encoded, cache=False)
-    start = lay_out(predictor, [encoded[0].ids], length)
-    run = Forwards(predictor, start, shape.plan, batch, options, ends, scorer, rule, threshold)
+        normalised_reward(reward, "a reward scale")
+    scaled = rule if over == "reward-scale" else Confidence()
+    strategy = scaled if threshold is None else Threshold(threshold, scaled=scaled)
+    job = prepare(predictor, [prompt], strategy, shape, reward, options)
+    length, steps = job.shape.length, job.shape.steps
+    _check(scale_min, scale_max, over, budget, batch, steps)
+    # A session's cache would make scores depend, by rounding, on the texts before them.
+    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, cache=False)
+    sampler = TokenSampler(0.0, 0, batch)
+    decoder = Decoder(predictor, strategy, job.shape.plan, options, job.ends, sampler, scorer, batch)
+    run = Forwards(decoder, lay_out(predictor, [job.prompts[0].ids], length), rule, threshold)
     low, high = float(scale_min), float(scale_max)
 
     met, outcomes = 0, list[Left]()
@@ -280,7 +278,8 @@ def scale_path(
 
     parts, breakpoints = _assembled(outcomes, low, high)
     answers = {left.answer for _, _, left in parts if left.answer is not None}
-    ends = _ends(predictor, reward, encoded[0], sorted(answers), scorer)
+    read = {*job.prompts[0].ids, *(token for answer in answers for token in answer)}
+    ends = _ends(job, sorted(answers), scorer)
     pieces = tuple(
         ScalePiece(begin, end, left.answer, commit_step=left.span.commit_step, **ends[left.answer])
         for begin, end, left in parts
@@ -301,30 +300,24 @@ def scale_path(
         grid_forwards=sum(max(piece.commit_step) + 1 for piece in pieces),
         reward_calls=len(run.gains),
         near_tokens=run.near_tokens,
-        prompt_text=encoded[0].text,
+        prompt_text=job.prompts[0].text,
         threshold=threshold,
-        spelling=pieces_of(predictor, sorted({*encoded[0].ids, *(token for answer in answers for token in answer)})),
+        spelling=pieces_of(predictor, sorted(read)),
     )
 
 
-def _ends(
-    predictor: MaskPredictor,
-    reward: RewardModel | None,
-    prompt: Prompt,
-    answers: Sequence[tuple[int, ...]],
-    scorer: Scorer | None,
-) -> dict[tuple[int, ...], dict[str, Any]]:
+def _ends(job: Job, answers: Sequence[tuple[int, ...]], scorer: Scorer | None) -> dict[tuple[int, ...], dict[str, Any]]:
     """Return text, reward, log-probability and broken rules of each answer; new texts are scored in one batch."""
     numbered = {number: list(answer) for number, answer in enumerate(answers)}
     known = {} if scorer is None else {number: scorer.recall(0, answer) for number, answer in numbered.items()}
     with torch_threads(), torch.inference_mode():
-        ends = outcomes(predictor, reward, [prompt] * len(answers), numbered, known)
+        ends = outcomes(job.predictor, job.reward, job.prompts * len(answers), numbered, known)
     fields: dict[tuple[int, ...], dict[str, Any]] = {}
     for number, answer in enumerate(answers):
         end = ends[number]
         scored, broken = end["final_reward"], end["rules_broken"]
         fields[answer] = {
-            "text": predictor.decode_answer(list(answer)),
+            "text": job.predictor.decode_answer(list(answer)),
             "final_reward": None if scored is None else FinalReward(scored["raw"], scored["normalised"]),
             "log_prob": end["log_prob"],
             "rules_broken": None if broken is None else tuple(broken),

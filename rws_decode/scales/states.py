@@ -12,16 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import current_block, due
-from rws_decode.canvas.end_of_text import Ends
+from rws_decode.canvas.batches import due
 from rws_decode.canvas.layout import Canvas
-from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor, block_of
-from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.completion import greedy
-from rws_decode.step.forward import masked_logits
+from rws_decode.step.rounding import at_the_cut
+from rws_decode.step.step import Decoder, State, complete, forward
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.selection import Bracket, selection_path
@@ -50,10 +46,10 @@ class View(NamedTuple):
     """What the forward of a state says of the planned step.
 
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
-    for `seats`, rising; block: all masked positions of the block; logits: [N, V] of the whole batch; rows: the
-    competing positions' among them, int64; gain: factor per unit of the scale, None if the scale is the factor, or
-    nothing depends on it; near: masked positions whose candidate rounding may change; threshold: the probability from
-    which positions are committed, the most confident one in any case, None where `seats` are.
+    for `seats`, rising; block: all masked positions of the block; logits: [N, V], of the competing positions; gain:
+    factor per unit of the scale, None if the scale is the factor, or nothing depends on it; near: masked positions
+    whose candidate rounding may change; threshold: the probability from which positions are committed, the most
+    confident one in any case, None where `seats` are.
     """
 
     completed: Answer
@@ -62,7 +58,6 @@ class View(NamedTuple):
     block: frozenset[int]
     seats: int
     logits: Tensor
-    rows: Tensor
     gain: float | None
     near: frozenset[int]
     threshold: float | None = None
@@ -74,7 +69,7 @@ class View(NamedTuple):
 
     def competing(self) -> NDArray[np.float64]:
         """Return the logits of the competing positions, [positions, V]; none without a choice."""
-        return self.logits[self.rows if self.choice else self.rows[:0]].double().cpu().numpy()
+        return (self.logits if self.choice else self.logits[:0]).double().cpu().numpy()
 
     def cut(
         self, logits: NDArray[np.float64], lower: float, upper: float
@@ -150,16 +145,12 @@ def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, li
 class Forwards:
     """Evaluates canvases of one prompt in batches, scores their completions, and counts.
 
-    start: the canvas before the first step, of one row; gains: of each text scored.
+    decoder: of as many rows as a batch has; start: the canvas before the first step, of one row; gains: of each text
+    scored.
     """
 
-    predictor: MaskPredictor
+    decoder: Decoder
     start: Canvas
-    plan: Sequence[PlannedStep]
-    batch: int
-    options: Options
-    ends: Ends
-    scorer: Scorer | None
     rule: RWS
     threshold: float | None
     gains: dict[str, float] = field(default_factory=dict)
@@ -169,57 +160,40 @@ class Forwards:
 
     def evaluate(self, answers: list[Answer], step: int) -> Iterator[tuple[Answer, View]]:
         """Yield each answer with what its forward says of a step."""
-        for begin in range(0, len(answers), self.batch):
-            chunk = answers[begin : begin + self.batch]
+        for begin in range(0, len(answers), self.decoder.count):
+            chunk = answers[begin : begin + self.decoder.count]
             yield from zip(chunk, self._batch(chunk, step), strict=True)
 
     @torch_threads()
     @torch.inference_mode()
     def _batch(self, answers: list[Answer], step: int) -> list[View]:
-        predictor, (ids, _, columns, prompt) = self.predictor, self.start
-        before = torch.tensor(answers, dtype=torch.int64, device=ids.device)  # [B, n]
-        canvas = ids.repeat(len(answers), 1)
-        canvas[:, columns[0]] = before
-        masked = before == predictor.mask_id
-        block = masked & current_block(masked, self.plan)
-        row, position, logits, _, error = masked_logits(  # [N], N masked positions in the batch; [N, V]
-            predictor,
-            Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
-            masked if block_of(predictor) is None else block,
-            cfg=self.options.cfg,
-            suppressed=self.ends.suppressed,
-        )
+        decoder, canvas = self.decoder, self.start.of(torch.zeros(len(answers), dtype=torch.int64))
+        before = torch.tensor(answers, device=canvas.ids.device)  # [B, n]
+        canvas = canvas._replace(ids=canvas.ids.scatter(1, canvas.answer, before))
+        masked = before == decoder.predictor.mask_id
+        state = State(step, canvas, masked, torch.arange(len(answers), device=masked.device))
+        completion = complete(decoder, state, forward(decoder, state))
         self.forwards += len(answers)
         self.batches += 1
-        token, lead = greedy(logits)
-        if not bool(logits.gather(1, token[:, None]).isfinite().all()):
-            raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
-        completed = before.index_put((row, position), token).tolist()
-        near = lead <= 2 * error
-        deferred = self.ends.waits(token)
-        here = block[row, position]
-        must = due(block, step, self.plan).tolist()
-        views = []
-        for n, answer in enumerate(completed):
-            commits = self.plan[step].commits if self.threshold is None else must[n]
-            early, late = row.eq(n) & here & ~deferred, row.eq(n) & here & deferred
-            spare = commits - int(early.sum())
-            competing, seats = (early, commits) if spare <= 0 else (late, spare)
-            views.append(
-                View(
-                    completed=tuple(answer),
-                    always=tuple(position[early].tolist()) if spare > 0 else (),
-                    positions=tuple(position[competing].tolist()),
-                    block=frozenset(position[row.eq(n) & here].tolist()),
-                    seats=seats,
-                    logits=logits,
-                    rows=competing.nonzero()[:, 0],
-                    gain=None,
-                    near=frozenset(position[row.eq(n) & near].tolist()),
-                    threshold=self.threshold,
-                )
+        block = completion.block
+        commits = decoder.plan[step].commits if self.threshold is None else due(block, step, decoder.plan)
+        competing, seats = at_the_cut(block, completion.deferred, commits)
+        always, position = block & ~competing & ~completion.deferred, completion.view.position
+        views = [
+            View(
+                completed=tuple(answer),
+                always=tuple(always[n].nonzero()[:, 0].tolist()),
+                positions=tuple(competing[n].nonzero()[:, 0].tolist()),
+                block=frozenset(block[n].nonzero()[:, 0].tolist()),
+                seats=int(seats[n]),
+                logits=completion.published[completion.row.eq(n) & competing[n, position]],
+                gain=None,
+                near=frozenset(completion.unsure[n].nonzero()[:, 0].tolist()),
+                threshold=self.threshold,
             )
-        return views if self.scorer is None else self._score(views, self.scorer)
+            for n, answer in enumerate(completion.tokens.tolist())
+        ]
+        return views if decoder.scorer is None else self._score(views, decoder.scorer)
 
     def _score(self, views: list[View], scorer: Scorer) -> list[View]:
         """Return the views with their gains where there is a choice; each text is scored once."""
@@ -247,5 +221,5 @@ class Forwards:
                 committed.update(chosen)
                 yield tuple(child), Span(lower, upper, tuple(when))
         # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
-        read = view.near if view.gain is not None else view.block if self.options.end_of_text == "defer" else committed
+        read = view.near if view.gain is not None else view.block if self.decoder.ends.defers else committed
         self.near_tokens += len(view.near & read)
