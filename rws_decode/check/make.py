@@ -15,22 +15,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rws_decode.canvas.layout import lay_out
+from rws_decode.check import fingerprints
 from rws_decode.check.digest import REWARD_WEIGHTS, SCALE, STORED, CanvasLogits, DecodedRow, Digest, Fact, ScoredText
-from rws_decode.check.fingerprints import (
-    GUIDED,
-    SHAPE,
-    STRATEGIES,
-    checkpoint_print,
-    end_of_text_print,
-    half_filled,
-    hash_of,
-    stored_dtypes,
-    template_print,
-    tensor_bytes,
-    tokenizer_print,
-    usual_prompts,
-    weights_hash,
-)
 from rws_decode.check.settings import Attention
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
@@ -57,7 +43,7 @@ def check_digest(
     reward: RewardModel | None = None,
     *,
     prompts: Sequence[str | Sequence[int]] | None = None,
-    shape: Shape = SHAPE,
+    shape: Shape = fingerprints.SHAPE,
     like: Digest | None = None,
     batch: int = BATCH,
     attention: Attention = "usual",
@@ -84,7 +70,7 @@ def check_digest(
     if like is not None:
         asked, shape = like.prompts, like.shape
     elif prompts is None:
-        asked = usual_prompts(predictor)
+        asked = fingerprints.usual_prompts(predictor)
     else:
         asked = tuple(prompt if isinstance(prompt, str) else tuple(prompt) for prompt in prompts)
     texts = [prompt if isinstance(prompt, str) else list(prompt) for prompt in asked]
@@ -95,19 +81,17 @@ def check_digest(
         logits = tuple(_canvases(predictor, ids, shape.length, batch))
         rewards = () if reward is None else tuple(_rewards(predictor, reward, texts))
         error = _reward_error(reward, [each.reward for each in rewards])
-    template, tokenizer = template_print(predictor), tokenizer_print(predictor)
-    held = {token for decoded in decodes for token in decoded.tokens} | {token for row in ids for token in row}
-    held |= {token for token in (predictor.mask_id, predictor.pad_id, *ends_of(predictor)) if token is not None}
-    if template is not None:
-        held |= {token for row in template.texts for token in row}
-    if tokenizer is not None:
-        held |= {token for row in tokenizer.texts for token in row}
+    template, tokenizer = fingerprints.template_print(predictor), fingerprints.tokenizer_print(predictor)
+    rows = [*ids, *(row.tokens for row in decodes)]
+    rows += [row for each in (template, tokenizer) if each is not None for row in each.texts]
+    special = {predictor.mask_id, predictor.pad_id, *ends_of(predictor)}
+    held = {token for token in special.union(*rows) if token is not None}
     return Digest(
         machine=_machine_facts(predictor, reward, attention, batch, threads),
-        checkpoint=checkpoint_print(predictor),
+        checkpoint=fingerprints.checkpoint_print(predictor),
         tokenizer=tokenizer,
         template=template,
-        end_of_text=end_of_text_print(predictor, [token for row in ids for token in row]),
+        end_of_text=fingerprints.end_of_text_print(predictor, [token for row in ids for token in row]),
         prompts=asked,
         prompt_ids=ids,
         length=shape.length,
@@ -130,7 +114,7 @@ def _machine_facts(
     on_gpu = device.type == "cuda"
     facts: dict[str, Fact] = {
         "dtype": _name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
-        STORED: stored_dtypes(predictor),
+        STORED: fingerprints.stored_dtypes(predictor),
         "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
         "attention": _attention(predictor, attention),
         "batch": batch,
@@ -139,7 +123,7 @@ def _machine_facts(
         "CPU instructions": torch.backends.cpu.get_cpu_capability(),
         "reward's dtype": _name(next(reward.model.parameters()).dtype) if isinstance(reward, NetworkReward) else None,
         SCALE: None if reward is None else f"{reward.mean:.7g} and {reward.std:.7g}",
-        REWARD_WEIGHTS: weights_hash(reward.model) if isinstance(reward, NetworkReward) else None,
+        REWARD_WEIGHTS: fingerprints.weights_hash(reward.model) if isinstance(reward, NetworkReward) else None,
         "PyTorch": torch.__version__,
         "CUDA": torch.version.cuda if on_gpu else None,
         "transformers": version("transformers"),
@@ -170,7 +154,7 @@ def _decodes(
     shape: Shape,
     batch: int,
 ) -> Iterator[DecodedRow]:
-    for strategy in (*STRATEGIES, *((GUIDED,) if reward is not None else ())):
+    for strategy in (*fingerprints.STRATEGIES, *((fingerprints.GUIDED,) if reward is not None else ())):
         for begin in range(0, len(prompts), batch):
             rows = decode(predictor, prompts[begin : begin + batch], strategy, shape, reward=reward)
             for number, trace in enumerate(rows, begin):
@@ -198,7 +182,7 @@ def _canvases(
         for row, (number, kind) in enumerate(group):
             answer = canvas.answer[row]
             if kind != "masked":
-                filled = half_filled(prompts[number], length, predictor.mask_id)
+                filled = fingerprints.half_filled(prompts[number], length, predictor.mask_id)
                 canvas.ids[row, answer] = torch.tensor(filled, device=answer.device)
             masked = answer[canvas.ids[row, answer] == predictor.mask_id]
             spread = np.unique(np.linspace(0, len(masked) - 1, min(_POSITIONS, len(masked))).round().astype(int))
@@ -207,7 +191,8 @@ def _canvases(
         logits = logits_at(predictor, canvas.ids, canvas.attention_mask, rows, torch.cat(columns))
         for row, (number, kind) in enumerate(group):
             real = canvas.ids[row] if canvas.attention_mask is None else canvas.ids[row][canvas.attention_mask[row]]
-            where = hash_of(json.dumps([real.tolist(), (columns[row] - canvas.answer[row, 0]).tolist()]).encode())
+            places = [real.tolist(), (columns[row] - canvas.answer[row, 0]).tolist()]
+            where = fingerprints.hash_of(json.dumps(places).encode())
             yield _of_canvas(number, kind, where, logits[rows == row])
 
 
@@ -223,7 +208,7 @@ def _of_canvas(prompt: int, kind: str, canvas: str, logits: torch.Tensor) -> Can
         prompt,
         kind,
         canvas,
-        hash_of(tensor_bytes(logits)),
+        fingerprints.hash_of(fingerprints.tensor_bytes(logits)),
         tuple(float(f"{value:.7g}") for value in np.quantile(known, _QUANTILES)),
         tuple(ids),
         tuple(values),

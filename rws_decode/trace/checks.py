@@ -14,17 +14,7 @@ from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import LONGEST, block_plan
 from rws_decode.settings import Drawing, Precision, Ranking
-from rws_decode.trace.data import (
-    LAYOUT,
-    NOT_ASKED,
-    NOT_NEEDED,
-    REUSED,
-    SCORED,
-    STEP_MAP_LACKS,
-    STEP_MAP_MAY_LACK,
-    TraceData,
-    last_tokens,
-)
+from rws_decode.trace.data import LAYOUT, NOT_NEEDED, STEP_MAP_LACKS, STEP_MAP_MAY_LACK, TraceData, last_tokens
 from rws_theory.checks import one_of, whole
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
@@ -149,7 +139,7 @@ def check_steps(trace: TraceData) -> None:
         raise ValueError("a token is masked again or replaced outside the block of that step")
     if trace.missing:
         return
-    if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
+    if not np.isin(trace.reward_use, range(NOT_NEEDED + 1)).all():
         raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
     unneeded = trace.reward_use == NOT_NEEDED
     for name, missing in (
