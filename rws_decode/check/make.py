@@ -160,14 +160,8 @@ def _decodes(
             for number, trace in enumerate(rows, begin):
                 near = trace.ties + trace.near_ties + trace.near_tokens
                 final = None if trace.final_reward is None else float(trace.final_reward["raw"])
-                yield DecodedRow(
-                    number,
-                    strategy,
-                    tuple(trace.tokens.tolist()),
-                    tuple(trace.commit_step.tolist()),
-                    tuple(near.tolist()),
-                    final,
-                )
+                told = (tuple(array.tolist()) for array in (trace.tokens, trace.commit_step, near))
+                yield DecodedRow(number, strategy, *told, final)
 
 
 def _canvases(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +51,6 @@ class Decoding(Sequence[Trace]):
 
     def __getitem__(self, row: Any) -> Any:
         return self.traces[row]
-
-    def __iter__(self) -> Iterator[Trace]:
-        return iter(self.traces)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt.

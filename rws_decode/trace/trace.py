@@ -13,23 +13,15 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Animation, Page, pictures
-from rws_decode.trace.checks import (
-    check_outcome,
-    check_settings,
-    check_steps,
-    checked_array,
-    kept_pieces,
-    spelled,
-    thinned,
-)
+from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
+from rws_decode.trace.step_map import Tokenizer, fields_of
 
 if TYPE_CHECKING:
     import pandas
 
     from rws_decode.predictors.base import MaskPredictor
-    from rws_decode.trace.step_map import Tokenizer
     from rws_theory.crossings import Crossings
 
 __all__ = ["Trace", "load", "load_trace"]
@@ -65,18 +57,18 @@ class Trace(TraceData):
     """
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        checks.check_settings(self)
         for name in ("provisional", "edited"):
             if getattr(self, name) is None:
                 self._set(name, np.zeros((self.steps_run, self.length), np.bool_))
         for name in LAYOUT:
-            self._set(name, checked_array(self, name))
-        check_steps(self)
-        check_outcome(self)
-        value, candidate, kept = thinned(self)
+            self._set(name, checks.checked_array(self, name))
+        checks.check_steps(self)
+        checks.check_outcome(self)
+        value, candidate, kept = checks.thinned(self)
         self._set("value", value)
         self._set("candidate", candidate)
-        object.__setattr__(self, "pieces", kept_pieces(self, kept))
+        object.__setattr__(self, "pieces", checks.kept_pieces(self, kept))
 
     @classmethod
     def from_step_map(
@@ -106,8 +98,6 @@ class Trace(TraceData):
         >>> trace.forwards is None, trace.missing[-3:]
         (True, ('block', 'mask token', "prompt's tokens"))
         """
-        from rws_decode.trace.step_map import fields_of
-
         given = {"texts": texts, "prompt": prompt, "prompt_ids": prompt_ids, "model": model, "block": block}
         return cls(**fields_of(tokens, steps, **given, mask_id=mask_id, masks=masks, tokenizer=tokenizer))
 
@@ -117,8 +107,6 @@ class Trace(TraceData):
         array = array.copy() if array.flags.writeable else array
         array.flags.writeable = False
         object.__setattr__(self, name, array)
-
-    __hash__ = None  # type: ignore[assignment] - arrays have no hash
 
     def __eq__(self, other: object) -> bool:
         """Compare settings, texts, costs and every array, bit for bit."""
@@ -198,7 +186,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
     try:
         given, spells = read_trace(Path(path).read_bytes(), settings)
         trace = Trace(**given)
-        if spells and not spelled(trace.text, trace.pieces, trace.tokens.tolist()):
+        if spells and not checks.spelled(trace.text, trace.pieces, trace.tokens.tolist()):
             raise ValueError(f"text is {trace.text!r}: it is not what its tokens spell")
         return trace
     except (ValueError, TypeError, OverflowError, MemoryError) as error:

@@ -57,8 +57,7 @@ class DraftStreamer:
     """
 
     def __init__(self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None) -> None:
-        self._decode = decode
-        self._stream = stream
+        self._decode, self._stream = decode, stream
         self._final: list[int] = []
         self._prompt_seen = False
         self._rows = 0  # of the screen, that the last draft takes

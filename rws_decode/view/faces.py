@@ -1,7 +1,4 @@
-"""What shows an object that comes from below in a notebook: a table or a small picture, chosen by the object's type.
-
-The objects' own methods call `html`, by `rws_decode.common.page`.
-"""
+"""What shows an object that comes from below in a notebook: a table or a small picture, chosen by the object's type."""
 
 from __future__ import annotations
 

@@ -106,13 +106,8 @@ def draw_order(
     mark: dict[str, Any] = {"linestyle": "none", "marker": look.marker, "markersize": points}
     written = committed & (place < (trace.length if text is None else text))
     filled: dict[str, Any] = {"color": look.color, "markeredgecolor": edge or look.color}
-    axes.plot(
-        place[written],
-        trace.commit_step[written],
-        label="committed token" if text is None else "token of the text",
-        **mark,
-        **filled,
-    )
+    label = "committed token" if text is None else "token of the text"
+    axes.plot(place[written], trace.commit_step[written], label=label, **mark, **filled)
     filler = committed & ~written
     if filler.any():
         hollow: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": "#a0a0a0"}

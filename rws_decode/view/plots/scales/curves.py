@@ -260,14 +260,10 @@ def _limits(axes: Axes, pair: Crossings, names: tuple[str, str]) -> None:
     if not np.isfinite([*pair.sigma, *pair.delta]).all() or pair.dimension < 2:
         return
     first, second = names
+    mean, least = (pair.sigma[0] - pair.sigma[1]) / (pair.dimension - 1), pair.delta[0] - pair.delta[1]
     ends = (
-        (
-            (pair.sigma[0] - pair.sigma[1]) / (pair.dimension - 1),
-            rf"$(\Sigma_{{{first}}} - \Sigma_{{{second}}})/n$",
-            "left",
-            (0, 0.3),
-        ),
-        (pair.delta[0] - pair.delta[1], rf"$\delta_{{{first}}} - \delta_{{{second}}}$", "right", (0.7, 1)),
+        (mean, rf"$(\Sigma_{{{first}}} - \Sigma_{{{second}}})/n$", "left", (0, 0.3)),
+        (least, rf"$\delta_{{{first}}} - \delta_{{{second}}}$", "right", (0.7, 1)),
     )
     for height, name, side, span in ends:
         axes.axhline(height, *span, color=GREY, linestyle=":")

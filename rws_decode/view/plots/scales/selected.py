@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -112,15 +111,8 @@ def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
         look = LOOKS[place % len(LOOKS)]
         edges = [low, *(piece.upper for piece in path.pieces)]
         counts = [len(piece.positions) for piece in path.pieces]
-        panel.stairs(
-            counts,
-            edges,
-            baseline=None,
-            color=look.color,
-            linestyle=look.dash,
-            linewidth=1.8,
-            label=f"tau = {path.tau:g}",
-        )
+        line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, "label": f"tau = {path.tau:g}"}
+        panel.stairs(counts, edges, baseline=None, linewidth=1.8, **line)
         for bracket in path.brackets:
             if bracket.relative_width > VISIBLE:
                 hatched_span(panel, bracket.lower, bracket.upper)
@@ -168,11 +160,11 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
     reach = min(max([_NARROWEST, *(max(end, 1 / end) * 1.4 for end in ends)]), _WIDEST)
     figure, (panel,) = panels_of(axes, 1, 1, (max(6.0, min(10.0, 2.4 + 0.22 * len(radii))), 4.4))
     for step, radius in enumerate(radii):
-        hatch = {} if radius.certified else {"hatch": "xx"}
-        _bar(
-            panel, step, radius.lower, radius.upper, reach, 0.8, facecolor=PALE, edgecolor=GREY, linewidth=0.6, **hatch
-        )
-        _bar(panel, step, *radius.cheap, reach, 0.4, facecolor=BLUE, edgecolor="none")
+        wide = {"facecolor": PALE, "edgecolor": GREY, "linewidth": 0.6, "hatch": None if radius.certified else "xx"}
+        narrow = {"facecolor": BLUE, "edgecolor": "none"}
+        for (lower, upper), width, look in (((radius.lower, radius.upper), 0.8, wide), (radius.cheap, 0.4, narrow)):
+            low, high = max(lower, 1 / reach), min(upper, reach)
+            panel.bar(step, high - low, width, low, **look)
         for beyond, edge, mark in ((radius.upper > reach, reach, "^"), (radius.lower < 1 / reach, 1 / reach, "v")):
             if beyond:
                 panel.plot(step, edge, mark, color=BLACK, markersize=_ARROW / 2, clip_on=False)
@@ -187,11 +179,6 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
     whole_ticks(panel)
     legend(figure, panel, axes)
     return finished(figure, axes, *_stability_sentences(radii))
-
-
-def _bar(panel: Axes, step: int, lower: float, upper: float, reach: float, width: float, **look: Any) -> None:
-    low, high = max(lower, 1 / reach), min(upper, reach)
-    panel.bar(step, high - low, width, low, **look)
 
 
 def _stability_sentences(radii: Sequence[StabilityRadius]) -> list[str]:
