@@ -115,9 +115,6 @@ def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = 
 
     kind: "model" for mask predictors, "causal"; ships: None for those of mask predictors. ValueError lists the names,
     or says how to install the package.
-
-    >>> locate_model("mini").name
-    'mini'
     """
     known = packaged(kind)
     if name in known and (kind == "model" or not Path(name).is_dir()):
@@ -261,11 +258,7 @@ def refuse_vocabulary(checkpoint: Checkpoint, tokenizer: Any, rows: int) -> None
 
 
 def dtype_named(name: str | torch.dtype) -> torch.dtype:
-    """Return the floating-point dtype of that name; ValueError for another.
-
-    >>> dtype_named("bfloat16")
-    torch.bfloat16
-    """
+    """Return the floating-point dtype of that name; ValueError for another."""
     text = str(name).removeprefix("torch.")
     one_of("dtype", text, _DTYPES)
     import torch

@@ -53,11 +53,7 @@ PEPTIDES = PACKAGED.pop("humanness")  # a table, no network
 
 
 def packaged(kind: str) -> dict[str, Packaged]:
-    """Return the networks of a kind by name: "model" or "causal".
-
-    >>> list(packaged("causal"))
-    ['smollm2']
-    """
+    """Return the networks of a kind by name: "model" or "causal"."""
     return {name: entry for name, entry in PACKAGED.items() if entry.kind == kind}
 
 

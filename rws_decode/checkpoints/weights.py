@@ -206,12 +206,8 @@ def refuse_nonfinite(checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]])
     Tensors of other classes than PyTorch's own, as quantisation makes them, are passed over: see `stored_tensors`.
     """
     for name, tensor in tensors:
-        if (
-            type(tensor.data) is not torch.Tensor
-            or not tensor.is_floating_point()
-            or tensor.numel() == 0
-            or tensor.is_meta
-        ):
+        own = type(tensor.data) is torch.Tensor and not tensor.is_meta
+        if not own or not tensor.is_floating_point() or tensor.numel() == 0:
             continue
         # The extremes carry NaN along, and take no second tensor as isfinite() would.
         if not bool(torch.stack(torch.aminmax(tensor.detach())).isfinite().all()):

@@ -17,10 +17,4 @@ from rws_decode.predictors.loading import load_predictor
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 
-__all__ = [
-    "CallablePredictor",
-    "HFMaskPredictor",
-    "MaskPredictor",
-    "WorldPredictor",
-    "load_predictor",
-]
+__all__ = ["CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"]

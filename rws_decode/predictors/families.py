@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokenizers import AddedToken
 
@@ -185,29 +185,20 @@ def special_ids(
     return mask, tuple(dict.fromkeys(tokens))
 
 
-class Described(NamedTuple):
-    """A checkpoint of a family before its weights are read: all of it agrees.
+def described(
+    raw: Config, family: Family, mask_id: int | None = None
+) -> tuple[Layout, dict[str, Stored], dict[str, Stored], Any, int, tuple[int, ...]]:
+    """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree.
 
-    stored: its tensors by transformers' names; headers: by those in the files.
+    Its layout, its tensors by their names in the files and by transformers', its tokenizer, its mask and its ends.
     """
-
-    layout: Layout
-    headers: dict[str, Stored]
-    stored: dict[str, Stored]
-    tokenizer: Any
-    mask: int
-    ends: tuple[int, ...]
-
-
-def described(raw: Config, family: Family, mask_id: int | None = None) -> Described:
-    """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree."""
     headers = read_headers(raw.checkpoint)
     raw.refuse_sizes(headers)
     layout = family.layout(raw)
     stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
     refuse_other_layout(raw.checkpoint, stored, _expected_tensors(raw, layout, stored))
     tokenizer = load_tokenizer(raw.checkpoint, family)
-    return Described(layout, headers, stored, tokenizer, *special_ids(family, layout, raw, tokenizer, mask_id))
+    return layout, headers, stored, tokenizer, *special_ids(family, layout, raw, tokenizer, mask_id)
 
 
 def renamed(name: str, patterns: Mapping[str, str]) -> str:

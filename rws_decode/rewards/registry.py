@@ -175,11 +175,7 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
 
 
 def check_reward_name(name: str) -> None:
-    """Raise ValueError, listing the names that there are, for a name that `loading.load_reward` does not know.
-
-    >>> check_reward_name("exact"), check_reward_name("mini")
-    (None, None)
-    """
+    """Raise ValueError, listing the names that there are, for a name that `loading.load_reward` does not know."""
     kind = kind_of(name)
     if kind == "sequence":
         check_sequence_reward(name)

@@ -128,7 +128,13 @@ class PlotState(NamedTuple):
 
 START = PlotState(frozenset(), "H", "P")
 
-_NEEDS_MEETING = {"promise", "give", "steal", "refuse", "feel", "news"}
+# Beats that a beat comes after.
+_NEEDS = {
+    **dict.fromkeys(("promise", "give", "steal", "refuse"), ("meet",)),
+    **dict.fromkeys(("feel", "news"), ("meet", "cause")),
+    **dict.fromkeys(("fulfil", "forget"), ("promise",)),
+    "end": ("cause",),
+}
 _NEEDS_HERO_HOLDING = {"promise", "fulfil", "forget", "move", "give", "steal", "refuse"}
 
 
@@ -148,19 +154,15 @@ def allowed_beats(state: PlotState) -> tuple[str, ...]:
     resolved = "fulfil" in used or "forget" in used
     out = []
     for beat in TEMPLATES:
-        if beat in used:
-            continue
-        if beat in _NEEDS_MEETING and "meet" not in used:
+        if beat in used or not used.issuperset(_NEEDS.get(beat, ())):
             continue
         if beat in _NEEDS_HERO_HOLDING and state.holder != "H":
             continue
         if beat == "return" and state.holder != "G":
             continue
-        if beat in ("fulfil", "forget") and ("promise" not in used or resolved):
+        if beat in ("fulfil", "forget") and resolved:
             continue
-        if beat in ("feel", "news") and "cause" not in used:
-            continue
-        if beat == "end" and ("cause" not in used or ("promise" in used and not resolved)):
+        if beat == "end" and "promise" in used and not resolved:
             continue
         out.append(beat)
     return tuple(out)
@@ -194,11 +196,7 @@ def feasible_beats(state: PlotState, left: int) -> tuple[str, ...]:
 
 
 def beat_weights(beats: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the weights, not normalised, that the next beat is drawn by.
-
-    >>> beat_weights(("cause", "look"))
-    (6, 1)
-    """
+    """Return the weights, not normalised, that the next beat is drawn by."""
     return tuple(WEIGHTS.get(beat, 1) for beat in beats)
 
 
@@ -225,8 +223,12 @@ def domain(variable: str, topic: str, bound: dict[str, str]) -> tuple[str, ...]:
 # A derived slot that is read before its base is known ("the lab was flooded by the storm") draws the base.
 BASE: dict[str, str] = {"E": "C"}
 
-_EFFECTS = {cause: effect for topic in TOPICS.values() for cause, effect in topic.causes.items()}
-_PASTS = {task: past for topic in TOPICS.values() for task, past in topic.tasks.items()}
+# Derived slot -> its base, and the word that it shows for each.
+_DERIVED = {
+    "E": ("C", {cause: effect for topic in TOPICS.values() for cause, effect in topic.causes.items()}),
+    "W": ("V", {task: past for topic in TOPICS.values() for task, past in topic.tasks.items()}),
+    "R": ("T", TRAITS),
+}
 _PRONOUNS = {"HE": ("she", "he"), "HIS": ("her", "his"), "HIM": ("her", "him")}
 
 
@@ -247,14 +249,7 @@ def surface(slot: str, bound: dict[str, str], state: PlotState) -> str | None:
         if "O" not in bound or "N" not in bound:
             return None
         return bound["O"] if bound["N"] == "one" else plural(bound["O"])
-    if slot == "E":
-        return _EFFECTS.get(bound["C"]) if "C" in bound else None
-    if slot == "W":
-        return _PASTS.get(bound["V"]) if "V" in bound else None
-    if slot == "R":
-        return TRAITS[bound["T"]] if "T" in bound else None
-    if slot == "K":
-        return bound.get(state.holder)
-    if slot == "U":
-        return bound.get(state.place)
-    return bound.get(slot)
+    if slot in _DERIVED:
+        base, shown = _DERIVED[slot]
+        return shown.get(bound.get(base, ""))
+    return bound.get({"K": state.holder, "U": state.place}.get(slot, slot))

@@ -58,11 +58,7 @@ def _continuation(rng: Random, band: str, even: bool) -> Task:
 
 
 def questions(story: Story) -> dict[str, tuple[str, str]]:
-    """Return the questions that a story answers, with their answers.
-
-    >>> sorted(questions(sample_story(Random(1), topic="science")))[:3]
-    ['effect', 'ending', 'holder']
-    """
+    """Return the questions that a story answers, with their answers."""
     bound, topic = story.bound, story.topic
     noun = surface("O", dict(bound), START)
     asked = {
@@ -120,11 +116,7 @@ KINDS = tuple(_MAKERS)
 
 
 def sample_task(rng: Random, kind: str = "keywords", band: str = "short", *, even: bool = False) -> Task:
-    """Draw one task of a kind; `even` as in `sample_story`.
-
-    >>> sample_task(Random(3), "keywords").prompt.startswith("write a short ")
-    True
-    """
+    """Draw one task of a kind; `even` as in `sample_story`."""
     return _MAKERS[kind](rng, band, even)
 
 
@@ -140,22 +132,13 @@ SPLITS: dict[str, frozenset[int]] = {
 
 
 def split_of(prompt: str, answer: str) -> str:
-    """Return the split that a text belongs to, from the SHA-256 of prompt and answer.
-
-    >>> split_of("a", "b") in SPLITS
-    True
-    """
+    """Return the split that a text belongs to, from the SHA-256 of prompt and answer."""
     bucket = hashlib.sha256(f"{prompt}\n{answer}".encode()).digest()[0] % 16
     return next(name for name, buckets in SPLITS.items() if bucket in buckets)
 
 
 def sample_split(rng: Random, split: str, kind: str = "keywords", band: str = "short", *, even: bool = False) -> Task:
-    """Draw a task of one split by rejection; `even` as in `sample_story`.
-
-    >>> task = sample_split(Random(0), "test")
-    >>> split_of(task.prompt, task.answer)
-    'test'
-    """
+    """Draw a task of one split by rejection; `even` as in `sample_story`."""
     one_of("split", split, SPLITS)
     one_of("band", band, BANDS)
     while True:
@@ -165,11 +148,7 @@ def sample_split(rng: Random, split: str, kind: str = "keywords", band: str = "s
 
 
 def prompt_vocabulary() -> list[str]:
-    """Return the words that only prompts, questions and answers use.
-
-    >>> "continue" in prompt_vocabulary()
-    True
-    """
+    """Return the words that only prompts, questions and answers use."""
     text = (
         "write a short medium long story with and . , : ? continue this question answer who had the at last where how "
         "many was of why because did end up yes no found lost now reverse sort largest"
