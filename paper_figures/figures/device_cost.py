@@ -87,10 +87,8 @@ def measured_parts() -> pandas.DataFrame:
     """Return the same of an answer's measured seconds, a row for each decoder and batch."""
     rows = pandas.DataFrame(measured_table().rows).sort_values(["batch", "decoder"], ascending=[True, False])
     rows.index = rows["decoder"] + ", batch " + rows["batch"].astype(str)
-    floors = {
-        row["batch"]: row["seconds"] / row["batch"] for row in measured()["roofline"] if row["method"] == "default"
-    }
-    default, seconds = rows["batch"].map(floors), rows["default seconds"]
+    floors = {row["batch"]: row["seconds"] for row in measured()["roofline"] if row["method"] == "default"}
+    default, seconds = rows["batch"].map(floors) / rows["batch"], rows["default seconds"]
     reward = rows["least RWS seconds"] - default
     parts = {"default": default, "default_rest": seconds - default, "reward": reward}
     return pandas.DataFrame(parts | {"reward_rest": rows["RWS seconds"] - seconds - reward}, columns=[*_PARTS])
@@ -124,13 +122,8 @@ def table() -> Table:
     parts, setting = printed_parts(), printed_in("setting")
     seconds = parts.sum(axis=1)
     floors = (parts["reward"].fillna(0.0) + parts["default"]).where(parts["extra"].isna())
-    rows = {
-        "method": parts.index,
-        "paper: seconds": seconds,
-        "least seconds": floors,
-        "over the least": seconds / floors,
-    }
-    rows = pandas.DataFrame(rows).astype(object).replace({math.nan: None})
+    rows = pandas.DataFrame({"paper: seconds": seconds, "least seconds": floors, "over the least": seconds / floors})
+    rows = rows.rename_axis("method").reset_index().astype(object).replace({math.nan: None})
     columns = [Column("method"), Column("paper: seconds", form=".3f"), Column("least seconds", form=".3f")]
     caption = (
         f"Seconds: {printed_in('table11_overhead')['where']}. By arithmetic, not measured: the least time of the same "

@@ -199,12 +199,7 @@ def tables_of(texts: pd.DataFrame, worlds: pd.DataFrame) -> list[Table]:
 
 
 def _rows(found: Sequence[Leak]) -> list[dict[str, Any]]:
-    rows = []
-    for leak in found:
-        mean, low, high = leak.change
-        row = leak._asdict() | {"change": mean, "low": low, "high": high}
-        rows.append(row)
-    return rows
+    return [leak._asdict() | dict(zip(("change", "low", "high"), leak.change, strict=True)) for leak in found]
 
 
 def frontier_rows(values: Any, worlds: pd.DataFrame, world: str) -> list[dict[str, Any]]:

@@ -21,12 +21,6 @@ from rws_theory.orders.deviation import generation_order_deviation
 Answer = tuple[int, ...]
 
 
-def both_paths(unit: Unit) -> tuple[dict[Over, ScalePath], Reach]:
-    """Return a unit's complete scale paths, from `low` to `high` of its strategy, and their comparison."""
-    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
-    return paths, compare_reach(paths["temperature"], paths["reward-scale"])
-
-
 def path_of(unit: Unit, over: Over) -> ScalePath:
     """Return a unit's complete scale path over one axis, from `low` to `high` of its strategy."""
     numbers = unit.strategy
@@ -50,7 +44,8 @@ def profile_work(units: Sequence[Unit]) -> list[Rows]:
 
 def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
-    paths, reach = both_paths(unit)
+    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
+    reach = compare_reach(paths["temperature"], paths["reward-scale"])
     number = {output.tokens: index for index, output in enumerate(reach.outputs)}
     return {
         "outputs": _outputs(unit, reach),
