@@ -18,7 +18,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
-from rws_decode.steering.table import as_method, base_of, check_base
+from rws_decode.steering.table import as_method, check_base, with_base
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder
@@ -103,10 +103,10 @@ def steer(
     """
     check_places(numbers)
     Savings(memory=memory)  # refuses less than a byte
-    named = base_of(method, **numbers)
+    given, (method, named) = method, with_base(method, **numbers)
     if named is not None and strategy is not None:
-        raise ValueError(f"strategy is {strategy!r}: method {method!r} names {named}, leave one out")
-    strategy, method = strategy or named, as_method(method, **numbers)
+        raise ValueError(f"strategy is {strategy!r}: method {given!r} names {named}, leave one out")
+    strategy = strategy or named
     if reward is None:
         raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
     temperature = 1.0 if method.draws else 0.0

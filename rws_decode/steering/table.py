@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.arguments import meant
 from rws_decode.strategies.numbers import parts_of
@@ -36,35 +36,18 @@ METHODS: dict[str, Line] = {
 }
 
 
-class MethodText(NamedTuple):
-    """What a text such as "particles:8+beta:2+rws:8" names: method, its numbers, and the strategy of each copy."""
-
-    name: str
-    numbers: dict[str, float | int | str]
-    base: str | None
-
-
 def is_method(text: str) -> bool:
-    """Return whether a text names a steering method.
-
-    >>> is_method("best-of:8"), is_method("rws:8")
-    (True, False)
-    """
+    """Return whether a text names a steering method."""
     return text.partition(":")[0].partition("+")[0] in METHODS
 
 
-def method_text(text: str, argument: str = "method") -> MethodText:
-    """Return what a text names; ValueError, naming the argument, where it names no method.
+def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, float | int | str], str | None]:
+    """Return a text's method, its numbers, and the strategy that each copy follows; ValueError, naming the argument.
 
-    The number after the first colon says how many copies, draws, commits or gradients there are. After a plus sign
-    there stands another number of the method by its name, or the strategy that each copy follows.
+    The number after the first colon says how many copies, draws, commits or gradients there are.
 
     >>> method_text("particles:8+beta:2+margin")
-    MethodText(name='particles', numbers={'n': 8, 'beta': 2.0}, base='margin')
-    >>> method_text("particles")
-    Traceback (most recent call last):
-    ...
-    ValueError: method is 'particles': a whole number is missing, as in particles:8
+    ('particles', {'n': 8, 'beta': 2.0}, 'margin')
     """
     name, first, parts = parts_of(text)
     if name not in METHODS:
@@ -93,7 +76,7 @@ def method_text(text: str, argument: str = "method") -> MethodText:
     base = "+".join(bases) or None
     if base is not None:
         check_text(base, argument)
-    return MethodText(name, numbers, base)
+    return name, numbers, base
 
 
 def as_method(method: SteeringMethod | str, argument: str = "method", **numbers: Any) -> SteeringMethod:
@@ -104,12 +87,19 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
     >>> as_method("particles:8", beta=2.0)
     Particles(n=8, beta=2.0, ess_threshold=0.5)
     """
+    return with_base(method, argument, **numbers)[0]
+
+
+def with_base(
+    method: SteeringMethod | str, argument: str = "method", **numbers: Any
+) -> tuple[SteeringMethod, str | None]:
+    """Return the method, as `as_method` does, and the strategy that a text gives to each copy, None without."""
     if not isinstance(method, str):
         if numbers:
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
-        return method
-    name, given, _ = method_text(_with_first(method, numbers), argument)
+        return method, None
+    name, given, base = method_text(_with_first(method, numbers), argument)
     rule = METHODS[name].kind
     known = [field.name for field in fields(rule)]
     for option, value in numbers.items():
@@ -117,7 +107,7 @@ def as_method(method: SteeringMethod | str, argument: str = "method", **numbers:
             raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
         if option in given and given[option] != value:
             raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
-    return rule(**(given | numbers))
+    return rule(**(given | numbers)), base
 
 
 def _with_first(text: str, numbers: dict[str, Any]) -> str:
@@ -132,8 +122,7 @@ def _with_first(text: str, numbers: dict[str, Any]) -> str:
 def check_method(text: str, argument: str) -> None:
     """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses."""
     try:
-        as_method(text, argument)
-        base = method_text(text, argument).base
+        _, base = with_base(text, argument)
         if base is not None:
             check_base(as_strategy(base))
     except ValueError as error:
@@ -156,12 +145,8 @@ def forwards_of(text: str, steps: int) -> int:
 
 
 def reward_calls_of(text: str, steps: int) -> int:
-    """Return the most texts that a method scores for a prompt, gradients too, those of its copies' strategy included.
-
-    >>> [reward_calls_of(text, 32) for text in ("best-of:4", "best-of:4+rws:8", "particles:4")]
-    [4, 132, 129]
-    """
-    method, base = as_method(text), base_of(text)
+    """Return the most texts that a method, and its copies' strategy, score for a prompt, gradients too."""
+    method, base = with_base(text)
     # A strategy asks once for each step of each copy: the canvases of one step more, without the first.
     asks = base is not None and as_strategy(base).needs_reward
     return method.reward_calls(steps) + (method.forwards(steps + 1) - 1 if asks else 0)
@@ -200,8 +185,3 @@ def fitted(
         middle = (few + many) // 2
         few, many = (middle, many) if fits(middle) else (few, middle)
     return f"{head}:{few}{plus}{rest}"
-
-
-def base_of(method: SteeringMethod | str, **numbers: Any) -> str | None:
-    """Return the strategy that a text gives to each copy, None where it gives none. numbers: as in `as_method`."""
-    return method_text(_with_first(method, numbers)).base if isinstance(method, str) else None

@@ -119,23 +119,14 @@ def numbers_of(rule: type) -> dict[str, Number]:
 
 
 def example_of(name: str, numbers: dict[str, Number]) -> str:
-    """Return a text that names a strategy with the numbers that it needs, or with its first.
-
-    >>> every = {"scale": Number("", "S", 4.0, True), "every": Number("", "N", 2, True)}
-    >>> example_of("rws-every", every)
-    'rws-every:4+every:2'
-    """
+    """Return a text that names a strategy with the numbers that it needs, or with its first: rws-every:4+every:2."""
     (_, first), *others = numbers.items()
     more = [f"+{option}:{shown(one.usual)}" for option, one in others if one.needed]
     return "".join([f"{name}:{shown(first.usual)}", *more])
 
 
 def shown(value: Value) -> str:
-    """Return a value as texts give it.
-
-    >>> shown(4.0), shown(0.9), shown("hard")
-    ('4', '0.9', 'hard')
-    """
+    """Return a value as texts give it."""
     return value if isinstance(value, str) else f"{value:g}"
 
 

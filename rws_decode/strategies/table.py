@@ -114,21 +114,10 @@ OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if e
 def strategy_named(
     name: str, *, run: Trace | None = None, seed: int | tuple[int, ...] = 0, eps: float = 1e-5, **numbers: Any
 ) -> Strategy:
-    """Return the strategy of that name, made from those of the options that it reads.
+    """Return the strategy of that name, made from those of the options that it reads; others do nothing.
 
-    numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every";
-    threshold, parallel_factor, gamma, sigma, eta, edit, hypotheses and stride of the strategies of other papers, which
-    scale or reward_scale scales. run: the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes.
-    seed: of "rws-random", "random-order", "remdm", those that look ahead, and "shuffled" (the first, if one per row).
-    Options that the strategy does not read do nothing. ValueError for an unknown name, an option that is missing, and a
-    value that the strategy refuses.
-
-    >>> strategy_named("rws", reward_scale=8.0)
-    RWS(reward_scale=8.0, eps=1e-05)
-    >>> strategy_named("temperature")
-    Traceback (most recent call last):
-    ...
-    ValueError: scale is None: strategy temperature needs it
+    run: what "schedule" repeats, "constant" averages and "shuffled" permutes. ValueError for an unknown name, an option
+    that is missing, and a value that the strategy refuses.
     """
     one_of("strategy", name, OFFERED)
     entry = STRATEGIES[name]
@@ -140,21 +129,17 @@ def strategy_named(
 
         rng = np.random.default_rng(seed[0] if isinstance(seed, tuple) else seed)
         return entry.load(entry.run)(run, *([rng] if name == "shuffled" else []))
-    if entry.scalable and (scaled := _scaled(name, given)) is not None:
-        options = {"scale": given.get("scale"), "reward_scale": given.get("reward_scale"), "eps": eps}
-        given["scaled"] = strategy_named(scaled, **options)
+    if entry.scalable:
+        if {"scale", "reward_scale"} <= given.keys():
+            scales = f"scale is {given['scale']!r} beside reward_scale {given['reward_scale']!r}"
+            raise ValueError(f"{scales}: {name} takes one")
+        for scaled, option in (("temperature", "scale"), ("rws", "reward_scale")):
+            if option in given:
+                given["scaled"] = strategy_named(scaled, eps=eps, **{option: given[option]})
     takes = {part.name for part in fields(entry.kind)}
     given |= {"seed": seed, "eps": eps}
     known = takes & {*entry.reads, "scaled", "seed", "eps"}
     return entry.kind(**{option: value for option, value in given.items() if option in known})
-
-
-def _scaled(name: str, given: Mapping[str, Any]) -> str | None:
-    """Return the name of the strategy that scales the logits of a scalable one, None for none."""
-    scales = [option for option in ("scale", "reward_scale") if given.get(option) is not None]
-    if len(scales) > 1:
-        raise ValueError(f"scale is {given['scale']!r} beside reward_scale {given['reward_scale']!r}: {name} takes one")
-    return {"scale": "temperature", "reward_scale": "rws"}[scales[0]] if scales else None
 
 
 def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **numbers: Any) -> Strategy:
@@ -201,15 +186,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
-    """Return what the strategy that a text names reads; ValueError, naming the argument, where it names none.
-
-    >>> check_text("rws:8", "--compare")
-    ('reward_scale', 'reward')
-    >>> check_text("rws", "--compare")
-    Traceback (most recent call last):
-    ...
-    ValueError: --compare is 'rws': a number is missing, as in rws:4
-    """
+    """Return what the strategy that a text names reads; ValueError, naming the argument, where it names none."""
     name, numbers = parted(text, argument)
     entry = STRATEGIES[name]
     if "run" in entry.reads:
