@@ -17,9 +17,6 @@ from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["FinalReward", "final_reward", "outcomes"]
 
-# The predictors whose language says which rules a text breaks, by name.
-_RULES = {"mini": broken_rules}
-
 
 class FinalReward(NamedTuple):
     """The reward of a final text: raw, and normalised by the reward model's mean and deviation."""
@@ -73,26 +70,14 @@ def outcomes(
             raw |= dict(zip(new, scores.tolist(), strict=True))
     fields: dict[int, dict[str, Any]] = {}
     for row, answer in answers.items():
-        fields[row] = {
-            "final_reward": None,
-            "log_prob": _log_prob(predictor, prompts[row].ids, answer),
-            "rules_broken": _rules_broken(predictor, prompts[row], answer),
-        }
+        prompt, text, broken = prompts[row], predictor.decode_answer(answer), None
+        log_prob = predictor.log_prob(prompt.ids, answer) if isinstance(predictor, KnowsProbability) else math.nan
+        # The language of the mini model says which rules a text breaks.
+        if predictor.name == "mini" and prompt.text is not None and text is not None:
+            broken = None if predictor.mask_id in prompt.ids else broken_rules(prompt.text, text)
+        known_prob = log_prob if math.isfinite(log_prob) else None
+        fields[row] = {"final_reward": None, "log_prob": known_prob, "rules_broken": broken}
         if reward is not None and row in raw:
             normalised = (raw[row] - reward.mean) / reward.std
             fields[row]["final_reward"] = {"model": reward.name, "raw": raw[row], "normalised": normalised}
     return fields
-
-
-def _log_prob(predictor: MaskPredictor, prompt: Sequence[int], answer: Sequence[int]) -> float | None:
-    if not isinstance(predictor, KnowsProbability):
-        return None
-    value = predictor.log_prob(prompt, answer)
-    return value if math.isfinite(value) else None
-
-
-def _rules_broken(predictor: MaskPredictor, prompt: Prompt, answer: list[int]) -> list[str] | None:
-    text = predictor.decode_answer(answer)
-    if predictor.name not in _RULES or prompt.text is None or text is None or predictor.mask_id in prompt.ids:
-        return None
-    return _RULES[predictor.name](prompt.text, text)

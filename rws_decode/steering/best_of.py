@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rws_decode.steering.ensemble import Ensemble
-from rws_decode.steering.particles import draw, log_mean, tilting
+from rws_decode.steering.particles import drawn, log_mean, tilting
 from rws_decode.steering.protocol import Choice, Copies
 from rws_decode.strategies.numbers import finite_or_infinite, number
 
@@ -61,8 +61,7 @@ class SoftBestOf(BestOf):
         while ensemble.unfinished:
             ensemble.step()
         weights = self.beta * ensemble.values()
-        copy = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
-        return Choice(copy, log_mean(weights))
+        return Choice(drawn(weights, ensemble.rngs), log_mean(weights))
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,6 @@ class SVDD(Copies):
         while ensemble.unfinished:
             ensemble.step()
             weights = tilting(ensemble.values(), self.beta)
-            chosen = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
+            chosen = drawn(weights, ensemble.rngs)
             ensemble.resample(np.repeat(chosen[:, None], self.n, axis=1))
         return Choice(np.zeros_like(chosen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,8 +56,7 @@ class Particles(Copies):
 
         step = partial(self.step, ensemble)
         weights, log_partition = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
-        copy = np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
-        return Choice(copy, log_partition)
+        return Choice(drawn(weights, ensemble.rngs), log_partition)
 
     def step(self, ensemble: Ensemble) -> Floats:
         """Run one step of all copies; return ln p / q of what each committed, 0 here, where p itself is drawn from."""
@@ -141,7 +140,7 @@ class ParticleGibbs(Copies):
             return np.zeros((len(ensemble.rngs), self.n))
 
         weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
-        return np.array([draw(row, rng) for row, rng in zip(weights, ensemble.rngs, strict=True)])
+        return drawn(weights, ensemble.rngs)
 
 
 def log_mean(log_weights: Floats) -> Floats:
@@ -154,9 +153,10 @@ def effective_size(log_weights: Floats) -> Floats:
     return np.asarray(1.0 / np.square(softmax(log_weights, axis=-1)).sum(axis=-1))
 
 
-def draw(log_weights: Floats, rng: np.random.Generator) -> int:
-    """Return the number of a copy, drawn by its weight. log_weights: [K], not all -inf."""
-    return int(rng.choice(len(log_weights), p=softmax(log_weights)))
+def drawn(log_weights: Floats, rngs: Sequence[np.random.Generator]) -> Ints:
+    """Return the number of a copy of each prompt, drawn by its weight. log_weights: [P, K], no row all -inf."""
+    rows = zip(softmax(log_weights, axis=-1), rngs, strict=True)
+    return np.array([rng.choice(log_weights.shape[-1], p=shares) for shares, rng in rows])
 
 
 def systematic(log_weights: Floats, rng: np.random.Generator) -> Ints:
