@@ -160,8 +160,8 @@ def _decodes(
             for number, trace in enumerate(rows, begin):
                 near = trace.ties + trace.near_ties + trace.near_tokens
                 final = None if trace.final_reward is None else float(trace.final_reward["raw"])
-                told = (tuple(array.tolist()) for array in (trace.tokens, trace.commit_step, near))
-                yield DecodedRow(number, strategy, *told, final)
+                tokens, steps, tied = (tuple(each.tolist()) for each in (trace.tokens, trace.commit_step, near))
+                yield DecodedRow(number, strategy, tokens, steps, tied, final)
 
 
 def _canvases(

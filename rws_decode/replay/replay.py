@@ -77,8 +77,8 @@ def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
     if kept.sum() < k:
         return record, False
     late = waiting(trace, step)
-    given = (torch.tensor(array)[None] for array in (value, kept, late))
-    selection = select_deferring(select_top, *given, k)
+    values, eligible, deferred = (torch.tensor(array)[None] for array in (value, kept, late))
+    selection = select_deferring(select_top, values, eligible, deferred, k)
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)
     if not same and trace.ranking == "topk":

@@ -120,8 +120,8 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     fields, prompt = header.get("trace"), header.get("prompt")
     unknown = _NEW if version == 3 else {}
     of_step_map = version == VERSION and isinstance(fields, dict) and fields.get("strategy", ...) is None
-    whole = isinstance(fields, dict) and (isinstance(prompt, list) or (of_step_map and prompt is None))
-    if not whole or fields.keys() | UNUSUAL.keys() != settings - unknown.keys():
+    whole = isinstance(prompt, list) or (of_step_map and prompt is None)
+    if not (isinstance(fields, dict) and whole and fields.keys() | UNUSUAL.keys() == settings - unknown.keys()):
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
     expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if name not in _LACKING[version]}

@@ -88,8 +88,8 @@ def legend(figure: Figure, panel: Axes, axes: Panels, place: str = "upper right"
     """Write the legend of a panel outside a figure of ours, above it in a row; inside the panel of given axes."""
     handles, labels = panel.get_legend_handles_labels()
     if axes is None:
-        columns = len(labels) if place.startswith("upper") else 1
-        figure.legend(handles, labels, loc=f"outside {place}", ncols=columns)
+        where: Any = f"outside {place}"
+        figure.legend(handles, labels, loc=where, ncols=len(labels) if place.startswith("upper") else 1)
     else:
         panel.legend(handles, labels, loc="best")
 

@@ -161,7 +161,7 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
     figure, (panel,) = panels_of(axes, 1, 1, (max(6.0, min(10.0, 2.4 + 0.22 * len(radii))), 4.4))
     for step, radius in enumerate(radii):
         wide = {"facecolor": PALE, "edgecolor": GREY, "linewidth": 0.6, "hatch": None if radius.certified else "xx"}
-        narrow = {"facecolor": BLUE, "edgecolor": "none"}
+        narrow: dict[str, Any] = {"facecolor": BLUE, "edgecolor": "none"}
         for (lower, upper), width, look in (((radius.lower, radius.upper), 0.8, wide), (radius.cheap, 0.4, narrow)):
             low, high = max(lower, 1 / reach), min(upper, reach)
             panel.bar(step, high - low, width, low, **look)
