@@ -47,6 +47,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seeds", type=int, default=1, help="try each test so often, each time from a seed of its own")
 
 
+def _of_all_figures(item: pytest.Item) -> bool:
+    asked = [*getattr(item, "fixturenames", ()), item.nodeid]  # some ask by a parameter
+    return any("figure_runs" in text or "figure_page" in text for text in asked)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark as long what needs the runs and the page of all figures, which take minutes."""
+    if _of_all_figures(item):
+        item.add_marker(pytest.mark.long)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests that share the figures' runs, and then the notebooks, first.
@@ -56,8 +67,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
 
     def turn(item: pytest.Item) -> int:
-        asked = [*getattr(item, "fixturenames", ()), item.nodeid]  # some ask by a parameter
-        if any("figure_runs" in text or "figure_page" in text for text in asked):
+        if _of_all_figures(item):
             return 0
         return 1 if "test_notebooks.py" in item.nodeid else 2
 

@@ -81,13 +81,14 @@ def _json(case: BarsCase) -> dict[str, Any]:
         return [rounded(value, _DIGITS) for value in np.asarray(values, dtype=float).tolist()]
 
     chosen = None if case.chosen is None else [np.flatnonzero(row).tolist() for row in np.asarray(case.chosen)]
-    return vars(case) | {
+    return {name: getattr(case, name) for name in ("name", "height", "across", "limits")} | {
         "bars": [
             {"name": name, "values": [short(row) for row in np.asarray(values)]} for name, values in case.bars.items()
         ],
         "lines": [{"name": name, "values": short(values)} for name, values in case.lines.items()],
         "chosen": chosen,
         "marks": [rounded(mark) for mark in case.marks],
+        "said": case.said,
     }
 
 

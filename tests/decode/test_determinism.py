@@ -36,7 +36,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 SHAPE: dict[str, Any] = {"length": 32, "steps": 4, "block": 32}
 
 
-@pytest.fixture(scope="module", params=["1", pytest.param("2", marks=pytest.mark.long)], ids="workers={}".format)
+@pytest.fixture(scope="module", params=["1", "2"], ids="workers={}".format)
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with what this process wrote, `one`, and what one with other threads and another seed did."""
     root = tmp_path_factory.mktemp("alike")
@@ -82,12 +82,14 @@ def _without_seconds(path: Path) -> tuple[Any, ...]:
     return table.schema, repr(table.select(kept).to_pylist())
 
 
+@pytest.mark.long
 def test_bytes_depend_neither_on_the_process_nor_on_its_threads(written: Path) -> None:
     ours, theirs = contents(written / "one"), contents(written / "four")
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
+@pytest.mark.long
 def test_what_is_compared_is_there(written: Path) -> None:
     names = set(contents(written / "one"))
     shown = "shipped/batch/2.parquet tiny/rws-text tiny/path.json study/summary.json theory/claims.json"

@@ -56,7 +56,6 @@ class Here:
     stands: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     says: tuple[str, ...] = ()
     leaves: tuple[str, ...] = ()
-    long: bool = False
 
 
 GUIDED = "rws generate --model mini --strategy rws --reward mini .* --trace out/rws"
@@ -166,7 +165,7 @@ HERE: dict[str, Here] = {
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
     "rws experiment commit-order --out out/runs --draw": Here(
-        long=True, more=SHORT, leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
+        more=SHORT, leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
     ),
     "rws summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
     "rws experiment rivals --out out/runs .*": Here(
@@ -215,7 +214,7 @@ HERE: dict[str, Here] = {
     "rws verify --sample 40": Here(more="--sample 1", says=("recorded answers",)),
     "rws verify --study laws --sample 40": Here(more="--sample 1", says=("1 of 1 recorded",)),
     "rws train mini --runs out/training": Here(
-        long=True, more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
+        more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
 }
 
@@ -390,9 +389,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
         yield User(folder, cache, server)
 
 
-@pytest.mark.parametrize(
-    "pattern", [pytest.param(name, marks=[pytest.mark.long] * case.long) for name, case in HERE.items()]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("pattern", HERE)
 def test_a_documented_command_runs(pattern: str, user: User) -> None:
     for output in user.run(pattern):
         assert "Traceback" not in output

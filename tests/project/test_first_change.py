@@ -133,6 +133,7 @@ def output(overlaid: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_strategy_is_one_file_and_one_line(output: str) -> None:
     labels, *refused, answer = output.splitlines()[:5]
     assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
@@ -147,6 +148,7 @@ def test_a_strategy_is_one_file_and_one_line(output: str) -> None:
     assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.split())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("output")
 def test_a_figure_is_one_file_one_line_and_one_row(overlaid: Path) -> None:
     assert len(python_of("Add a figure or a table")[0].splitlines()) <= 20

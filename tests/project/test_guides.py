@@ -23,6 +23,7 @@ from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode import Shape, presets
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config
+from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors.convert import FAMILIES
 from rws_decode.predictors.families import class_of
 
@@ -168,7 +169,7 @@ def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
     sizes = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "max_position_embeddings": 40960}
     heads = {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
     described = {"model_type": "a2d-qwen3", "vocab_size": 151936, "tie_word_embeddings": True, **sizes, **heads}
-    layout = FAMILIES["a2d-qwen3"].layout(Config(described, "model Qwen3-0.6B-diffusion-mdlm-v0.1"))
+    layout = FAMILIES["a2d-qwen3"].layout(Config(described, Checkpoint("Qwen3-0.6B-diffusion-mdlm-v0.1", None)))
     with torch.device("meta"):
         weights = sum(weight.numel() for weight in class_of(layout)(layout.config).parameters())
     gigabytes, logits = f"{4 * weights / 10**9:.1f} GB", f"{64 * layout.vocabulary * 4 / 10**6:.0f} MB"

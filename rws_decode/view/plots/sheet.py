@@ -66,7 +66,7 @@ def panels_of(
     grid: as in `Figure.subplots`. ValueError where axes are given, and not as many as there are panels.
     """
     if axes is None:
-        figure = _Sheet(figsize=size, layout="constrained")
+        figure = Sheet(figsize=size, layout="constrained")
         return figure, list(figure.subplots(rows, columns, squeeze=False, **grid).flat)
     panels: list[Axes] = list(np.ravel(np.asarray(axes, dtype=object)))
     if len(panels) != rows * columns:
@@ -74,7 +74,7 @@ def panels_of(
     return panels[0].figure.canvas.figure, panels
 
 
-class _Sheet(Figure):
+class Sheet(Figure):
     """A figure that a notebook shows as the value of its cell, without pyplot."""
 
     def _repr_png_(self) -> bytes:

@@ -426,6 +426,7 @@ def test_a_truncated_or_missing_digest_is_refused(small: Digest, tmp_path: Path)
 # --- every layout of checkpoint ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ["a2d-qwen3-converted", "bert", "world"])
 def test_every_layout_has_a_digest_that_finds_another_seed(layout: str, tmp_path: Path) -> None:
     folders = (tmp_path / "a", tmp_path / "b", tmp_path / "c")

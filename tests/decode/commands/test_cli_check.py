@@ -94,6 +94,7 @@ def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.Ca
         assert line in refusal(capsys, "check", folder / "model", *at)
 
 
+@pytest.mark.long
 def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting = "cpu=default,batch=1,dtype=float64"
     words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]

@@ -205,6 +205,7 @@ def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
 
 
 @with_triton
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dtype", "width", "factors", "slopes", "architecture"),
     [("bf16", 8, 16, True, 90), ("fp32", 4, 16, True, 80), ("fp16", 1, 64, False, 90)],

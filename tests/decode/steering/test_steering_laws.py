@@ -70,6 +70,7 @@ def test_the_soft_best_of_n_has_its_law() -> None:
     assert distance(counts_of(run_of(SoftBestOf(2, BETA), 600)), law) < 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "ess_threshold"), [(30, 0.0), (15, 1.0)])
 def test_many_particles_write_the_tilt(n: int, ess_threshold: float) -> None:
     few, many = (counts_of(run_of(Particles(each, BETA, ess_threshold), 300, seed=1000)) for each in (1, n))
@@ -77,14 +78,14 @@ def test_many_particles_write_the_tilt(n: int, ess_threshold: float) -> None:
     assert distance(few, P) < 4
 
 
+@pytest.mark.long
 def test_few_guided_particles_write_the_tilt() -> None:
     guided, plain = (counts_of(run_of(kind(3, BETA, 1.0), 400)) for kind in (GuidedParticles, Particles))
     assert distance(guided, tilt()) < 4 < distance(plain, tilt())
 
 
-@pytest.mark.parametrize(
-    ("sizes", "temperature"), [((2, 1), 0.6), pytest.param((1, 1, 1), 1.0, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("sizes", "temperature"), [((2, 1), 0.6), ((1, 1, 1), 1.0)])
 def test_guided_particles_estimate_without_bias_what_the_sampler_writes(
     sizes: tuple[int, ...], temperature: float
 ) -> None:

@@ -120,6 +120,7 @@ def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
 
 # A layout of each kind, by turns. The evidence study is of the worlds that it records; its methods run on any model in
 # `rivals` and `controls`.
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("study", "model"),
     [*zip((study for study in STUDIES if study not in ("evidence", "laws")), cycle(["llada", "dream"]))],
