@@ -57,8 +57,8 @@ def modules_behind(root: str) -> dict[str, Path]:
 
     The module itself is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
     methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not
-    found, but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a
-    module that has no source file.
+    found, but for those of its own package that a source names as "MODULE.NAME", as the tables of strategies do.
+    ValueError for a module that has no source file.
 
     >>> modules = modules_behind("rws_decode.decode")
     >>> "rws_decode.settings" in modules, "rws_decode.view" in modules
@@ -98,30 +98,30 @@ def _file(name: str) -> Path | None:
 def _imported(name: str, path: Path) -> Iterator[str]:
     """Yield the modules that a source file may import: those named, there or in its stub, their packages, and names."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named, with_siblings = _named(package, path.read_bytes())
+    named = _named(package, path.read_bytes())
     stub = path.with_suffix(".pyi")
     if stub.is_file():
-        named |= _named(package, stub.read_bytes())[0]
-    siblings = {f"{package}.{sibling.stem}" for sibling in path.parent.glob("*.py")} if with_siblings else set()
-    for module in sorted(named | siblings):
+        named |= _named(package, stub.read_bytes())
+    for module in sorted(named):
         parts = module.split(".")
         yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
 @cache
-def _named(package: str, source: bytes) -> tuple[frozenset[str], bool]:
-    """Return the modules that a source in `package` names, and whether it imports its package's own by a string.
+def _named(package: str, source: bytes) -> frozenset[str]:
+    """Return the modules that a source in `package` names, by imports or by strings as "MODULE.NAME" of the package.
 
     Sources are kept, for they are parsed once for all roots that reach them.
     """
     modules: set[str] = set()
-    with_siblings = False
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module or ""
             modules |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
-            with_siblings |= ast.unparse(node).startswith("import_module(f'{__package__}.")
-    return frozenset(modules), with_siblings
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            own, _, attribute = node.value.partition(".")
+            if own.isidentifier() and attribute.isidentifier():
+                modules.add(f"{package}.{own}")
+    return frozenset(modules)

@@ -138,14 +138,14 @@ def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, H
 def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, message: str) -> None:
     codec = word_tokenizer()
     codec.chat_template = template
-    refused(lambda: chat_ids(codec, TOLD), f"chat is True:  ... {message}")
+    refused(lambda: chat_ids(codec, TOLD, {}), f"chat is True:  ... {message}")
 
 
 def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
     codec = word_tokenizer()
     codec.chat_template = "{% for one in messages %}{{ 'and ' + one.content + ' then ' }}{% endfor %}"
     expected = codec("and a cat then and [ MASK ] then and it ran then", add_special_tokens=False)["input_ids"]
-    assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran"))) == expected
+    assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran")), {}) == expected
 
 
 # Reward models.
