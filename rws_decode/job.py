@@ -15,8 +15,7 @@ import torch
 from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
-from rws_decode.checkpoints.weights import check_memory, free_memory
-from rws_decode.common.arguments import is_id
+from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward

@@ -166,40 +166,6 @@ def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
     return sum(math.prod(tensor.shape) for tensor in stored.values()) * dtype.itemsize
 
 
-def free_memory(device: torch.device, meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Return the bytes that new tensors on a device can take, on Linux as MemAvailable; None if unknown."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    if device.type != "cpu" or not meminfo.is_file():
-        return None
-    for line in meminfo.read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def check_memory(what: str, needed: int, device: torch.device, available: int | None = None) -> None:
-    """Raise ValueError where `needed` bytes of weights do not fit on a device, saying how many are missing.
-
-    what: begins the message; available: bytes, `free_memory(device)` if None. Nothing is checked where that is unknown.
-
-    >>> check_memory("model big", 24 * 10**9, torch.device("cpu"), available=10**9)
-    Traceback (most recent call last):
-        ...
-    ValueError: model big needs 24 GB on cpu and 1 GB are free: 23 GB are missing
-    """
-    free = free_memory(device) if available is None else available
-    if free is not None and needed > free:
-        raise ValueError(
-            f"{what} needs {_gigabytes(needed)} on {device} and {_gigabytes(free)} are free: "
-            f"{_gigabytes(needed - free)} are missing"
-        )
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 10**9:.3g} GB"
-
-
 def refuse_nonfinite(checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]]) -> None:
     """Raise ValueError for the first named tensor of floating-point numbers that holds NaN or an infinity.
 

@@ -1,4 +1,4 @@
-"""Numbers that callers give: checked, given to each row; and the right values next to a wrong one, for messages."""
+"""Numbers that callers give: checked, held against free memory, given to each row; and right ones, for messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
-from rws_decode.common.later import NDArray, np
+from rws_decode.common.later import NDArray, np, torch
 from rws_theory.checks import whole
 
 
@@ -57,3 +58,37 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     close = get_close_matches(name.lower(), list(names), 1)
     return f" (is {close[0]} meant?)" if close else ""
+
+
+def free_memory(device: torch.device, meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the bytes that new tensors on a device can take, on Linux as MemAvailable; None if unknown."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if device.type != "cpu" or not meminfo.is_file():
+        return None
+    for line in meminfo.read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def check_memory(what: str, needed: int, device: torch.device, available: int | None = None) -> None:
+    """Raise ValueError where `needed` bytes do not fit on a device, saying how many are missing.
+
+    what: begins the message; available: bytes, `free_memory(device)` if None. Nothing is checked where that is unknown.
+
+    >>> check_memory("model big", 24 * 10**9, torch.device("cpu"), available=10**9)
+    Traceback (most recent call last):
+        ...
+    ValueError: model big needs 24 GB on cpu and 1 GB are free: 23 GB are missing
+    """
+    free = free_memory(device) if available is None else available
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{what} needs {_gigabytes(needed)} on {device} and {_gigabytes(free)} are free: "
+            f"{_gigabytes(needed - free)} are missing"
+        )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 10**9:.3g} GB"

@@ -26,7 +26,9 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
-            return getattr(import_module(self._name), attribute)
+            found = getattr(import_module(self._name), attribute)
+            setattr(self, attribute, found)  # the next use finds it at once
+            return found
 
     np, torch = _Later("numpy"), _Later("torch")
     Floats = NDArray = Tensor = Any  # annotations are not evaluated

@@ -22,7 +22,6 @@ from rws_decode.checkpoints.files import (
 from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import (
     Stored,
-    check_memory,
     loaded_bytes,
     read_headers,
     refuse_incomplete,
@@ -30,6 +29,7 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
+from rws_decode.common.arguments import check_memory
 from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.block_causal import BlockCausalPredictor

@@ -21,7 +21,8 @@ from rws_decode.checkpoints.files import (
     without_panics,
 )
 from rws_decode.checkpoints.packages import quiet
-from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
+from rws_decode.checkpoints.weights import Stored, loaded_bytes, read_headers, refuse_nonfinite
+from rws_decode.common.arguments import check_memory
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -192,20 +192,22 @@ def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor
     return tuple(logits)
 
 
+LAYERS: dict[Any, Callable[[Run], Run]] = {
+    OwnCount: counting,
+    LookingStrategy: looking,
+    Remembering: remembering,
+    RevisingStrategy: revising,
+    EditingStrategy: editing,
+}
+
+
 def layered(decoder: Decoder) -> Decoder:
     """Return the decoder with a layer around its step for each thing that its strategy does besides.
 
     A layer hands the step within it a decoder of its own, whose forward, completion or choice it has wrapped. The
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
-    layers = (
-        (OwnCount, counting),
-        (LookingStrategy, looking),
-        (Remembering, remembering),
-        (RevisingStrategy, revising),
-        (EditingStrategy, editing),
-    )
-    for ability, layer in layers:
+    for ability, layer in LAYERS.items():
         if isinstance(decoder.strategy, ability):
             decoder = replace(decoder, run=layer(decoder.run))
     return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))

@@ -16,7 +16,8 @@ from command_lines import refusal
 from safetensors.torch import load_file, save_file
 
 from rws_decode import __main__
-from rws_decode.checkpoints import trial, weights
+from rws_decode.checkpoints import trial
+from rws_decode.common import arguments
 from rws_decode.predictors import convert, load_predictor, loading
 from rws_decode.predictors.convert import convert as convert_checkpoint
 from rws_decode.testing import tiny_checkpoint
@@ -181,29 +182,29 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
     written = stored_weights(tiny_checkpoint("llada", tmp_path / "model"))
     count = sum(tensor.numel() for tensor in written.values())
     free = 10**4
-    monkeypatch.setattr(weights, "free_memory", lambda device: free)
+    monkeypatch.setattr(arguments, "free_memory", lambda device: free)
     for dtype, size in (("float32", 4), ("bfloat16", 2)):
         needed, missing = count * size / 10**9, (count * size - free) / 10**9
         message = rf"model in {dtype} needs {needed:.3g} GB on cpu and 1e-05 GB are free: {missing:.3g} GB are missing$"
         with pytest.raises(ValueError, match=message):
             load_predictor(str(tmp_path / "model"), dtype=dtype, progress=False)
     tiny_checkpoint("bert", tmp_path / "bert")
-    monkeypatch.setattr(weights, "free_memory", lambda device: 10)
+    monkeypatch.setattr(arguments, "free_memory", lambda device: 10)
     with pytest.raises(ValueError, match=r"^model bert in float32 needs .* GB are missing$"):
         load_predictor(str(tmp_path / "bert"), progress=False)
-    monkeypatch.setattr(weights, "free_memory", lambda device: None)
+    monkeypatch.setattr(arguments, "free_memory", lambda device: None)
     assert load_predictor(str(tmp_path / "model"), progress=False).name == "model"
 
 
 def test_memory_that_is_free_and_that_a_change_of_dtype_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:     7 kB\n")
-    assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024
+    assert arguments.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024
     (tmp_path / "meminfo").write_text("MemTotal:  100 kB\n")
-    assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") is None
-    assert weights.free_memory(torch.device("cpu"), tmp_path / "nothing") is None
-    assert weights.free_memory(torch.device("meta"), tmp_path / "meminfo") is None
+    assert arguments.free_memory(torch.device("cpu"), tmp_path / "meminfo") is None
+    assert arguments.free_memory(torch.device("cpu"), tmp_path / "nothing") is None
+    assert arguments.free_memory(torch.device("meta"), tmp_path / "meminfo") is None
     tiny_checkpoint("llada", tmp_path / "model")
-    monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
+    monkeypatch.setattr(arguments, "free_memory", lambda device: 10 if device.type == "cpu" else None)
     monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
     with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
         load_predictor(str(tmp_path / "model"), "meta", progress=False)
