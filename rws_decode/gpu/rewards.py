@@ -12,7 +12,6 @@ from rws_decode.gpu.forward import sent
 from rws_decode.rewards.base import score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.trace.data import REUSED, SCORED
 
 # Texts are padded to a multiple of this, so that a few recordings serve all their lengths.
 _WIDTH = 32
@@ -31,39 +30,22 @@ class DeviceScorer(Scorer):
         self.device = device
         model = self.model
         self._there = model if replay and type(model) is CausalReward and model.body.supported else None
-        self._kept: list[dict[str, Tensor]] = [{} for _ in self.prompts]
-
-    def texts(self, answers: Sequence[list[int]]) -> list[str]:
-        """Return the texts of answers given by ids."""
-        return [self.predictor.decode_answer(ids) or "" for ids in answers]
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
         """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
-        score = self._kept[row].get(self.text(row, answer))
+        score = super().recall(row, answer)
         return None if score is None else float(score)
 
     def has(self, row: int, text: str) -> bool:
         """Return whether `scores` would reuse the score of a row's text."""
-        return self.reuse and text in self._kept[row]
-
-    def scores(self, rows: Sequence[int], texts: Sequence[str]) -> Tensor:
-        """Return raw scores of the answers of some rows, float64 [len(rows)] on the device, new texts in one batch."""
-        pairs = list(zip(rows, texts, strict=True))
-        new = [pair for pair in pairs if not self.has(*pair)]
-        if new:
-            for (row, text), score in zip(new, self._scored_there(new).unbind(), strict=True):
-                self._kept[row][text] = score
-                self._scored[row] += 1
-        self.uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
-        for row in rows:
-            self._asked[row] += 1
-        return torch.stack([self._kept[row][text] for row, text in pairs])
+        return self.reuse and text in self._known[row]
 
     def checked(self, row: int, raw: Sequence[float]) -> None:
         """Raise ValueError, naming the model, where a row's scores are not finite or outside the model's bounds."""
         self.check([self.prompts[row]] * len(raw), raw)
 
-    def _scored_there(self, new: Sequence[tuple[int, str]]) -> Tensor:
+    def ask(self, new: Sequence[tuple[int, str]]) -> Tensor:
+        """Return the model's scores of texts, given with their rows; `checked` checks them later."""
         prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
         if self._there is not None:
             texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]

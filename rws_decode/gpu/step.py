@@ -214,14 +214,14 @@ class CompactDecoder:
         assert self.scorer is not None
         device = seen.tokens.device
         answers, proved = self._to_host(seen.tokens, self._proved(seen, self.plan[step].commits))
-        texts = self.scorer.texts(answers)
+        texts = [self.scorer.text(*pair) for pair in zip(rows, answers, strict=True)]
         needed = [i for i, row in enumerate(rows) if self.scorer.has(row, texts[i]) or not proved[i]]
         use = [NOT_NEEDED] * len(rows)
         raw = torch.full((len(rows),), torch.nan, dtype=torch.float64, device=device)
         if needed:
             asked = [rows[i] for i in needed]
             at = sent(torch.tensor(needed), device)
-            raw = raw.index_copy(0, at, self.scorer.scores(asked, [texts[i] for i in needed]))
+            raw = raw.index_copy(0, at, torch.stack(self.scorer.scores(asked, [texts[i] for i in needed])))
             for i, row in zip(needed, asked, strict=True):
                 use[i] = self.scorer.uses[row]
         normalised = (raw - self.scorer.model.mean) / self.scorer.model.std

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.canvas.layout import Prompt
+from rws_decode.common.later import Floats
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import before_gap, filled, from_gap
 from rws_decode.trace.data import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
-
-Floats = NDArray[np.float64]
 
 
 class Rewards(NamedTuple):
@@ -66,32 +65,33 @@ class Scorer:
         self.prompts = prompts_for(model, said)
         self.reuse = reuse
         self.bounds = low, high = bounds_of(model)
-        self.rewards = (
-            (low - model.mean) / model.std,
-            (high - model.mean) / model.std,
-        )  # all normalised ones between
+        self.rewards = ((low - model.mean) / model.std, (high - model.mean) / model.std)  # the normalised ones' bounds
         self._session = session_of(model, len(self.prompts), cache=cache)
-        self._known: list[dict[str, float]] = [{} for _ in prompts]
-        self._asked = [0 for _ in prompts]
-        self._scored = [0 for _ in prompts]
-        self.uses: dict[int, int] = {}  # of each row of the last call of `score`, whether its text was scored or reused
+        self._known: list[dict[str, Any]] = [{} for _ in prompts]
+        self._asked, self._scored = Counter[int](), Counter[int]()  # texts of each row
+        self.uses: dict[int, int] = {}  # of each row of the last call, whether its text was scored or reused
 
     def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
         """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
-        pairs = [(row, self.text(row, answer)) for row, answer in zip(rows, answers, strict=True)]
+        raw = np.array(self.scores(rows, [self.text(*pair) for pair in zip(rows, answers, strict=True)]))
+        return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+
+    def scores(self, rows: Sequence[int], texts: Sequence[str]) -> list[Any]:
+        """Return the raw scores of texts of some rows, [len(rows)], new texts in one batch."""
+        pairs = list(zip(rows, texts, strict=True))
         new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
         new = list(dict.fromkeys(new)) if self.reuse else new  # copies of a prompt may have one text
-        if new:
-            prompts = [self.prompts[row] for row, _ in new]
-            scores = self._session.score([row for row, _ in new], prompts, [text for _, text in new])
-            for (row, text), score in zip(new, self.check(prompts, scores), strict=True):
-                self._known[row][text] = score
-                self._scored[row] += 1
+        for (row, text), score in zip(new, self.ask(new) if new else (), strict=True):
+            self._known[row][text] = score
         self.uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
-        for row in rows:
-            self._asked[row] += 1
-        raw = np.array([self._known[row][text] for row, text in pairs])
-        return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+        self._asked.update(rows)
+        self._scored.update(row for row, _ in new)
+        return [self._known[row][text] for row, text in pairs]
+
+    def ask(self, new: Sequence[tuple[int, str]]) -> Any:
+        """Return the model's scores of texts, given with their rows."""
+        prompts = [self.prompts[row] for row, _ in new]
+        return self.check(prompts, self._session.score([row for row, _ in new], prompts, [text for _, text in new]))
 
     def check(self, prompts: Sequence[str | Dialogue], scores: Sequence[float]) -> list[float]:
         """Return the scores; ValueError, naming the model, where one is not finite or outside the model's bounds."""

@@ -92,7 +92,7 @@ def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) ->
 
 def cut(completion: Completion, ranked: Ranked, value: Tensor, options: Options, ends: Ends) -> Selection:
     """Choose as many positions of largest value as go, those that are deferred only once no other is left."""
-    choose: Callable[[Tensor, Tensor, Tensor], Selection] = select_top
+    choose: Rule = select_top
     if options.ranking == "topk":
         dtype = dtype_of(options.precision, completion.published)
         choose = partial(select_topk, columns=completion.columns, width=completion.width, dtype=dtype)
@@ -150,21 +150,18 @@ def select_topk(
     return Selection(picked.gather(1, columns), leftmost.ties)
 
 
-def select_deferring(
-    select: Callable[[Tensor, Tensor, Tensor], Selection],
-    values: Tensor,
-    candidates: Tensor,
-    deferred: Tensor,
-    k: int | Tensor,
-) -> Selection:
-    """Choose k candidates, those that are `deferred` (bool [B, n]) only once no other is left; by `select` within each.
+Rule = Callable[[Tensor, Tensor, Tensor], Selection]  # a way to choose: of values, candidates and k
+
+
+def select_deferring(rule: Rule, values: Tensor, candidates: Tensor, deferred: Tensor, k: int | Tensor) -> Selection:
+    """Choose k candidates, those that are `deferred` (bool [B, n]) only once no other is left; by `rule` within each.
 
     `ties` counts those at the cut, which lies in one of the two groups.
     """
     seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     if not bool(deferred.any()):
-        return select(values, candidates, seats)
+        return rule(values, candidates, seats)
     early, late = candidates & ~deferred, candidates & deferred
     now = torch.minimum(seats, early.sum(dim=1))
-    first, second = select(values, early, now), select(values, late, seats - now)
+    first, second = rule(values, early, now), rule(values, late, seats - now)
     return Selection(first.chosen | second.chosen, first.ties + second.ties)

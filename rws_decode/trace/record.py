@@ -74,7 +74,7 @@ class Record:
         for name, array in self.arrays.items():
             array[at, info.step] = getattr(info, name).cpu().numpy()
 
-    def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
+    def row(self, index: int, uncommitted: int) -> dict[str, Any]:
         """Return a row's place, costs and arrays, those of its `steps_run` steps that committed something.
 
         uncommitted: the token that stands at positions which no step committed.
@@ -86,7 +86,7 @@ class Record:
         commit_step, arrays["provisional"] = last_commits(chosen[:run], arrays.pop("masked_again"))
         tokens = last_tokens(arrays["candidate"], commit_step, arrays["edited"])
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
-        costs: dict[str, Any] = {"forwards": int(arrays.pop("forwards").sum())}
-        costs["computed_columns"] = int(arrays.pop("computed_columns").sum()) or None
-        arrays |= costs | {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+        arrays |= {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+        arrays["forwards"] = int(arrays["forwards"].sum())
+        arrays["computed_columns"] = int(arrays["computed_columns"].sum()) or None
         return arrays | {"logits_dtype": self.logits_dtype, "width": self.width, "offset": self.offsets[index]}
