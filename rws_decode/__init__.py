@@ -9,8 +9,6 @@ Load a mask predictor and a reward model, decode, and look at what came of it:
 ['the', 'curious', 'accountant', 'amara']
 """
 
-from __future__ import annotations
-
 import lazy_loader
 
 # The names are in __init__.pyi, once; each is imported when it is first used.

@@ -15,8 +15,6 @@ from rws_decode.rewards.callable import as_reward
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = ["FinalReward", "final_reward", "outcomes"]
-
 
 class FinalReward(NamedTuple):
     """The reward of a final text: raw, and normalised by the reward model's mean and deviation."""

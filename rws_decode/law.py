@@ -23,8 +23,6 @@ from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy
 
-__all__ = ["TextLaw", "answer_ids", "strategy_log_prob"]
-
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 _MEMORY = 2**30  # bytes that the logits of a batch may take
 

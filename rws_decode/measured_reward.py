@@ -12,8 +12,6 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.callable import CallableReward, as_reward
 from rws_decode.settings import Shape
 
-__all__ = ["measured_reward"]
-
 
 def measured_reward(
     function: Callable[..., float],

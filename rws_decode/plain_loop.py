@@ -13,8 +13,6 @@ from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids
 from rws_decode.rewards.base import RewardModel
 from rws_theory.gain import normalise, reward_factor
 
-__all__ = ["PlainRun", "plain_loop", "plain_rws"]
-
 
 class PlainRun(NamedTuple):
     """What a plain loop did: answers, int64 [B, n]; reward calls; commits at which it met equal confidences.

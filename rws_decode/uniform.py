@@ -36,8 +36,6 @@ from rws_theory.show import clipped, quoted
 if TYPE_CHECKING:
     from rws_decode.predictors.diffusion_gemma import DiffusionGemma
 
-__all__ = ["UniformDecode", "UniformOptions", "accepted", "decode_uniform"]
-
 
 @dataclass(frozen=True)
 class UniformOptions:

@@ -19,8 +19,6 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 
-__all__ = ["decode_compact"]
-
 _SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), CompactSavings()
 
 

@@ -9,8 +9,6 @@ of `predictors.base`, each with one function that gives the default for predicto
 (False, (5,))
 """
 
-from __future__ import annotations
-
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.predictors.loading import load_predictor

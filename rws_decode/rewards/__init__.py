@@ -14,8 +14,6 @@ A reward model has the methods and attributes of `RewardModel`. What it may be a
 Protocols of `rewards.base`, each but `SoftReward` with one function that gives the default for models without it.
 """
 
-from __future__ import annotations
-
 import lazy_loader
 
 # The names are in __init__.pyi, once; each is imported when it is first used.

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from rws_decode.scales.path import ScalePath
 from rws_theory.show import quoted, shortened
 
-__all__ = ["Output", "Reach", "compare_reach"]
-
 
 @dataclass(frozen=True)
 class Output:

@@ -11,8 +11,6 @@ from rws_decode.steering.particles import drawn, log_mean, tilting
 from rws_decode.steering.protocol import Choice, Copies
 from rws_decode.strategies.numbers import finite_or_infinite, number
 
-__all__ = ["SVDD", "BestOf", "BestOrder", "SoftBestOf"]
-
 
 @dataclass(frozen=True)
 class BestOf(Copies):

@@ -29,8 +29,6 @@ from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.record import Record
 from rws_theory.show import clipped, shortened
 
-__all__ = ["Cost", "Steering", "drawing", "steer"]
-
 
 class Cost(NamedTuple):
     """What answers cost: canvases run through the predictor, texts scored, reward gradients, and seconds."""

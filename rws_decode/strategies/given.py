@@ -13,8 +13,6 @@ from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
 from rws_theory.show import one_line
 
-__all__ = ["RecordedChoice", "RecordedOrder", "RecordedRevision", "RewardReplay", "Schedule"]
-
 
 @dataclass(frozen=True)
 class Schedule:

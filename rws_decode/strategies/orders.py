@@ -14,11 +14,6 @@ from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
 
-__all__ = [
-    *("Calibrated", "CertaintyPrior", "Entropy", "LeftToRight", "Margin", "OracleOrder", "RandomOrder"),
-    "token_frequencies",
-]
-
 
 @dataclass(frozen=True)
 class Margin:

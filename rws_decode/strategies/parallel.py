@@ -12,8 +12,6 @@ from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import MaskedPositions
 
-__all__ = ["Dilated", "EntropyBound", "Klass", "ParallelFactor", "Threshold"]
-
 
 @dataclass(frozen=True, repr=False)
 class Threshold(Counted):

@@ -11,8 +11,6 @@ from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.show import one_line
 
-__all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
-
 
 @dataclass(frozen=True)
 class RWSEvery:

@@ -14,8 +14,6 @@
 1
 """
 
-from __future__ import annotations
-
 from rws_decode.testing.checkpoints import tiny_checkpoint, tiny_checkpoints
 from rws_decode.testing.exact import exact_predictor, token_reward
 

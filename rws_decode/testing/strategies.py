@@ -27,8 +27,6 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(f"{__name__}: {not_installed('hypothesis')}", name="hypothesis") from None
 
-__all__ = ["edited_texts", "logit_tensors", "mask_predictors", "shapes"]
-
 _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 

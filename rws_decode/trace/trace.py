@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rws_decode.predictors.base import MaskPredictor
     from rws_theory.crossings import Crossings
 
-__all__ = ["Trace", "load", "load_trace"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace(TraceData):

@@ -18,8 +18,6 @@ from rws_theory.confidence import log_odds
 from rws_theory.crossings import crossings
 from rws_theory.selection import SelectionPath, selection_path
 
-__all__ = ["curves_page"]
-
 _SCRIPTS = ("lines.js", "axis.js", "curves.js")
 _NAMED = 6  # positions that a sentence names
 

@@ -13,8 +13,6 @@ without a caption. Colours can be told apart by colour-blind readers, and never 
 ['cat  0', 'dog  1']
 """
 
-from __future__ import annotations
-
 from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier

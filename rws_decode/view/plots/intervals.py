@@ -15,8 +15,6 @@ from rws_decode.view.sentences import number
 from rws_theory import ReversalLimit, ReversalShare
 from rws_theory.checks import finite
 
-__all__ = ["intervals", "reversal_shares"]
-
 _APART = 1.03  # of one series from the next, across: intervals at one number are then all seen
 
 

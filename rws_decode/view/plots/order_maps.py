@@ -16,8 +16,6 @@ from rws_decode.view.plots.axes import whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, joined, number
 
-__all__ = ["entropy_left", "order_map", "order_spread"]
-
 _ACROSS = 0.5  # of a row: how far its dots are spread
 
 

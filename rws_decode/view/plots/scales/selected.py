@@ -16,8 +16,6 @@ from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_
 from rws_decode.view.sentences import count, joined, number, stretches
 from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
 
-__all__ = ["selection", "stability", "threshold_counts"]
-
 _WIDEST = 1e3  # scales beyond it, or below its inverse, are drawn at the edge
 _NARROWEST = 2.0
 _ARROW = 12  # points of the marks of ends that lie beyond the edge
