@@ -17,29 +17,21 @@ from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.trace.trace import Trace
+from rws_decode.trace.decoding import Decoding
 from rws_decode.view.drafts import Feed, Streamer, text_tokens
-from rws_theory.show import one_line
 
 
-@dataclass(frozen=True, eq=False)
-class RWSGenerationOutput:
-    """What `generate` returns: a row for each prompt, in order.
+@dataclass(frozen=True, eq=False, repr=False)
+class RWSGenerationOutput(Decoding):
+    """What `generate` returns: the decoding, with `texts`, `traces`, `forwards` and `reward_calls`, and its tokens.
 
     sequences: int64 [B, n], all tokens of the answers without the prompts, also those after an end of text, as in
-    diffusers' block refinement. texts: the answers' texts, None without a tokenizer. traces: what each decode did
-    (`trace.Trace`). forwards: of the predictor, a batch counting once. reward_calls: texts scored. tokens_per_forward:
-    float64 [B], the answer's tokens before its end of text over the row's forwards.
+    diffusers' block refinement. tokens_per_forward: float64 [B], the answer's tokens before its end of text over the
+    row's forwards.
     """
 
     sequences: Tensor
-    texts: list[str | None]
-    traces: tuple[Trace, ...]
-    forwards: int
-    reward_calls: int
     tokens_per_forward: NDArray[np.float64]
-
-    __repr__ = one_line
 
 
 def generate(
@@ -103,11 +95,5 @@ def generate(
     if not return_dict:
         return sequences
     lengths = [len(text_tokens(predictor, trace.tokens.tolist())) for trace in decoding]
-    return RWSGenerationOutput(
-        sequences=sequences,
-        texts=decoding.texts,
-        traces=decoding.traces,
-        forwards=decoding.forwards,
-        reward_calls=decoding.reward_calls,
-        tokens_per_forward=np.array(lengths) / np.array([trace.forwards for trace in decoding]),
-    )
+    per_forward = np.array(lengths) / np.array([trace.forwards for trace in decoding])
+    return RWSGenerationOutput(decoding.traces, decoding.forwards, sequences, per_forward)

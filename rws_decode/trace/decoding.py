@@ -18,8 +18,6 @@ from rws_theory.show import clipped, shortened
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Decoding"]
-
 
 @dataclass(frozen=True, repr=False)
 class Decoding(Sequence[Trace]):
@@ -33,15 +31,16 @@ class Decoding(Sequence[Trace]):
     forwards: int
 
     def __repr__(self) -> str:
+        name = type(self).__name__
         if len(self.traces) == 1:
-            return f"Decoding({trace_line(self.traces[0], 106)})"
+            return f"{name}({trace_line(self.traces[0], 116 - len(name))})"
         labels = sorted({run_label(trace) for trace in self.traces})
         orders = [trace.god_steps for trace in self.traces]
         rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
         mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
         mean += f"; {note}" if (note := constant_note(self.traces) or missing_note(self.traces)) else ""
         size = f"{len(self.traces)} prompts, {self.forwards} forwards"
-        return clipped(f"Decoding({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
+        return clipped(f"{name}({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
     def _repr_html_(self) -> str:
         return pictures().html(self)
