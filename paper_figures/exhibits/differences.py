@@ -81,7 +81,7 @@ def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str
     rows: with their guide's `name`; measures: measure -> what a heading calls it.
     """
     order, names = methods_in(rows), list(dict.fromkeys(row["name"] for row in rows))
-    kept = [row for row in rows if row["method"] != "rws" and row["measure"] in measures]
+    kept = [row for row in rows if row["method"] != "rws"]
     kept.sort(key=lambda row: (names.index(row["name"]), order.index(row["method"])))
     shown = by_measure(kept, lambda row: {"guide": row["name"], "RWS minus": method_name(row["method"])}, measures)
     return Table(stem, rows, shown, _CAPTION)
@@ -94,10 +94,11 @@ def by_measure(
     field: str = "measure",
     minus: Callable[[Row], Difference | None] = rws_minus,
 ) -> Rows:
-    """Return a line for each set of keys, with a difference as text in a column for each measure that a row has.
+    """Return a line for each set of keys, with a difference as text in a column for each of the measures that it has.
 
     field: the field of a row that names its measure; minus: the difference of a row.
     """
+    rows = [row for row in rows if row[field] in measures]
     present = [label for name, label in measures.items() if any(row[field] == name for row in rows)]
     return wide(rows, keys, lambda row: {measures[row[field]]: (of := minus(row)) and of.text()}, present)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.table import Column, Table, cell_text
+from paper_figures.table import Column, Table, cell_text, make_table
 from rws_theory.printed import printed_in
 
 Numbers = Mapping[str, Mapping[str, Any]]
@@ -84,7 +84,7 @@ def printed_range(quantity: str) -> tuple[float, float]:
     return entry[low], entry[high]
 
 
-def ranges_table(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Table:
+def ranges_table(stem: str, ours: Mapping[str, Iterable[float | None]], over: str) -> Table:
     """Return each range or number of that text with the range of ours; quantities without a number are left out.
 
     ours: quantity, as `printed_in("keyword_task")` names it, -> our values; over: what these are of, in words.
@@ -92,23 +92,20 @@ def ranges_table(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> T
     rows = [
         {"quantity": quantity, **dict(zip(_ENDS, (*printed_range(quantity), min(values), max(values)), strict=True))}
         | {"where in the paper": _keyword_task()[quantity]["where"]}
-        for quantity, values in ours.items()
-        if values
+        for quantity, found in ours.items()
+        if (values := [value for value in found if value is not None])
     ]
-    shown = [
-        {
-            "quantity": row["quantity"],
-            "paper: printed": _range(row, "paper", "g"),
-            "here: range": _range(row, "here", ".2f"),
-        }
-        | {"where in the paper": row["where in the paper"]}
-        for row in rows
+    columns = [
+        Column("quantity"),
+        Column("paper: printed", form=lambda row: _range(row, "paper", "g")),
+        Column("here: range", form=lambda row: _range(row, "here", ".2f")),
+        Column("where in the paper"),
     ]
     caption = (
         f"{printed_in('keyword_task')['where']}: numbers in the text, as printed, and the same quantities here, over "
         f"{over}. GOD here is in steps. Percentages and ratios can be compared, levels cannot."
     )
-    return Table(stem, rows, shown, caption)
+    return make_table(stem, rows, columns, caption)
 
 
 _ENDS = ("paper: low", "paper: high", "here: low", "here: high")

@@ -95,9 +95,7 @@ def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) ->
 def tables(data: KeywordTask) -> tuple[Table, ...]:
     """Return the text's ranges beside ours, and RWS minus every other method."""
     ours = {
-        "keywords included, all methods": [
-            row["mean"] for row in data.means if row["measure"] == "keywords_included" and row["mean"] is not None
-        ],
+        "keywords included, all methods": [row["mean"] for row in data.means if row["measure"] == "keywords_included"],
         BELOW[1]: [row["value"] for row in data.of("rws", BELOW[0]).values()],
         "worst perplexity of RWS": sorted(row["mean"] for row in data.of("rws", "perplexity_per_text").values())[-1:],
         "GOD of the default": [row["mean"] for row in data.of("default", "god_steps").values()],

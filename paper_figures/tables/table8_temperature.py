@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from paper_figures.exhibits.differences import by_measure, minus_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import Results, Row, read_run
-from paper_figures.exhibits.style import LINES, figure, panel_title, plain_log
+from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title, plain_log
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
@@ -39,9 +37,9 @@ _COLUMNS = (
 )
 _COMPARED = {"coherent": "coherent", "perplexity": "perplexity", "judge": "judge", "god_steps": "GOD, steps"}
 _DRAWN = {
-    "perplexity": ("Perplexity of the causal model (lower is better)", "perplexity"),
-    "coherent": ("Share of coherent answers, by the language's own checker (higher is better)", "share of answers"),
-    "god_steps": ("Generation Order Deviation", "GOD  [steps]"),
+    "perplexity": "Perplexity of the causal model (lower is better)",
+    "coherent": "Share of coherent answers, by the language's own checker (higher is better)",
+    "god_steps": "Generation Order Deviation  [steps]",
 }
 
 
@@ -57,73 +55,43 @@ class Temperatures:
         """Return the rows of one method by rising scale."""
         return sorted((row for row in self.summary if row["method"] == method), key=lambda row: row["scale"])
 
-    @property
-    def fields(self) -> list[str]:
-        """Return which fields are drawn: answers outside the story language have no coherence."""
-        return [field for field in _DRAWN if all(row.get(field) is not None for row in self.summary)]
-
 
 def compute(runs: Path) -> Temperatures:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     tables, guide = (run.table("summary", "no answer was measured"), run.table("controls")), run.settings["rewards"][0]
-    summary, controls = ([row for row in rows if row["guide"] == guide] for rows in tables)
-    return Temperatures(run, summary, controls)
+    return Temperatures(run, *([row for row in rows if row["guide"] == guide] for rows in tables))
 
 
 def draw(data: Temperatures) -> Figure:
     """Draw perplexity, share coherent and GOD against the scale, with 95 % intervals."""
-    picture = figure(6.6, 0.7 + 2.5 * len(data.fields))
-    panels = picture.subplots(len(data.fields), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, field in zip(panels, data.fields, strict=True):
-        for index, method in enumerate(DRAWN):
-            if rows := data.of(method):
-                _curve(axes, rows, field, method, 1.1 ** (index - 1.5))
+    fields = [field for field in _DRAWN if all(row.get(field) is not None for row in data.summary)]
+    picture = figure(6.6, 0.7 + 2.5 * len(fields))
+    panels = picture.subplots(len(fields), 1, sharex=True, squeeze=False)[:, 0]
+    curves = {method: rows for method in DRAWN if (rows := data.of(method))}
+    for axes, field in zip(panels, fields, strict=True):
+        for index, (method, rows) in enumerate(curves.items()):
+            low, middle, high = (np.array([row[field + end] for row in rows]) for end in ("_low", "", "_high"))
+            look, ends = LINES[method], np.maximum([middle - low, high - middle], 0.0)
+            # The intervals of one scale stand side by side.
+            scales = 1.1 ** (index - 1.5) * np.array([row["scale"] for row in rows])
+            axes.errorbar(scales, middle, ends, elinewidth=0.9, capsize=2, label=look.label, **look.style)
+        look = LINES["default"]
         for row in data.of("default"):
-            look = LINES["default"]
             axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
-        title, unit = _DRAWN[field]
-        panel_title(axes, title)
-        axes.set_ylabel(unit)
-        if field != "perplexity":
-            axes.set_ylim(bottom=0)
-        elif max(row[field] for row in data.summary) > 5 * min(row[field] for row in data.summary):
-            plain_log(axes)
+        panel_title(axes, _DRAWN[field])
+        plain_log(axes) if field == "perplexity" else axes.set_ylim(bottom=0)
     scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
-    panels[-1].set_xscale("log")
+    panels[-1].set(xscale="log", xlabel="scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
-    panels[-1].xaxis.set_minor_locator(NullLocator())
-    panels[-1].set_xlabel("scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
-    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    panels[-1].set_xticks([], minor=True)
+    joint_legend(picture, 3)
     return picture
-
-
-def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: float) -> None:
-    """Draw one method; scales are shifted by some percent so that the intervals of four methods stand side by side."""
-    look, scales = LINES[method], shift * np.array([row["scale"] for row in rows])
-    low, middle, high = (np.array([row[field + end] for row in rows]) for end in ("_low", "", "_high"))
-    ends = np.maximum([middle - low, high - middle], 0.0)
-    axes.errorbar(scales, middle, ends, elinewidth=0.9, capsize=2, label=look.label, **look.style)
-
-
-def _ranges(data: Temperatures) -> Table:
-    """Return what Appendix F says of temperature and of the worst RWS, beside the same over the grid here."""
-
-    def of(method: str, field: str) -> list[float]:
-        return [row[field] for row in data.of(method) if row[field] is not None]
-
-    ours = {
-        "perplexity of temperature scaling": of("temperature", "perplexity"),
-        "GOD of temperature scaling": of("temperature", "god_steps"),
-        "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
-    }
-    return ranges_table("table8_ranges", ours, "all scales of the grid, where the paper has a tuned one for RWS")
 
 
 def _printed(data: Temperatures) -> Table:
     table = printed_in(_STEM)
-    rows = sorted(table["rows"], key=lambda row: row["scale"])
-    printed = {f"{row['scale']:g}": {"perplexity": row["perplexity"], "GOD": row["god"]} for row in rows}
+    printed = {f"{row['scale']:g}": {"perplexity": row["perplexity"], "GOD": row["god"]} for row in table["rows"]}
     rounded = {row["scale"]: row["god_steps"] for row in data.of("temperature-bf16")}
     here = {f"{row['scale']:g}": {**row, "rounded": rounded.get(row["scale"])} for row in data.of("temperature")}
     caption = (
@@ -137,20 +105,27 @@ def _printed(data: Temperatures) -> Table:
     return beside(_STEM, "scale", printed, here, caption, _COLUMNS)
 
 
-def _differences(controls: Sequence[Row]) -> Table:
-    rows = [row for row in controls if row["metric"] in _COMPARED]
+def _ranges(data: Temperatures) -> Table:
+    """Return what Appendix F says of temperature and of the worst RWS, beside the same over the grid here."""
+    ours = {
+        "perplexity of temperature scaling": [row["perplexity"] for row in data.of("temperature")],
+        "GOD of temperature scaling": [row["god_steps"] for row in data.of("temperature")],
+        "worst perplexity of RWS": sorted(filter(None, (row["perplexity"] for row in data.of("rws"))))[-1:],
+    }
+    return ranges_table("table8_ranges", ours, "all scales of the grid, where the paper has a tuned one for RWS")
 
+
+def _differences(controls: Sequence[Row]) -> Table:
     def keys(row: Row) -> Row:
         return {"RWS minus": method_name(row["control"]), "scale": f"{row['scale']:g}"}
 
-    shown = by_measure(rows, keys, _COMPARED, "metric", minus_of)
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % interval and p of the sign-flip "
         "permutation test, corrected over the scales by Holm's method; * if the interval excludes zero and p is at "
         "most 0.05. The default and margin order have one run, the others one at each scale. The CSV has further "
         "metrics."
     )
-    return Table("table8_differences", controls, shown, caption)
+    return Table("table8_differences", controls, by_measure(controls, keys, _COMPARED, "metric", minus_of), caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -162,20 +137,14 @@ def exhibit(runs: Path) -> Exhibit:
         "scale. Points of one scale are drawn slightly apart. The dotted line is the default, temperature 1."
     )
     alt = (
-        "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant of equal mean "
-        f"and shuffled rewards: {', '.join(_DRAWN[field][0] for field in data.fields)}."
+        "Quality and GOD against the scale: curves of temperature, RWS, a constant of equal mean and shuffled rewards."
     )
-    # At how many scales does RWS differ from its constant?
-    signs = {
-        field: [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", field)]
-        for field in _COMPARED
-    }
-    parts = [
-        f"{_COMPARED[field]} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"
-        for field, of in signs.items()
-        if of
-    ]
+    parts = []
+    for name, label in _COMPARED.items():
+        of = [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", name)]
+        parts += [f"{label} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"] if of else []
     said = (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()
-    tables, inputs = (_printed(data), _differences(data.controls), _ranges(data)), data.run.inputs
-    picture, inputs = Picture(_STEM, draw(data), caption, alt), (*inputs, f"{NEEDS[0]}/{data.run.units}/traces")
-    return Exhibit("Table 8: temperature against reward", (picture,), tables, said, inputs)
+    tables = _printed(data), _differences(data.controls), _ranges(data)
+    inputs = *data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"
+    pictures = (Picture(_STEM, draw(data), caption, alt),)
+    return Exhibit("Table 8: temperature against reward", pictures, tables, said, inputs)
