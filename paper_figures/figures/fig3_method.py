@@ -6,28 +6,24 @@ the log-odds of the masked positions before and after scaling, with the position
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint
 from paper_figures.exhibits.commit_orders import CommitOrders, commit_orders
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story, interactive
-from paper_figures.exhibits.style import GREY, LINES, figure
+from paper_figures.exhibits.style import figure, panel_title
 from rws_decode.replay.step_logits import step_logits
 from rws_decode.trace.trace import Trace
-from rws_decode.view.plots.axes import values_label
-from rws_decode.view.plots.decode_steps import foremost
+from rws_decode.view.plots.decode_steps import step
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _WIDTH = 5.7  # inches of a line of the canvas
 _SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
-_COLORS = {"default": GREY, "rws": LINES["rws"].color}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +31,12 @@ class Step:
     """One step of the RWS trace beside the same step of confidence decoding, on the same canvas.
 
     number: from 0; parted: whether the two commit different positions there; words: of the completion, as far as drawn.
-    ranked: a row for each masked position of the block, the foremost where they are many: its `position`, its best
-    token as `word`, what it is ranked by at factor 1 ("default value") and at the step's factor ("rws value"), and
-    whether it is committed by the `default` and by `rws`.
     """
 
     orders: CommitOrders
     number: int
     parted: bool
     words: tuple[str, ...]
-    ranked: pandas.DataFrame
 
     @property
     def trace(self) -> Trace:
@@ -57,8 +49,10 @@ class Step:
 
     def committed(self, method: str) -> str:
         """Return the words and positions that the default or RWS commits, as text."""
-        hits = self.ranked[self.ranked[method]]
-        return ", ".join(f"“{word}” at {at}" for word, at in zip(hits["word"], hits["position"], strict=True))
+        trace = self.orders.of(method)
+        places = np.flatnonzero(trace.chosen[self.number])
+        words = self.orders.words(trace, trace.candidate[self.number, places])
+        return ", ".join(f"“{word}” at {at}" for word, at in zip(words, places, strict=True))
 
 
 def compute(runs: Path) -> Step:
@@ -68,30 +62,25 @@ def compute(runs: Path) -> Step:
     their log-odds differ by the factor alone. Where none is, it is the middle one.
     """
     orders = commit_orders(runs)
-    default, rws = orders.of("default"), orders.of("rws")
-    parted, steps = orders.parted()
-    step = int(parted[0]) if parted.size else steps // 2
-    if not rws.reward_asked[step]:
-        raise ValueError(f"step {step} of the rws trace of prompt {orders.drawn} has no reward: decode without savings")
-    candidate = rws.candidate[step]
-    words, ends = orders.words(rws, candidate), np.flatnonzero(candidate == orders.end)
-    values = {"default value": default.value[step], "rws value": rws.value[step]}
-    ranked = pandas.DataFrame(values | {"word": words, "default": default.chosen[step], "rws": rws.chosen[step]})
-    ranked = ranked[rws.eligible[step]].dropna().rename_axis("position").reset_index()
-    ranked = ranked.iloc[foremost(int(ranked["rws"].sum()), *(ranked[name].to_numpy() for name in values))]
+    rws, (parted, steps) = orders.of("rws"), orders.parted()
+    number = int(parted[0]) if parted.size else steps // 2
+    if not rws.reward_asked[number]:
+        raise ValueError(
+            f"step {number} of the rws trace of prompt {orders.drawn} has no reward: decode without savings"
+        )
+    words, ends = orders.words(rws, rws.candidate[number]), np.flatnonzero(rws.candidate[number] == orders.end)
     shown = min(ends[0] + 1 if ends.size else rws.length, _SHOWN)
-    return Step(orders, step, bool(parted.size), words[:shown], ranked)
+    return Step(orders, number, bool(parted.size), words[:shown])
 
 
 def draw(data: Step) -> Figure:
     """Draw the step as boxes from top to bottom, joined by arrows, then its log-odds in two panels."""
     cells = flow(data.words, _WIDTH)
     tall, masked = height_of(cells) + 0.1, data.trace.masked[data.number, : len(cells)]
-    heights = (0.25 + tall, 0.25 + tall, 0.75, 1.05, 1.05)
+    heights = (0.25 + tall, 0.25 + tall, 0.75, 1.6, 1.6)
     rows: list[list[Any]] = [[name] * 3 for name in ("canvas", "completion", "reward", "default", "rws")]
     rows[2] = ["raw", "normalised", "factor"]
-    labels = max((cell.width for cell in flow(data.ranked["word"].tolist(), _WIDTH)), default=0.0)
-    picture = figure(6.6, sum(heights) + 2.2 + labels)
+    picture = figure(6.6, sum(heights) + 2.2)
     picture.set_layout_engine("constrained", h_pad=0.1, w_pad=0.12)
     panels = picture.subplot_mosaic(rows, height_ratios=heights, width_ratios=(1, 1.7, 1.7))
     for name in ("canvas", "completion", *rows[2]):
@@ -108,29 +97,18 @@ def draw(data: Step) -> Figure:
     raw, normalised, factor = data.of("reward_raw"), data.of("reward_normalised"), data.of("factor")
     mean, std = (data.trace.reward_settings.get(name) for name in ("mean", "std"))
     sums = "r, normalised" if mean is None or std is None else f"({raw:.3f} - {mean:.3f}) / {std:.3f}"
-    formula = f"{data.trace.strategy['reward_scale']:g} $\\times$ $\\sqrt{{\\sigma({normalised:.3f}) + \\epsilon}}$"
     sums = sums.replace("- -", "+ ")
+    formula = f"{data.trace.strategy['reward_scale']:g} $\\times$ $\\sqrt{{\\sigma({normalised:.3f}) + \\epsilon}}$"
     boxes = (("2  Reward", raw, "raw score"), ("normalised", normalised, sums), ("factor", factor, formula))
     for name, box in zip(rows[2], boxes, strict=True):
         axes = panels[name]
         for y, text, size in zip((0.82, 0.53, 0.21), (box[0], f"{box[1]:.3f}", box[2]), (9, 11, 8.5), strict=True):
             axes.text(0.5, y, text, fontsize=size, ha="center", va="center")
-    default = "Factor 1: the default commits the hatched", f"The default would commit {data.committed('default')}"
-    rws = f"3  All logits times {factor:.3f}: RWS commits the hatched", f"4  RWS commits {data.committed('rws')}"
-    x = np.arange(len(data.ranked))
-    for (method, color), (title, said) in zip(_COLORS.items(), (default, rws), strict=True):
-        axes, chosen = panels[method], data.ranked[method]
-        look: dict[str, Any] = {"color": np.where(chosen, color, "#e0e0e0"), "hatch": np.where(chosen, "///", "")}
-        axes.bar(x, data.ranked[f"{method} value"], edgecolor="#505050", linewidth=0.7, **look)
-        axes.axhline(0, color="black", linewidth=0.7)
-        axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
-        axes.set_xticks(x, data.ranked["word"], rotation=90, fontsize=8, parse_math=False)
-        axes.tick_params(axis="x", length=0)
-        axes.grid(axis="x", visible=False)
-        axes.set_ylabel(values_label(data.trace.ranking), fontsize=8.5)
-        axes.set_title(title, loc="left", fontsize=9)
-        axes.set_xlabel(textwrap.fill(said, 88), loc="left", parse_math=False)
-    panels["default"].tick_params(labelbottom=False)
+    scaled = f"3, 4  All logits times {factor:.3f}: RWS commits the hatched"
+    for name, title in (("default", "Factor 1: the default commits the hatched"), ("rws", scaled)):
+        step(data.orders.of(name), data.number, axes=panels[name])
+        panels[name].set(title="", xlabel="")
+        panel_title(panels[name], title)
     style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
     for name in ("completion", *rows[2]):
         end, start = ((0.5, 1), (0, 14)) if name in ("completion", "raw") else ((0, 0.5), (-17, 0))
@@ -141,20 +119,20 @@ def draw(data: Step) -> Figure:
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 3 from the traces below `runs`."""
     data = compute(runs)
-    trace, shown, eligible = data.trace, len(data.ranked), int(data.trace.eligible[data.number].sum())
+    trace = data.trace
     raw, normalised, factor = data.of("reward_raw"), data.of("reward_normalised"), data.of("factor")
     rule = "the middle one, as RWS and the default commit the same positions at every step"
     rule = "the first at which RWS and the default commit different positions" if data.parted else rule
     caption = (
         f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
         f"s_R = {trace.strategy['reward_scale']:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step "
-        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: {shown} of the {eligible} masked positions of the "
-        "block, each by its best token. The factor rescales all of them; the positions with the largest are committed. "
-        "Positions are counted from 0."
+        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: the masked positions of the block, the "
+        "foremost 36 where they are more, each by its best token and its place, from 0. The factor rescales all of "
+        "them; the positions with the largest are committed."
     )
     alt = (
         f"Boxes joined by arrows: a canvas, its completion, the reward {raw:.3f}, normalised {normalised:.3f}, hence "
-        f"factor {factor:.3f}; two bar charts of {shown} positions before and after scaling."
+        f"factor {factor:.3f}; two bar charts of positions before and after scaling."
     )
     where = f"RWS commits {data.committed('rws')}, the default {data.committed('default')}"
     where = where if data.parted else f"both commit {data.committed('rws')}"
@@ -163,13 +141,9 @@ def exhibit(runs: Path) -> Exhibit:
         f"{abs(normalised):.2f} standard deviations {'below' if normalised < 0 else 'above'} the reward model's mean, "
         f"which makes a factor of {factor:.2f}; {where}."
     )
-    lines = "Each line is a masked position. Where two lines cross, their ranks reverse; ringed crossings are proved."
-    story = Story(
-        "Within a step of greedy decoding the factor changes where a token is committed, never which token.",
-        (said, f"Drag the factor. {lines}"),
-        f"One step of one prompt, {rule}: an illustration.",
-        "fig3_method",
-    )
+    claim = "Within a step of greedy decoding the factor changes where a token is committed, never which token."
+    drag = "Drag the factor. Each line is a masked position: where two cross, their ranks reverse. Rings mark proofs."
+    story = Story(claim, (said, drag), f"One step of one prompt, {rule}: an illustration.", "fig3_method")
     title = f"Confidence of each masked position at step {data.number}, by scale"
     page = interactive("fig3_curves", title, data.orders.model, lambda of: step_logits(trace, of, data.number).view())
     picture, inputs = Picture("fig3_method", draw(data), caption, alt), data.orders.inputs("default", "rws")

@@ -104,25 +104,24 @@ def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
     assert factor == pytest.approx(float(reward_factor((raw - 1.0) / 2.0, SCALE)))
     logits = _logits()[2:].double()
     logits[:, MASK] = -torch.inf
-    for scale, method in ((1.0, "default"), (factor, "rws")):
-        best = (scale * logits[data.ranked["position"].tolist()]).softmax(-1).max(-1).values
-        assert data.ranked[f"{method} value"].tolist() == pytest.approx(torch.logit(best).tolist())
     with styled():
         picture = fig3_method.draw(data)
     shown = _texts(picture)
     assert {f"{raw:.3f}", f"{normalised:.3f}", f"{factor:.3f}"} <= set(shown)
-    assert any(text.endswith(f"RWS commits {data.committed('rws')}") for text in shown)
     panels = [axes for axes in picture.axes if axes.get_ylabel()]
-    for axes, method in zip(panels, ("default", "rws"), strict=True):
-        bars = axes.containers[0].patches
-        assert [bar.get_height() for bar in bars] == data.ranked[f"{method} value"].tolist()
-        assert [bool(bar.get_hatch()) for bar in bars] == data.ranked[method].tolist()
+    ranked = np.flatnonzero(rws.eligible[data.number])
+    places = [int(part.split()[-1]) for part in data.committed("rws").split(", ")]
+    assert places == np.flatnonzero(rws.chosen[data.number]).tolist()
+    for axes, scale, trace in zip(panels, (1.0, factor), (default, rws), strict=True):
+        best = (scale * logits[ranked]).softmax(-1).max(-1).values
+        assert [bar.get_height() for bar in axes.patches] == pytest.approx(torch.logit(best).tolist())
+        assert [bool(bar.get_hatch()) for bar in axes.patches] == trace.chosen[data.number, ranked].tolist()
+        assert [label.get_text().split()[-1] for label in axes.get_xticklabels()] == [str(at) for at in ranked]
 
 
 def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
     data = fig3_method.compute(level)
     assert (data.number, data.parted) == (STEPS // 2, False)
-    assert data.ranked["default value"].tolist() == pytest.approx(data.ranked["rws value"].tolist())
     with styled():
         exhibit = fig3_method.exhibit(level)
         worked = fig4_worked_decode.exhibit(level)

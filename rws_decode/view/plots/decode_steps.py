@@ -41,7 +41,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
     kept = np.flatnonzero(~np.isnan(value) | chosen | unscaled)
     ranked = np.where(np.isnan(value[kept]), -np.inf, value[kept])
     ranked[chosen[kept] | unscaled[kept]] = np.inf
-    place = kept[foremost(0, ranked, most=max(most, int((ranked == np.inf).sum())))]
+    place = kept[foremost(ranked, most=max(most, int((ranked == np.inf).sum())))]
     figure, (panel,) = panels_of(axes, 1, 1, (float(np.clip(2.2 + 0.2 * len(place), 6.5, 10.0)), 4.2))
     words = trace.words(trace.candidate[number, place])
     known = _bars(panel, value[place], chosen[place])
@@ -62,16 +62,14 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
     return finished(figure, axes, *_sentences(trace, number, len(place), np.isnan(value[place]).any()))
 
 
-def foremost(commits: int, *values: NDArray[np.float64], most: int = _MOST) -> NDArray[np.int64]:
-    """Return which of m positions to draw, in rising order: those that rank highest in any of the rankings.
+def foremost(*values: NDArray[np.float64], most: int = _MOST) -> NDArray[np.int64]:
+    """Return which of m positions to draw, in rising order: the `most` that rank highest in any of the rankings.
 
-    There are `most` of them, or more if the first `commits` of every ranking need it.
-
-    >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
+    >>> foremost(np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
     [0, 1]
     """
     best = np.min([np.argsort(np.argsort(-ranking, kind="stable")) for ranking in values], axis=0)
-    return np.sort(np.argsort(best, kind="stable")[: max(most, commits * len(values))])
+    return np.sort(np.argsort(best, kind="stable")[:most])
 
 
 def _bars(axes: Axes, value: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:

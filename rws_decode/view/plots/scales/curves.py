@@ -151,7 +151,7 @@ def _drawn(rows: _Rows, logits: Any, positions: Sequence[int] | None) -> list[in
         return list(range(len(there)))
     scales = (0.1, 1.0, 10.0) if rows.factor is None else (0.1, 1.0, rows.factor)
     values = [np.array([float(log_odds(np.asarray(row, float), scale)) for row in rows.logits]) for scale in scales]
-    return foremost(0, *values, most=_MOST).tolist()
+    return foremost(*values, most=_MOST).tolist()
 
 
 def _curve(row: Any, scale: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
