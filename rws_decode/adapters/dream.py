@@ -7,18 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.canvas.layout import Prompt
+from rws_decode.common.later import Floats
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward
-
-__all__ = ["DreamHooks", "DreamStep"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,19 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rws_decode.common.later import Floats, NDArray, np
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
 from rws_decode.strategies.revising import Edit
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
-
-__all__ = ["constant_of", "recorded", "shuffled"]
-
-Floats = NDArray[np.float64]
 
 
 def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice | Edit:

@@ -197,7 +197,7 @@ def _sentence(
     if step < parting.step:
         return "So far both runs committed the same words."
     if step == parting.step:
-        return _parting(traces, parting)
+        return _parting(parting)
     pairs = list(zip(*words, strict=False))
     same = sum(mine == theirs is not None for mine, theirs in pairs)
     if ended:
@@ -223,7 +223,7 @@ def _of_one(trace: Trace, step: int, ended: bool) -> str:
     return f"The factor matters here: it commits {only or 'nothing else'}; factor 1 would commit {instead or 'less'}."
 
 
-def _parting(traces: Sequence[Trace], parting: Parting) -> str:
+def _parting(parting: Parting) -> str:
     step = parting.step
     if parting.reversals:
         pair = parting.reversals[0]
