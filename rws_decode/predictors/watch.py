@@ -9,13 +9,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = ["watch"]
-
-LAYERS = r".*\.layers?\.\d+"  # of Llama's, Qwen's and ModernBERT's kind, and of BERT's
+_LAYERS = r".*\.layers?\.\d+"  # of Llama's, Qwen's and ModernBERT's kind, and of BERT's
 
 
 @contextmanager
-def watch(predictor: Any, receive: Callable[[int, str, Tensor], object], modules: str = LAYERS) -> Iterator[None]:
+def watch(predictor: Any, receive: Callable[[int, str, Tensor], object], modules: str = _LAYERS) -> Iterator[None]:
     """Call `receive(step, name, tensor)` with what modules of the predictor's network give, as long as this is open.
 
     modules: a regular expression of whole names in `predictor.model.named_modules()`; if not given the layers, whose
