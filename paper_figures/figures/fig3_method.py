@@ -126,9 +126,9 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
         f"s_R = {trace.strategy['reward_scale']:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step "
-        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: the masked positions of the block, the "
-        "foremost 36 where they are more, each by its best token and its place, from 0. The factor rescales all of "
-        "them; the positions with the largest are committed."
+        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: the masked positions of the block, at "
+        "most 36, each with its best token and its place. The factor rescales all of them; the positions with the "
+        "largest are committed."
     )
     alt = (
         f"Boxes joined by arrows: a canvas, its completion, the reward {raw:.3f}, normalised {normalised:.3f}, hence "

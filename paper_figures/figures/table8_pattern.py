@@ -21,7 +21,7 @@ from paper_figures.exhibits.evidence_looks import draw_table8, legend_of, scatte
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title, plain_log
-from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
@@ -78,11 +78,8 @@ def share_of_change(
     of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
     share = None
     if of_rws is not None and not of_rws.low <= 0 <= of_rws.high:
-        pairs = np.stack([(frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (rws, constant)])
-        drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(1999, pairs.shape[1]))
-        means = pairs[:, drawn].mean(axis=2)
-        low, high = np.quantile(means[1] / means[0], [0.025, 0.975])
-        share = Interval(float(pairs[1].mean() / pairs[0].mean()), float(low), float(high))
+        changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+        share = ratio_interval(*changes, np.random.default_rng(0))
     return {"RWS": of_rws, "constant": of_constant, "share": share}
 
 
