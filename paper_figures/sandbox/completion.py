@@ -17,7 +17,6 @@ from paper_figures.data.loaders import HumanEvalProblem
 from rws_theory.checks import one_of
 
 How = Literal["continuation", "fenced function", "function", "indented body", "unparsable"]
-HOWS: tuple[How, ...] = ("continuation", "fenced function", "function", "indented body", "unparsable")
 Style = Literal["completion", "instruct"]
 STYLES: tuple[Style, ...] = ("completion", "instruct")
 # Where the benchmark ends a completion (Chen et al. 2021, section 2.2).

