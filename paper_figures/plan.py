@@ -21,7 +21,7 @@ from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
-    from paper_figures.runner.executors import RunOptions
+    from paper_figures.runner.executors import Backend, RunOptions
 
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
@@ -48,8 +48,6 @@ PLAN: dict[str, str] = {
 }
 # Each study's own sizes: some 45 minutes on two cores.
 FULL: dict[str, str] = dict.fromkeys(PLAN, "")
-# They time answers one at a time, and two at once would be in each other's way.
-_TIMED = frozenset({"frequency", "overhead"})
 
 
 def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
@@ -63,26 +61,25 @@ def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
     return [name for name in PLAN if name in asked and not present(name)]
 
 
-def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan: Mapping[str, str] = PLAN) -> list[str]:
+def make_missing(
+    runs: Path, experiments: Iterable[str], backend: Backend | None = None, plan: Mapping[str, str] = PLAN
+) -> list[str]:
     """Run the studies that have no results below `runs`, with the plan's options, and return their names.
 
-    One pool of `workers` processes runs all but those that time answers. An interrupted study goes on where it was when
-    it is run again. ValueError for runs that cannot be made.
+    backend: runs them all, in this process if None; answers are timed in this process. An interrupted study goes on
+    where it was when it is run again. ValueError for runs that cannot be made.
     """
-    from paper_figures.runner.executors import in_process, kept_open, processes
+    from paper_figures.runner.executors import in_process, kept_open
 
     names = missing(runs, experiments)
-    if not names:
-        return []
-    with kept_open(in_process() if workers == 1 else processes(workers)) as shared:
+    with kept_open(backend or in_process()) as shared:
         for name in names:
             tell(f"running {command(name, runs, plan)}")
             if name == CLAIMS:
                 make_claims(runs, shared)
                 continue
-            options = replace(parsed(name, runs, plan), shared=in_process() if name in _TIMED else shared)
             with redirect_stdout(sys.stderr):
-                study_module(name).run(options)
+                study_module(name).run(replace(parsed(name, runs, plan), shared=shared))
     return names
 
 

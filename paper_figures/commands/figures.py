@@ -24,7 +24,7 @@ class FiguresOptions:
     names: tuple[str, ...] = option((), "a figure or table (default: all)", metavar="NAME", positional=True)
     runs: Path = option(Path("out/runs"), "results of experiments", metavar="DIR")
     out: Path = option(Path("out"), "where files go", metavar="DIR")
-    workers: int = option(2, "processes that run the missing experiments; 0: run nothing", least=0, most=MOST_THREADS)
+    workers: int = option(2, "processes that run what is missing, and draw; 0: run nothing", least=0, most=MOST_THREADS)
     full: bool = option(False, "run missing experiments in their own sizes: about 45 minutes for all")
     json: bool = json_option("print what was written as JSON on standard output")
 
@@ -57,21 +57,19 @@ def run(args: argparse.Namespace) -> int:
 def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
     """Write the named figures and tables below `out`, then the page of all that exist; return every path written.
 
-    workers: processes that run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if `full`,
-    in their own sizes; with 0 nothing is run. ValueError for an unknown name or study, and for missing results that are
-    not to be made, with the command that makes them; all before anything is drawn. Results that cannot be drawn raise
-    ValueError too, after all others are written.
+    workers: processes that draw, and run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if
+    `full`, in their own sizes; with 0 nothing is run. ValueError for an unknown name or study, and for missing results
+    that are not to be made, with the command that makes them; all before anything is drawn. Results that cannot be
+    drawn raise ValueError too, after all others are written.
     """
     if unknown := [name for name in names if name not in NAMES]:
         meant = closest(unknown[0], NAMES)
         advice = f" (is {meant} meant?)" if meant else ""
         raise ValueError(f"NAME is {unknown[0]!r}{advice}: one of {', '.join(NAMES)} is needed")
     check_writable("--out", out, "directory")
-    from paper_figures.exhibits.exhibit import save
-    from paper_figures.exhibits.style import styled
     from paper_figures.plan import FULL, PLAN, make_missing
     from paper_figures.report.page import write_page
-    from paper_figures.report.provenance import run_facts
+    from paper_figures.runner.executors import in_process, kept_open, processes
 
     modules = {name: import_module(CONTENTS[name].module) for name in NAMES if name in names}
     for name, module in modules.items():
@@ -81,25 +79,37 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
                 advice = f" (is {meant} meant?)" if meant else ""
                 raise ValueError(f"NEEDS of {name} has {need!r}{advice}: one of {', '.join(PLAN)} is needed")
     needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
-    if workers:
-        make_missing(runs, needs, workers, FULL if full else PLAN)
-    _check_present(runs, modules)
     written: list[Path] = []
     refused: list[str] = []
-    with styled():
-        for name, module in each(modules.items(), "figures", len(modules), "exhibit"):
-            try:
-                exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
-            except ValueError as error:  # results that cannot be drawn: the others are kept
-                refused.append(f"{name}: {error}")
-                continue
-            written += save(name, exhibit, out, {need: fact for need, fact in facts.items() if fact})
+    with kept_open(processes(workers) if workers > 1 else in_process()) as backend:
+        if workers:
+            make_missing(runs, needs, backend, FULL if full else PLAN)
+        _check_present(runs, modules)
+        with (backend if len(modules) > 1 else in_process()).open() as pool:
+            drawn = [(name, pool.submit(_draw, name, runs, out)) for name in modules]
+            for name, files in each(drawn, "figures", len(modules), "exhibit"):
+                try:
+                    written += files.result()
+                except ValueError as error:  # results that cannot be drawn: the others are kept
+                    refused.append(f"{name}: {error}")
     if written:
         written += write_page(runs, out)
     if refused:
         kept = f" (the other exhibits are below {out})" if written else ""
         raise ValueError(f"{'; '.join(refused)}{kept}")
     return written
+
+
+def _draw(name: str, runs: Path, out: Path) -> list[Path]:
+    """Draw an exhibit, write its files below `out`, and return their paths."""
+    from paper_figures.exhibits.exhibit import save
+    from paper_figures.exhibits.style import styled
+    from paper_figures.report.provenance import run_facts
+
+    module = import_module(CONTENTS[name].module)
+    with styled():
+        exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
+        return save(name, exhibit, out, {need: fact for need, fact in facts.items() if fact})
 
 
 def _check_present(runs: Path, modules: Mapping[str, Any]) -> None:

@@ -181,9 +181,17 @@ def test_a_misspelt_study_is_named_with_the_near_one(
     assert "fig1_commit_order has 'comit-order' (is commit-order meant?)" in message and message.count("\n") == 1
 
 
+@pytest.mark.long
+def test_other_processes_draw_the_same_bytes(runs: Path, out: Path, tmp_path: Path) -> None:
+    assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "2"]) == 0
+    here, there = ({path.name: path.read_bytes() for path in of.glob("*/table8*")} for of in (out, tmp_path))
+    assert len(here) > len(NAMES) and here == there
+
+
 @pytest.mark.usefixtures("sketched")
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.long)])
 def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    workers: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("commit-order", "temperature"):
         (tmp_path / name).mkdir()
@@ -195,7 +203,7 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
         (tmp_path / "commit-order" / path.name).symlink_to(path)
     (tmp_path / "temperature" / "results.json").write_text("{")
     out = tmp_path / "out"
-    assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
+    assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", workers]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "table8_temperature: " in last and "is not JSON" in last and f"the other exhibits are below {out}" in last
     assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]

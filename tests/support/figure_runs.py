@@ -51,7 +51,7 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
         if not (folder / NAME).is_dir():
             _keep_claims(folder)
         with mock.patch("paper_figures.statistics.intervals.stats.bootstrap", _few_draws):
-            make_missing(folder, PLAN, workers=1, plan=TINY)
+            make_missing(folder, PLAN, plan=TINY)
     return folder
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.runner.executors import RunOptions, kept_open
+from paper_figures.runner.executors import RunOptions, in_process, kept_open
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.results import rows_of
-from paper_figures.runner.runner import run_units
+from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Origin, Unit, origin_of
 from paper_figures.runner.versions import provenance
 from paper_figures.runner.worker import Work
@@ -83,13 +83,19 @@ class Stages:
 def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure) -> Iterator[Stages]:
     """Yield stages whose results go below --out, over one backend.
 
-    `units` are some that name every model that any stage uses.
+    `units` are some that name every model that any stage uses. Beside a shared backend, answers are timed in this
+    process, one at a time: two at once would be in each other's way.
     """
     origin = origin_of(units, work)
     with kept_open(options.backend()) as backend:
-        run_options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": options.batch}
-        run_options["retry_failed"] = options.retry_failed
-        yield Stages(lambda asked: run_units(asked, work, Path(options.out), **run_options), origin=origin)
+        run_options: dict[str, Any] = {"origin": origin, "batch": options.batch, "retry_failed": options.retry_failed}
+
+        def compute(asked: Sequence[Unit]) -> Report:
+            alone = options.shared is not None and asked[0].strategy["name"] == "timing"
+            place = in_process() if alone else backend
+            return run_units(asked, work, Path(options.out), backend=place, **run_options)
+
+        yield Stages(compute, origin=origin)
 
 
 def on_device(unit: Unit, device: str) -> Unit:

@@ -16,10 +16,13 @@ from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner import worker
+from paper_figures.runner.executors import Backend, processes
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
+from paper_figures.studies.design import stages
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.options import OverheadOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import measured, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
@@ -136,6 +139,20 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
     orders = [tuple(scale for _, scale in turn) for turn in counted[::2]]
     assert orders == [(1.0, 2.0, 4.0), (2.0, 4.0, 1.0), (4.0, 1.0, 2.0)] and len(decoded) == 19
     assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
+
+
+def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    slots = {}
+
+    def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> None:
+        slots[units[0].strategy["name"]] = backend.slots
+
+    monkeypatch.setattr(stages, "run_units", run_units)
+    units = [Unit(experiment="x", prompt="", strategy={"name": name}, predictor="mini") for name in ("rws", "timing")]
+    with stages.open_stages(OverheadOptions(out=str(tmp_path), shared=processes(2)), units) as opened:
+        for unit in units:
+            opened.compute([unit])
+    assert slots == {"rws": 2, "timing": 1}
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
