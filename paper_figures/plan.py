@@ -26,24 +26,26 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
 # One stated reward scale, that of the evidence's rarer controls: six validation prompts would choose one by chance. Two
-# guides and a third judge show what each judges. `precision` has the prompts that five corrected sign-flip tests need
-# to say anything, and both scales between which the printed GOD falls.
+# guides and a third judge show what each judges. Turned and random rewards are left to `reward-bench` and the recorded
+# evidence, which has the prompts for them. `precision` has the prompts that five corrected sign-flip tests need to say
+# anything, and both scales between which the printed GOD falls; a constant of equal mean is a temperature again.
 _JUDGED = "--rewards mini exact --judges mini-judge"
-_SMALL = f"--validation 0 --reward-scale 8 {_JUDGED}"
-# Seconds do not depend on the reward scale.
-_TIMED_SMALL = f"--reward-scale 8 --methods rws constant shuffled default {_JUDGED}"
+_METHODS = "constant shuffled margin best-of-n"
+_SMALL = f"--validation 0 --reward-scale 8 --methods {_METHODS} {_JUDGED}"
+# Seconds do not depend on the reward scale. The constant asks no reward: it shows the machine's noise.
+_TIMED_SMALL = f"--repetitions 2 --reward-scale 8 {_JUDGED} --methods constant"
 PLAN: dict[str, str] = {
     "commit-order": "",
-    "temperature": "--prompts 10",
+    "temperature": f"--prompts 10 --methods temperature temperature-bf16 {_METHODS}",
     "reward-bench": "--prompts 16 --validation 0 --reward-scale 8",
     "keywords": f"--prompts 12 {_SMALL}",
     "mt-bench": f"--prompts 6 {_SMALL}",
     "humaneval": f"--prompts 16 {_SMALL}",
     "diversity": f"--prompts 10 {_SMALL}",
-    "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws constant",
+    "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws",
     "scale-path": "--prompts 2",
-    "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
-    "overhead": f"--prompts 2 --repetitions 2 {_TIMED_SMALL}",
+    "frequency": f"--prompts 6 --timing-prompts 2 {_TIMED_SMALL} shuffled",
+    "overhead": f"--prompts 2 {_TIMED_SMALL}",
     "claims": "",  # no study: the checks of `rws_theory.claims`
 }
 # Each study's own sizes: some 45 minutes on two cores.
