@@ -54,7 +54,7 @@ class MeanWinRates:
         if method != "rws":
             return rws_minus(self.of(relation, line, "net"))
         row, tested = self.of(relation, line, "net"), self.of(relation, ("default", scale), "net")
-        return row and Difference(row["mean"], row["low"], row["high"], tested and tested["p_holm"])
+        return Difference(row["mean"], row["low"], row["high"], tested["p_holm"] if tested else None) if row else None
 
     def name(self, line: tuple[str, float | None]) -> str:
         """Return a line's method, with its scale where the run has several."""

@@ -51,7 +51,7 @@ def curve_of(rows: Sequence[Row], ranking: str) -> list[Row]:
 def share_of(rows: Sequence[Row], row: Row) -> list[float] | None:
     """Return what rounding adds, and its interval, as percent of the exact GOD; None where that is 0, or asked of."""
     exact = lookup(rows, strategy=row["strategy"], scale=row["scale"], ranking="exact")
-    mean = exact and exact is not row and exact["god_steps"]
+    mean = exact["god_steps"] if exact and exact is not row else None
     return [100 * end / mean for end in _due(row)[:3]] if mean else None
 
 

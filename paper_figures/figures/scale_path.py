@@ -47,7 +47,7 @@ def _path_of(data: Row, path: Row) -> ScalePath:
         tokens, order = tuple(output["tokens"]), tuple(piece["commit_step"])
         pieces.append(ScalePiece(piece["lower"], piece["upper"], tokens, output["text"], order, reward))
     kept = ("over", "certified", "states", "forwards", "grid_forwards", "reward_calls", "near_tokens")
-    counts = {name: path[name] for name in kept} | {"scale_min": _ends(data)[0], "scale_max": _ends(data)[1]}
+    counts: Row = {name: path[name] for name in kept} | {"scale_min": _ends(data)[0], "scale_max": _ends(data)[1]}
     left = tuple(Unexplored(part["lower"], part["upper"]) for part in path["unexplored"])
     return ScalePath(pieces=tuple(pieces), unexplored=left, breakpoints=(), batches=path["forwards"], **counts)
 

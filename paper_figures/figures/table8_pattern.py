@@ -78,8 +78,8 @@ def share_of_change(
     of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
     share = None
     if of_rws is not None and not of_rws.low <= 0 <= of_rws.high:
-        changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
-        share = ratio_interval(*changes, np.random.default_rng(0))
+        part, whole = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+        share = ratio_interval(part, whole, np.random.default_rng(0))
     return {"RWS": of_rws, "constant": of_constant, "share": share}
 
 
