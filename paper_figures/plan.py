@@ -33,7 +33,7 @@ _JUDGED = "--rewards mini exact --judges mini-judge"
 _METHODS = "constant shuffled margin best-of-n"
 _SMALL = f"--validation 0 --reward-scale 8 --methods {_METHODS} {_JUDGED}"
 # Seconds do not depend on the reward scale. The constant asks no reward: it shows the machine's noise.
-_TIMED_SMALL = f"--repetitions 2 --reward-scale 8 {_JUDGED} --methods constant"
+_TIMED_SMALL = f"--repetitions 2 --reward-scale 8 {_JUDGED}"
 PLAN: dict[str, str] = {
     "commit-order": "",
     "temperature": f"--prompts 10 --methods temperature temperature-bf16 {_METHODS}",
@@ -44,8 +44,8 @@ PLAN: dict[str, str] = {
     "diversity": f"--prompts 10 {_SMALL}",
     "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws",
     "scale-path": "--prompts 2",
-    "frequency": f"--prompts 6 --timing-prompts 2 {_TIMED_SMALL} shuffled",
-    "overhead": f"--prompts 2 {_TIMED_SMALL}",
+    "frequency": f"--prompts 6 --timing-prompts 2 --methods constant shuffled {_TIMED_SMALL}",
+    "overhead": f"--prompts 2 --methods constant {_TIMED_SMALL}",
     "claims": "",  # no study: the checks of `rws_theory.claims`
 }
 # Each study's own sizes: some 45 minutes on two cores.

@@ -19,7 +19,7 @@ from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.layers import LAYERS, drawn_at_commit, layered
+from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
@@ -103,9 +103,7 @@ def decoded(
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
-    decoder = decoder if options.drawing == "completion" else drawn_at_commit(decoder)
-    if isinstance(job.strategy, tuple(LAYERS)) or options.key_cache != "none":
-        decoder = layered(decoder)
+    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 
     def run(rows: Sequence[int]) -> Record:

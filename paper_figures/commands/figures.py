@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -90,7 +91,8 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
             for name, files in each(drawn, "figures", len(modules), "exhibit"):
                 try:
                     written += files.result()
-                except ValueError as error:  # results that cannot be drawn: the others are kept
+                # Results that cannot be drawn, or a process that died: the others are kept.
+                except (ValueError, BrokenExecutor) as error:
                     refused.append(f"{name}: {error}")
     if written:
         written += write_page(runs, out)

@@ -96,7 +96,7 @@ def measured_table() -> Table:
 
 
 def draw(printed: Table, measured: Table) -> Figure:
-    """Draw the seconds of both tables, with the least time of each decode."""
+    """Draw the seconds of both tables, with the least time where the tables have it."""
     as_printed = {row["method"]: row for row in printed.rows}
     here = {f"{row['decoder']}, batch {row['batch']}": row for row in measured.rows}
     default, rws = LINES["default"], LINES["rws"]
@@ -135,9 +135,7 @@ def exhibit(runs: Path) -> Exhibit:
         "Seconds per answer, as printed and as measured. Least time: that of the operations and bytes of the same "
         "decode at the device's limits. The tables say what is assumed and how it was measured."
     )
-    alt = (
-        "Dots by method and decoder: printed and measured seconds of the default and of RWS, each with its least time."
-    )
+    alt = "Dots by method and decoder: printed and measured seconds of the default and of RWS, and least times."
     increases = [row["increase, %"] for row in tables[1].rows]
     said = (
         f"On an H100, a reward of 8B adds {min(increases):.0f} to {max(increases):.0f} % to the default's seconds "

@@ -24,6 +24,7 @@ from rws_decode.view.plots.decode_steps import step
 NEEDS: tuple[str, ...] = ("commit-order",)
 _WIDTH = 5.7  # inches of a line of the canvas
 _SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
+_BARS = 36
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ def draw(data: Step) -> Figure:
             axes.text(0.5, y, text, fontsize=size, ha="center", va="center")
     scaled = f"3, 4  All logits times {factor:.3f}: RWS commits the hatched"
     for name, title in (("default", "Factor 1: the default commits the hatched"), ("rws", scaled)):
-        step(data.orders.of(name), data.number, axes=panels[name])
+        step(data.orders.of(name), data.number, most=_BARS, axes=panels[name])
         panels[name].set(title="", xlabel="")
         panel_title(panels[name], title)
     style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
@@ -126,9 +127,9 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
         f"s_R = {trace.strategy['reward_scale']:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step "
-        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: the masked positions of the block, at "
-        "most 36, each with its best token and its place. The factor rescales all of them; the positions with the "
-        "largest are committed."
+        f"{data.number} of {trace.steps} (from 0), {rule}. Bars: at most {_BARS} masked "
+        "positions of the block, each with its best token and its place. The factor rescales all of them; the "
+        "positions with the largest are committed."
     )
     alt = (
         f"Boxes joined by arrows: a canvas, its completion, the reward {raw:.3f}, normalised {normalised:.3f}, hence "

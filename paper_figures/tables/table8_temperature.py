@@ -80,7 +80,10 @@ def draw(data: Temperatures) -> Figure:
         for row in data.of("default"):
             axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
         panel_title(axes, _DRAWN[field])
-        plain_log(axes) if field == "perplexity" else axes.set_ylim(bottom=0)
+        if field == "perplexity":
+            plain_log(axes)
+        else:
+            axes.set_ylim(bottom=0)
     scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
     panels[-1].set(xscale="log", xlabel="scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
@@ -146,5 +149,5 @@ def exhibit(runs: Path) -> Exhibit:
     said = (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()
     tables = _printed(data), _differences(data.controls), _ranges(data)
     inputs = *data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"
-    pictures = (Picture(_STEM, draw(data), caption, alt),)
-    return Exhibit("Table 8: temperature against reward", pictures, tables, said, inputs)
+    picture = Picture(_STEM, draw(data), caption, alt)
+    return Exhibit("Table 8: temperature against reward", (picture,), tables, said, inputs)

@@ -36,10 +36,6 @@ class DeviceScorer(Scorer):
         score = super().recall(row, answer)
         return None if score is None else float(score)
 
-    def has(self, row: int, text: str) -> bool:
-        """Return whether `scores` would reuse the score of a row's text."""
-        return self.reuse and text in self._known[row]
-
     def checked(self, row: int, raw: Sequence[float]) -> None:
         """Raise ValueError, naming the model, where a row's scores are not finite or outside the model's bounds."""
         self.check([self.prompts[row]] * len(raw), raw)

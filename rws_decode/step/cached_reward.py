@@ -79,7 +79,7 @@ class Scorer:
     def scores(self, rows: Sequence[int], texts: Sequence[str]) -> list[Any]:
         """Return the raw scores of texts of some rows, [len(rows)], new texts in one batch."""
         pairs = list(zip(rows, texts, strict=True))
-        new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
+        new = [(row, text) for row, text in pairs if not self.has(row, text)]
         new = list(dict.fromkeys(new)) if self.reuse else new  # copies of a prompt may have one text
         for (row, text), score in zip(new, self.ask(new) if new else (), strict=True):
             self._known[row][text] = score
@@ -87,6 +87,10 @@ class Scorer:
         self._asked.update(rows)
         self._scored.update(row for row, _ in new)
         return [self._known[row][text] for row, text in pairs]
+
+    def has(self, row: int, text: str) -> bool:
+        """Return whether `scores` would reuse the score of a row's text."""
+        return self.reuse and text in self._known[row]
 
     def ask(self, new: Sequence[tuple[int, str]]) -> Any:
         """Return the model's scores of texts, given with their rows."""

@@ -192,7 +192,7 @@ def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor
     return tuple(logits)
 
 
-LAYERS: dict[Any, Callable[[Run], Run]] = {
+_LAYERS: dict[Any, Callable[[Run], Run]] = {
     OwnCount: counting,
     LookingStrategy: looking,
     Remembering: remembering,
@@ -207,7 +207,7 @@ def layered(decoder: Decoder) -> Decoder:
     A layer hands the step within it a decoder of its own, whose forward, completion or choice it has wrapped. The
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
-    for ability, layer in LAYERS.items():
+    for ability, layer in _LAYERS.items():
         if isinstance(decoder.strategy, ability):
             decoder = replace(decoder, run=layer(decoder.run))
     return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.runner.executors import RunOptions, in_process, kept_open
+from paper_figures.runner.executors import Backend, RunOptions, kept_open
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.runner import Report, run_units
@@ -52,18 +52,18 @@ class Outcome:
 class Stages:
     """The stages of one study over one backend.
 
-    `compute` takes units and returns a `runner.Report`. `reports` holds one report for each stage.
+    `compute` takes units, and another backend or None, and returns a `runner.Report`. `reports` holds one a stage.
     """
 
-    compute: Callable[[Sequence[Unit]], Any]
+    compute: Callable[[Sequence[Unit], Backend | None], Any]
     reports: dict[str, Any] = field(default_factory=dict)
     origin: Origin | None = None
 
-    def run(self, name: str, units: Sequence[Unit]) -> pd.DataFrame:
-        """Run a stage and return its rows; it replaces an earlier stage of the same name."""
+    def run(self, name: str, units: Sequence[Unit], elsewhere: Backend | None = None) -> pd.DataFrame:
+        """Run a stage, elsewhere if told, and return its rows; it replaces an earlier stage of the same name."""
         if not units:
             return pd.DataFrame()
-        self.reports[name] = self.compute(units)
+        self.reports[name] = self.compute(units, elsewhere)
         return self.reports[name].read()
 
     def outcome(self) -> Outcome:
@@ -83,17 +83,14 @@ class Stages:
 def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure) -> Iterator[Stages]:
     """Yield stages whose results go below --out, over one backend.
 
-    `units` are some that name every model that any stage uses. Beside a shared backend, answers are timed in this
-    process, one at a time: two at once would be in each other's way.
+    `units` are some that name every model that any stage uses.
     """
     origin = origin_of(units, work)
     with kept_open(options.backend()) as backend:
         run_options: dict[str, Any] = {"origin": origin, "batch": options.batch, "retry_failed": options.retry_failed}
 
-        def compute(asked: Sequence[Unit]) -> Report:
-            alone = options.shared is not None and asked[0].strategy["name"] == "timing"
-            place = in_process() if alone else backend
-            return run_units(asked, work, Path(options.out), backend=place, **run_options)
+        def compute(asked: Sequence[Unit], elsewhere: Backend | None) -> Report:
+            return run_units(asked, work, Path(options.out), backend=elsewhere or backend, **run_options)
 
         yield Stages(compute, origin=origin)
 

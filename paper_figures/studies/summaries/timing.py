@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paper_figures.runner.executors import RunOptions
+from paper_figures.runner.executors import RunOptions, in_process
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.significance import holm_within
 from paper_figures.studies.design.arms import best_of
@@ -78,7 +78,8 @@ def run_timing(
                 unit_options |= {"workers": "cluster" if options.scheduler is not None else str(options.workers)}
                 unit_options |= {"threads": options.threads}
                 units.append(timing_unit(base, prompt, guide, scale, ways(answers), **unit_options))
-    stages.run("timing", units)
+    # A shared pool would time several at once, in each other's way.
+    stages.run("timing", units, in_process() if options.shared is not None else None)
 
 
 def untimed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -57,7 +57,7 @@ def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
     collected: list[dict[str, Any]] = []
 
     class Asked:
-        def __init__(self, units: list[Unit]) -> None:
+        def __init__(self, units: list[Unit], _: None) -> None:
             self.rows = []
             for unit in units:
                 row = unit.columns() | {"forwards": 32, "mean_factor": 1.0, "rewards": [0.0], "text": str(unit.seed)}

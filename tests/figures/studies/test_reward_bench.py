@@ -180,7 +180,7 @@ def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]
     """Choose between scales at which a guide scores prompts so, the default 0; the units named fail."""
 
     class Asked:
-        def __init__(self, units: list[Unit]) -> None:
+        def __init__(self, units: list[Unit], _: None) -> None:
             self.units = units
 
         def read(self) -> pd.DataFrame:

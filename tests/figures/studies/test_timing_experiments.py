@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,7 @@ from paper_figures.studies.design import stages
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.options import OverheadOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.timing import measured, timed_rows, untimed
+from paper_figures.studies.summaries.timing import measured, run_timing, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -141,18 +142,25 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
     assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
 
 
-def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    slots = {}
+@pytest.mark.parametrize(("shared", "slots"), [(None, 3), (processes(2), 1)], ids=["own pool", "shared pool"])
+def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(
+    shared: Backend | None, slots: int, frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran: list[tuple[str, int]] = []
 
-    def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> None:
-        slots[units[0].strategy["name"]] = backend.slots
+    def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> Any:
+        ran.append((units[0].strategy["name"], backend.slots))
+        return SimpleNamespace(read=pd.DataFrame)
 
+    frame = untimed(frames["overhead"])
     monkeypatch.setattr(stages, "run_units", run_units)
-    units = [Unit(experiment="x", prompt="", strategy={"name": name}, predictor="mini") for name in ("rws", "timing")]
-    with stages.open_stages(OverheadOptions(out=str(tmp_path), shared=processes(2)), units) as opened:
-        for unit in units:
-            opened.compute([unit])
-    assert slots == {"rws": 2, "timing": 1}
+    monkeypatch.setattr(stages.Stages, "outcome", lambda self: SimpleNamespace(frame=frame))
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor="mini")
+    prompts = [Prompt(name, (text,)) for name, text in frame[["example", "prompt"]].drop_duplicates().to_numpy()]
+    asked = OverheadOptions(out=str(tmp_path), workers=3, shared=shared)
+    with stages.open_stages(asked, [base]) as opened:
+        run_timing(asked, base, prompts, opened, lambda answers: [], repetitions=1)
+    assert ran == [("timing", slots)]
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
