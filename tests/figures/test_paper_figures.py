@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
 from paper_figures.__main__ import main
+from paper_figures.commands import figures
 from paper_figures.exhibits.commit_orders import STRATEGIES, commit_orders
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.figures import fig1_commit_order
@@ -209,6 +211,23 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]
     page = (out / "index.html").read_text(encoding="utf-8")
     assert 'id="fig1_commit_order"' in page and 'id="table8_temperature"' not in page
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_process_that_dies_while_it_draws_loses_no_other_exhibit(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = figures._draw
+
+    def drawn(name: str, *rest: Path) -> list[Path]:
+        if name == "appendix_d":
+            raise BrokenProcessPool("a process ended")
+        return real(name, *rest)
+
+    monkeypatch.setattr(figures, "_draw", drawn)
+    assert main(["fig1_commit_order", "appendix_d", "--runs", str(runs), "--out", str(tmp_path), "--workers", "0"]) == 2
+    assert "appendix_d: a process ended" in capsys.readouterr().err.splitlines()[-1]
+    assert [path.stem for path in (tmp_path / "figures").glob("*.json")] == ["fig1_commit_order"]
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
