@@ -69,7 +69,7 @@ def test_every_step_commits_what_is_given(drawn: Any, strategy: str, data: st.Da
     assert trace.chosen.sum(axis=1).tolist() == counts and shape.counts == tuple(counts)
     assert replay(trace).diverged_at is None
     assert (replay_with(trace, predictor).commit_step == trace.commit_step).all()
-    if strategy in ("default", "temperature:3"):
+    if strategy in ("default", "temperature:3") and not trace.near_ties.any():  # other sums may turn those
         (compact,) = decode_compact(predictor, [[]], strategy, shape)
         assert (compact.commit_step == trace.commit_step).all()
         piece = scale_path(predictor, [], 1.0, 3.0, shape).pieces[0 if strategy == "default" else -1]
