@@ -1,7 +1,5 @@
 """RWS in Dream's hooks, against a stand-in of Dream's published sampling loop; and as a model of lm-eval."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

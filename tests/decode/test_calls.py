@@ -1,7 +1,5 @@
 """The short ways to call decode: one prompt, a strategy by its name, a function as a reward; and what is refused."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any

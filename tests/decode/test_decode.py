@@ -1,7 +1,5 @@
 """What the decoder promises about masks, prompts, rewards and ties."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Same seed, same answer: in other processes, with other threads, workers and orders of sets, and on two devices."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Dialogues of several turns: as predictors, reward models, decoder, traces and units read them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

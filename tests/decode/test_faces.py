@@ -1,7 +1,5 @@
 """Every public object says in one short line what it is, and shows itself as a table of escaped text."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable

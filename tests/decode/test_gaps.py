@@ -1,7 +1,5 @@
 """Decodes of prompts with gaps, against plain prompts, a naive loop and the world's own search."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The generation config and `generate`: names, checks, round trips, seeds, and equality with `decode`."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import fields

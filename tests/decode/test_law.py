@@ -1,7 +1,5 @@
 """The law of a sampler, against enumeration, exact worlds, fixed orders and drawn decodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Presets: what is printed elsewhere, with its source; what is given wins; and each runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

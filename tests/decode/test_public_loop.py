@@ -1,7 +1,5 @@
 """Bit-parity with the decoding loop that LLaDA's authors publish, written here from its description."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A special token's name in a text is text: for every reader of prompts and answers, as ordinary text ever was."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

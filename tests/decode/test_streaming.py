@@ -1,7 +1,5 @@
 """Step callbacks and streamers: what they are shown, how a decode stops, and transformers' own streamers."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tiny checkpoints: each layout is read by its loader, and holds what was asked for."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

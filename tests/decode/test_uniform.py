@@ -1,7 +1,5 @@
 """DiffusionGemma and the loop of uniform noise: beside transformers' class and generate, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """What guidance costs (Tables 11 and 12, and by arithmetic), and what rounding does to the order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

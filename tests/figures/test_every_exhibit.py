@@ -1,7 +1,5 @@
 """Every figure and table, from real runs as small as they can be: whole, readable, and saved as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path

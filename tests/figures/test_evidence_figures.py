@@ -1,7 +1,5 @@
 """The evidence study's figures: numbers are those of its answers, and what is missing is left out."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator

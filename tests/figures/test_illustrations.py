@@ -1,7 +1,5 @@
 """Figures 2, 3 and 4 from traces made here: words, numbers and colours are the traces', the step the rule's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise

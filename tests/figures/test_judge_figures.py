@@ -1,7 +1,5 @@
 """Tables 2, 7, 9, 10: what they hold and say is what was printed or measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables 3, 4 and 6 and Figure 6: what results hold is what is shown, beside what was printed, and said in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the lessons compute for themselves: what readers type into them, and numbers that a slow count confirms."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from itertools import product

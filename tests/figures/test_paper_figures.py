@@ -1,7 +1,5 @@
 """Figures and tables from small runs made here, and from a user's own: numbers are the inputs', and misuse is told."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from concurrent.futures.process import BrokenProcessPool

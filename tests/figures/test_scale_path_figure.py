@@ -1,7 +1,5 @@
 """The scale-path experiment against plain decodes, and its figure: what the file holds is drawn, listed and said."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

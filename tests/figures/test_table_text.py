@@ -1,7 +1,5 @@
 """Tables on a terminal: no line is too long, every row can be told from the others, the reference stands first."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given

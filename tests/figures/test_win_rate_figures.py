@@ -1,7 +1,5 @@
 """Tables 1 and 5 and Figure 5: measured and printed numbers reach cells, marks and sentences."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The commands of exact worlds: `frontier` and its texts, `score` and log q of texts."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The console command `rws`: every command of the three packages, and those that other packages add."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A row of a table below says how the commands of one pattern are executed. A command that none of them knows fails.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """What CONTRIBUTING and ARCHITECTURE promise to who changes the code: one file and one line; nine files to read."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Readers given changed files: a short run of `fuzz_files`, and what longer ones found."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The Python of the guides, executed as it stands there, and the numbers that they tell."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

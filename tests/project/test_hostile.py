@@ -4,8 +4,6 @@ Two tables, one line a case. What has a test file of its own (checkpoints, trace
 tried there more closely; `fuzz_files` changes files at random.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

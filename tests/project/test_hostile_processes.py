@@ -1,7 +1,5 @@
 """Commands that are stopped, or cannot write: how they end, what is left, what the same command does then."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The interactive pages of the executed lessons, in a headless browser: without a kernel, without a network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

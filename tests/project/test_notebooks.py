@@ -1,7 +1,5 @@
 """Notebooks run, are paired with their sources, show little code, and keep nothing of the machine they ran on."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

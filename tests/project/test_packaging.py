@@ -1,7 +1,5 @@
 """The package as it is taken over: what imports what, what is declared, what is said where a library is absent."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """The README's Python, executed as it stands there, and what README and guides name, compared with what there is."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

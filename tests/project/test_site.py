@@ -1,7 +1,5 @@
 """The documentation as a site, built as `make docs` does: whole, linked, and readable without a network."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

@@ -3,8 +3,6 @@
 Seconds are not measured here, since machines are busy; what is imported is what takes them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Digests of models: what they hold, and how each way in which two machines may differ is named."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

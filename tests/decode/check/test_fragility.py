@@ -1,7 +1,5 @@
 """Fragility: what is not within rounding stays, what is can change, and the interval of the score holds every case."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The world of English: its conditionals and probabilities of texts and gaps, and its rewards of words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The story language: what is sampled is coherent, what is broken is named, probabilities are exact."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import partial

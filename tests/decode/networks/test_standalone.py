@@ -1,7 +1,5 @@
 """The shipped networks and tokenizers without transformers: the bits, the ids and the texts of transformers' own."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """A LoRA beside the weights gives what peft's own class gives, by every way to decode; what is none is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

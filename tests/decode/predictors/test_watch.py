@@ -1,7 +1,5 @@
 """What a watched network is seen to do is what it does: hidden states lead to its logits, attention to its output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

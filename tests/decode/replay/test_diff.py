@@ -1,7 +1,5 @@
 """Differences of two runs: where they part, by which pairs, and at which factor those cross."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

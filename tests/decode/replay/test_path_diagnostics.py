@@ -1,7 +1,5 @@
 """The probability of a decode's path: invariant for exact conditionals, one token a step; else it depends on order."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

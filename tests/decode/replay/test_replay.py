@@ -1,7 +1,5 @@
 """Replays: a trace leads to its own tokens, a changed one parts where it was changed, models repeat their runs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The logits of a recorded step: they lead to the values, the candidates and the choice that the trace recorded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

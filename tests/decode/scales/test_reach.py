@@ -1,7 +1,5 @@
 """What one axis reaches and the other does not: the comparison against decoding, and the experiment's files."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from pathlib import Path

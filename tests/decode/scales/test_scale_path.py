@@ -1,7 +1,5 @@
 """The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Gradient guidance: against a plain loop over numbers, without a step the plain decode, and rewards that rise."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

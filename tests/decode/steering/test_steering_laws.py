@@ -1,7 +1,5 @@
 """What steering methods write in an exact world, compared with the law that each is to have."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

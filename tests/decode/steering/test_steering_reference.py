@@ -1,7 +1,5 @@
 """Steering methods against an obvious slow version: one canvas at a time, one prompt, lists and loops."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The decoder's order against exact arithmetic: fractions for logits and gaps, balls for exponentials, no rounding."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

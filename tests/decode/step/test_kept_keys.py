@@ -1,7 +1,5 @@
 """Kept keys: a step's logits are those of the whole canvas whose other keys are those of steps before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +36,7 @@ def run(predictor: Any, cache: str, strategy: str = "default", prompts: Any = PR
 class Patched:
     """Gives attention the keys and values of one forward, but in some columns those of another before it."""
 
-    def __init__(self, fresh: Tensor | None = None, before: Patched | None = None) -> None:
+    def __init__(self, fresh: Tensor | None = None, before: "Patched | None" = None) -> None:
         self.fresh, self.before, self.layers = fresh, before, list[tuple[Tensor, Tensor]]()
 
     def update(self, key: Tensor, value: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:

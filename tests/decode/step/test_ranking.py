@@ -1,7 +1,5 @@
 """Ranking values, selections, exact order at the cut, and the proof that no reward is needed, against slow versions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Ranges of ranking values, near-ties and saturation, each against the definition."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gumbel-max sampling, classifier-free guidance and end-of-text policies."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

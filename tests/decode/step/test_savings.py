@@ -1,7 +1,5 @@
 """What a decode leaves out: the same tokens with and without, and that it is in fact left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

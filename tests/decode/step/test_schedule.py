@@ -1,7 +1,5 @@
 """The commit schedule against its definition."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

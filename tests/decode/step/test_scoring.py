@@ -1,7 +1,5 @@
 """Scores of a decode's texts: which are asked, which reused, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

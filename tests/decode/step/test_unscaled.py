@@ -1,7 +1,5 @@
 """What factor 1 would have committed, against a slow reading of each step's logits; and which steps it changed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Strategies that count, revise or weigh, each against a slow loop over one row that does what its definition says."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What holds for every strategy: its run is kept, described, replayed and repeated; what it cannot be is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Strategies that look ahead, against a slow version: one row, one hypothesis at a time, in plain Python."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Orders, factors and controls from the outside: what they promise, what they refuse, and a user's own."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Committed tokens that are masked again: the engine against a slow loop over one row, and the traces of such runs."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

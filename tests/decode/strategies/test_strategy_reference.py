@@ -1,7 +1,5 @@
 """Every shipped strategy and control against a slow decoder written from the definitions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

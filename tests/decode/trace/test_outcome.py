@@ -1,7 +1,5 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

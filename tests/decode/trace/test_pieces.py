@@ -1,7 +1,5 @@
 """The texts of tokens stand in a trace: each by itself, specials by their names, and none without a tokenizer."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

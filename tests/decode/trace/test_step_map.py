@@ -1,7 +1,5 @@
 """A step map becomes a trace that plays and compares as the decode's own; what it cannot tell is null and is named."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Traces: what they hold and keep, that files are small, readable by others, and whole or refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The bench of a device on a tiny model, the least time of a step, and models of a named shape."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The benchmarks' loaders on small files of the published layouts, and on files that are wrong."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The keyword prompts: the set that ships, files that are wrong, and what counts as included."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

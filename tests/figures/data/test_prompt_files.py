@@ -1,7 +1,5 @@
 """Prompts of files, a row each, and of sources: drawn by a seed, test and validation apart; refusals are one line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sequences that ship, and the prompts that are made of them: gaps, and what stood there."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The LLM judge, against a real HTTP server that answers, stalls, fails and dies."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The report page: one file that stands alone, says where its numbers come from, and can be read by everyone."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The report page in a headless browser: silent, complete, readable on a desk and on a phone, in light and in dark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

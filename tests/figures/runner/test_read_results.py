@@ -1,7 +1,5 @@
 """Results as they are read: a run's rows as two tables, and claims that are kept as they are checked."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

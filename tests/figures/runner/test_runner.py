@@ -1,7 +1,5 @@
 """The runner: whatever is killed, fails or is damaged, every unit has its result once and nothing is half there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """The runner on a local Dask cluster: a worker killed mid-run costs nothing, and one that dies of a unit is found."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Tables are of one run: of what is left where a part failed, and not of what other runs left in the folder."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

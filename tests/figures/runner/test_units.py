@@ -1,7 +1,5 @@
 """Units and the code digest: what determines a result changes its address, what only draws tables does not."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

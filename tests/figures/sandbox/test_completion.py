@@ -1,7 +1,5 @@
 """From a model's answer to the program that is run: every style of answer, whatever surrounds it, and any text."""
 
-from __future__ import annotations
-
 import ast
 import textwrap
 import warnings

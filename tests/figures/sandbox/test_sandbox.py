@@ -1,7 +1,5 @@
 """Generated programs: hostile ones are stopped and counted as failed, with their reason, and the harness unharmed."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

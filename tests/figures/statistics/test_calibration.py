@@ -1,7 +1,5 @@
 """Calibration: which pairs are read and drawn, their statistics, going on after a stop, and what load_reward reads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

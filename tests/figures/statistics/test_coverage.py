@@ -1,7 +1,5 @@
 """How often the intervals cover the truth on data like ours, at the sizes that the studies use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, sqrt
 

@@ -1,7 +1,5 @@
 """Differences in distinct-n: numbers, jackknife and swap test against the definition, and why no bootstrap."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """How far laws are from the tilt and from an exact world, and the best text over all orders, beside sums over all."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import combinations, product

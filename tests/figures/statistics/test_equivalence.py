@@ -1,7 +1,5 @@
 """Equivalence tests, least differences and numbers of prompts: against integrals, enumeration and simulation."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import factorial, sqrt
 

@@ -1,7 +1,5 @@
 """Step-down max-T: against one loop per step, the paired test of one row, and simulated nulls of groups."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

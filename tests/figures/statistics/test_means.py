@@ -1,7 +1,5 @@
 """Means over prompts and their ratios: their intervals beside what is counted out one by one."""
 
-from __future__ import annotations
-
 import math
 from math import inf
 

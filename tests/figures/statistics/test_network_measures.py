@@ -1,7 +1,5 @@
 """Measures of a network's conditionals: 0 where they have a joint law, else beside all tokens and pairs one by one."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 

@@ -1,7 +1,5 @@
 """Tango's interval of paired shares: against a grid of score tests whose likelihood is maximised numerically."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from examples import examples

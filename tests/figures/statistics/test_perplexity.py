@@ -1,7 +1,5 @@
 """Scores of answers and perplexity by a sliding window against one forward per token, also on a real model."""
 
-from __future__ import annotations
-
 import math
 from importlib.util import find_spec
 from pathlib import Path

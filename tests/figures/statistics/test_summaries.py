@@ -1,7 +1,5 @@
 """Tables of results: paired differences, tests and corrections against references, the paper's numbers beside them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Win rates, whole and in fifths by GOD: outcomes, shares and tests against enumeration and the definition."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

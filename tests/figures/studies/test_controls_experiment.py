@@ -3,8 +3,6 @@
 That worker processes decode the same is tested, byte by byte, in tests/decode/test_determinism.py.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """RWS minus each arm of the evidence study: against loops, with verdicts that follow, and the headline."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The evidence study: its arms are what their names say, a run resumes, and its record can be computed again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

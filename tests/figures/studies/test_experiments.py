@@ -1,7 +1,5 @@
 """Temperature and commit order on tiny checkpoints: what they write, that they resume, that controls are controls."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

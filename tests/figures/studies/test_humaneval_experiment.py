@@ -1,7 +1,5 @@
 """Pass@k by method: programs run only where that is allowed, and the table is counted from the rows."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

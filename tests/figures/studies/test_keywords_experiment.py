@@ -1,7 +1,5 @@
 """The keywords and the diversity experiment on tiny checkpoints: numbers of plain decodes, put together by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The laws study: its leaks add up, its curve bounds every law, a small run, and its record."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

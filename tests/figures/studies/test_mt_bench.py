@@ -1,7 +1,5 @@
 """The study on dialogues: judged by reward models, and by a real HTTP server in place of an LLM."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

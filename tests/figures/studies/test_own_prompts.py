@@ -1,7 +1,5 @@
 """Studies on anyone's prompts and models: named in any way they are the same units, and every study runs by options."""
 
-from __future__ import annotations
-
 import json
 from itertools import cycle
 from pathlib import Path

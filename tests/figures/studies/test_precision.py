@@ -1,7 +1,5 @@
 """The precision experiment on a tiny checkpoint: its numbers are those of decodes, and it resumes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

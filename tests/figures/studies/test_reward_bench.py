@@ -1,7 +1,5 @@
 """Win rates, cross-judging and attribution counted from the rows, and scales chosen on validation prompts alone."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rivals study: its rows are what decoding gives, and its table compares each strategy with the default."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frequency and overhead on tiny checkpoints: what is timed is what was decoded, ratios are those of its seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """Recipes in miniature: resuming, objective, optimiser, rewards, what is written; and the world of English."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
