@@ -11,6 +11,7 @@ import torch
 from decode_again import main as decode_again
 from documented_commands import ran, shown
 from grouped import grouped
+from misuse import refused
 from scipy import stats
 
 from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode, load_predictor, load_reward, steer
@@ -107,8 +108,7 @@ def test_other_scores_are_refused(scores: list[float], said: str) -> None:
 def test_a_trace_of_copies_is_refused() -> None:
     model = load_predictor("mini")
     copies = steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=load_reward("exact"))
-    with pytest.raises(ValueError, match="best-of:2, which chooses among copies"):
-        moved_answers(copies.traces[0], model)
+    refused(lambda: moved_answers(copies.traces[0], model), "best-of:2, which chooses among copies")
 
 
 @pytest.mark.long
@@ -135,8 +135,7 @@ def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys
     harness.generate_until(asked[:1])
     harness.generate_until(asked[1:])
     assert sorted(path.name for path in folder.iterdir()) == ["000000.parquet", "000001.parquet"]
-    with pytest.raises(ValueError, match="holds traces already"):
-        RWSLM(model, traces=str(folder))
+    refused(lambda: RWSLM(model, traces=str(folder)), "holds traces already")
     samples.write_text("".join(json.dumps({"exact_match": score}) + "\n\n" for score in (1.0, 0.0)))
     words = f"fragility {folder} --scores {samples} --field exact_match --flip 2 --model mini --json"
     assert main(words.split()) == 0

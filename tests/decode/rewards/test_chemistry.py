@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 
 from rws_decode import load_reward
 from rws_decode.rewards.chemistry import CHEMISTRY, balanced, qed, valid
@@ -56,8 +57,7 @@ def test_drug_likeness_is_of_the_product_and_none_where_it_does_not_parse() -> N
     aspirin = "CC(=O)Oc1ccccc1C(=O)O"
     assert qed(aspirin) == qed(f"CCO>>{aspirin}") == pytest.approx(0.55, abs=0.01)  # Bickerton et al. print 0.55
     assert qed(f"{aspirin}>>CC(") == qed(f"{aspirin}>>") == qed("CC(") == 0
-    with pytest.raises(ValueError, match=r"^reward balanced reads 'CCO': a reaction is needed, such as"):
-        balanced("CCO")
+    refused(lambda: balanced("CCO"), "reward balanced reads 'CCO': a reaction is needed, such as")
 
 
 @with_rdkit
@@ -81,8 +81,7 @@ def test_atoms_are_counted_in_any_order(left: list[str], right: list[str], rng: 
 def test_a_prompt_that_does_not_parse_is_one_line_and_rdkit_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     reward = load_reward("balanced", mean=0.5)
     assert (reward.mean, reward.std, reward.bounds) == (0.5, CHEMISTRY["balanced"].std, (-1.0, 0.0))
-    with pytest.raises(ValueError, match=r"^prompt holds 'CC\(C': reward balanced needs SMILES that parse$"):
-        reward.score(["CC(C.CC>>"], ["C"])
+    refused(lambda: reward.score(["CC(C.CC>>"], ["C"]), "prompt holds 'CC(C': reward balanced needs SMILES that parse")
     assert reward.score(["CC>>CC("], ["C"]) == [-1.0]  # the last molecule goes on in the answer
     assert capfd.readouterr() == ("", "")
     from rdkit import Chem

@@ -12,6 +12,7 @@ import torch
 import transformers
 from hypothesis import example, given
 from hypothesis import strategies as st
+from misuse import refused
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 
@@ -88,8 +89,7 @@ def test_words_are_parted_and_what_cannot_be_scored_is_refused(stand_in: CausalS
     reward = LikelihoodReward(stand_in, -3.0, 0.5)
     with pytest.raises(ValueError, match=r"^prompt and answer make 1\d\d\d tokens: causal model smollm2 reads at most"):
         reward.score(["a"], ["1" * 1100])
-    with pytest.raises(ValueError, match="std"):
-        LikelihoodReward(stand_in, 0.0, 0.0)
+    refused(lambda: LikelihoodReward(stand_in, 0.0, 0.0), "std")
     assert repr(reward) == "LikelihoodReward('smollm2', mean=-3, std=0.5)" and reward.bounds == (-math.inf, 0.0)
 
 
@@ -129,8 +129,7 @@ def test_smollm2_is_a_causal_model_a_reward_and_no_mask_predictor(package: Path,
     assert trace.final_reward["raw"] == pytest.approx(slow(causal, "fellow citizens", trace.text), abs=1e-4)
     with pytest.raises(ValueError, match=r"^model is 'smollm2': neither a shipped name .* nor one that pip installs"):
         load_predictor("smollm2")
-    with pytest.raises(ValueError, match=r"^causal is 'smol': .* nor one that pip installs \(smollm2\), nor a dir"):
-        load_causal("smol")
+    refused(lambda: load_causal("smol"), "causal is 'smol': ... nor one that pip installs (smollm2), nor a dir")
 
 
 @pytest.mark.parametrize("absent", ["gguf", "accelerate"])

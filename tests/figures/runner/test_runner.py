@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import unit_work
+from misuse import refused
 from unit_work import ORIGIN
 
 from paper_figures.runner import runner
@@ -205,8 +206,7 @@ def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None
     report = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=other, progress=False)
     assert len(report.computed) == 2 and read_unit_rows(tmp_path)["code"].unique().tolist() == [other.name]
     assert read_unit_rows(tmp_path, ORIGIN.name[:6]).equals(first)
-    with pytest.raises(ValueError, match=r"code is 'zz': it must begin one of"):
-        read_unit_rows(tmp_path, "zz")
+    refused(lambda: read_unit_rows(tmp_path, "zz"), "code is 'zz': it must begin one of")
     trained = replace(other, models=dict.fromkeys(other.models, "new"))
     again = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=trained, progress=False)
     assert len(again.computed) == 2
@@ -249,8 +249,7 @@ def test_misuse_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             run_units(units, Each(unit_work.rows), out, origin=ORIGIN)
-    with pytest.raises(ValueError, match="no results of experiments here"):
-        read_unit_rows(tmp_path)
+    refused(lambda: read_unit_rows(tmp_path), "no results of experiments here")
 
 
 def test_pool_ends_with_the_process_that_made_it(tmp_path: Path) -> None:

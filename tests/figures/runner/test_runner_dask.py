@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import unit_work
 from distributed import LocalCluster
+from misuse import refused
 
 from paper_figures.runner.executors import _tell_waiting, on_cluster
 from paper_figures.runner.results import read_failures
@@ -72,13 +73,11 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: 
     file = tmp_path / "scheduler.json"
     file.write_text("{}")
     nobody = r"no Dask scheduler answers there"
-    with pytest.raises(ValueError, match=rf"scheduler is tcp://127.0.0.1:9: {nobody}"):
-        on_cluster("tcp://127.0.0.1:9", timeout=0.5)
+    refused(lambda: on_cluster("tcp://127.0.0.1:9", timeout=0.5), f"scheduler is tcp://127.0.0.1:9: {nobody}")
     with pytest.raises(ValueError, match=rf"scheduler.json: {nobody} \(the file is not one that"):
         on_cluster(str(file))
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
-        on_cluster("tcp://127.0.0.1:8786")
+    refused(lambda: on_cluster("tcp://127.0.0.1:8786"), 'Dask is not installed; run pip install "rws-toolkit[cluster]"')
 
 
 def test_a_cluster_without_workers_is_waited_for_in_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 
 from paper_figures.runner.digests import code_digest, module_of, modules_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
@@ -104,16 +105,11 @@ def test_units_that_need_another_decode_are_not_batched(name: str) -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(ValueError, match=r"settings is .*: JSON without nan"):
-        replace(BASE, settings={"cfg": float("nan")})
-    with pytest.raises(ValueError, match=r"labels is .*: JSON"):
-        replace(BASE, labels={"keywords": {1}})
-    with pytest.raises(ValueError, match=r"settings or labels hold \['seed'\]"):
-        replace(BASE, labels={"seed": 1})
-    with pytest.raises(ValueError, match=r"strategy is .*its name is needed"):
-        replace(BASE, strategy={"scale": 1.0})
-    with pytest.raises(ValueError, match=r"origin lacks judge 'z'"):
-        unit_hash(replace(BASE, judges=("z",)), ORIGIN)
+    refused(lambda: replace(BASE, settings={"cfg": float("nan")}), "settings is ... : JSON without nan")
+    refused(lambda: replace(BASE, labels={"keywords": {1}}), "labels is ... : JSON")
+    refused(lambda: replace(BASE, labels={"seed": 1}), "settings or labels hold ['seed']")
+    refused(lambda: replace(BASE, strategy={"scale": 1.0}), "strategy is ... its name is needed")
+    refused(lambda: unit_hash(replace(BASE, judges=("z",)), ORIGIN), "origin lacks judge 'z'")
 
 
 def test_origin_digests_the_files_of_each_model(tmp_path: Any) -> None:
@@ -189,5 +185,4 @@ def test_work_of_one_s_own_counts_with_what_it_imports(tmp_path: Path, monkeypat
 def test_module_of_a_wrapped_function_is_the_function_s() -> None:
     assert module_of(Each(unit_work.rows)) == "unit_work" == module_of(unit_work.rows)
     assert module_of(exec) == "builtins"
-    with pytest.raises(ValueError, match="root is 'builtins': a module with a source file is needed"):
-        modules_behind("builtins")
+    refused(lambda: modules_behind("builtins"), "root is 'builtins': a module with a source file is needed")
