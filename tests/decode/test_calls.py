@@ -286,9 +286,6 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: decode(BERT, [6, 7], shape=SHAPE), "prompts[0] is 6: text or a list of token ids is needed"),  # type: ignore[list-item]
-        (lambda: decode(BERT, [], shape=SHAPE), "prompts is []: a list of at least one prompt is needed"),
-        (lambda: decode(BERT, "a", "rws:8", SHAPE), "reward is None: strategy rws needs a reward model, such as"),
         (lambda: compare(BERT, "a", ["best-of:4"], SHAPE), "reward is None: best-of:4 needs a reward model, such as"),
         (lambda: compare(BERT, "a", "best-of", reward=vowels), "strategies is 'best-of': a list"),  # type: ignore[arg-type]
         (lambda: compare(BERT, "a", ["best-of"], reward=vowels), "'best-of': a whole number is missing, as in"),
@@ -297,8 +294,6 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
         (lambda: decode(BERT, "a", 8.0, SHAPE), f"strategy is 8.0: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", RWS, SHAPE), f"strategy is {RWS!r}: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", "margin", SHAPE), "strategy is 'margin': one with name, needs_reward and"),
-        (lambda: decode(BERT, "a", shape=SHAPE, reward=lambda answer: float("nan")), "reward model lambda "),
-        (lambda: decode(BERT, "a", shape=SHAPE, reward=lambda answer: "much"), "reward model lambda "),
         (lambda: compare(BERT, "the cat", ["default"], length=8), "length is 8: give it as shape=Shape(length=8)"),
         (lambda: compare(BERT, "the cat", ["default"], scale=8), "scale is 8: compare has no such argument"),
         (lambda: load_reward(vowels), f"reward is {vowels!r}: a name or a directory"),

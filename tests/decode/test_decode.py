@@ -10,7 +10,6 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import bert_predictor, fixed_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
@@ -131,29 +130,6 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
         table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), Shape(length=2, steps=1, block=2)
     )
     assert batch.tokens.tolist() == [[9, 9], [9, 9]]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, such as load_predictor('mini')"),
-        ({"prompts": [[6, MASK, 7]]}, "length is 8: the gaps of prompts[0] have length 1, give Shape(1)"),
-        ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
-        (
-            {"prompts": [[6] * 60]},
-            "length is 8: beside the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
-        ),
-        ({"length": 7}, "block is 4: it must divide length, which is 7, such as 1 or 7"),
-        ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
-        ({"ranking": "margin"}, "ranking is 'margin':"),
-        ({"end_of_text": "stop"}, "end_of_text is 'stop':"),
-        ({"savings": "everything"}, "savings is 'everything': a Savings is needed, such as Savings.everything()"),
-    ],
-    ids=str,
-)
-def test_misuse_is_named(options: dict[str, object], message: str) -> None:
-    call = {"predictor": PREDICTORS["bert"], "prompts": [[6, 7]], "strategy": Confidence(), "length": 8} | options
-    refused(lambda: decode(**grouped(**{"steps": 4, "block": 4} | call)), message)  # type: ignore[arg-type]
 
 
 def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:

@@ -228,13 +228,6 @@ def test_a_process_that_dies_while_it_draws_loses_no_other_exhibit(
     assert [path.stem for path in (tmp_path / "figures").glob("*.json")] == ["fig1_commit_order"]
 
 
-def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fig99", "--out", str(tmp_path / "out")]) == 2
-    assert "NAME is 'fig99'" in capsys.readouterr().err
-    (tmp_path / "file").write_text("")
-    assert main(["appendix_d", "--out", str(tmp_path / "file")]) == 2
-
-
 FOLDER = "/somewhere/of/mine"
 GUIDES = [f"{FOLDER}/one/final", f"{FOLDER}/two/final"]
 

@@ -3,7 +3,6 @@
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -101,28 +100,3 @@ def test_the_divergence_is_that_of_the_call(capsys: pytest.CaptureFixture[str]) 
     assert row["kl_sampler"] == pytest.approx(found.interval(found.sampler, np.random.default_rng(0)), abs=1e-9)
     out = score(capsys, *words)[1]
     assert f"{row['kl_world'][0]:.2f} [" in out.splitlines()[1] and "4 tokens in 2 steps" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--answer", "x"], "--prompt or --example"),
-        (["--prompt", "a"], "--answer or --answer-ids"),
-        (["--prompt", "a", "--answer", "b", "--data", "texts.jsonl"], "--prompt beside --data"),
-        (["--prompt", "a", "--answer", "qqqq"], "answers hold qqqq"),
-        (["--prompt", "a", "--answer-ids", "[3, 0.5]"], "--answer-ids is"),
-        (["--prompt", "a", "--answer", "the", "--strategies", "rws:8"], "--reward is missing"),
-        (["--prompt", "a", "--answer", "the people", "--strategies", "remdm:0.1"], "remdm"),
-        (["--draw", "2", "--answer", "the"], "--answer beside --draw"),
-        (["--prompt", "a", "--answer", "the", "--length", "4"], "--length is of --draw, which is not given"),
-        (["--draw", "2", "--prompts", "3"], "--prompts is 3: at least 20"),
-        (["--draw", "2", "--sampling-temperature", "0"], "--sampling-temperature is 0"),
-        (["--draw", "2", "--top-k", "3"], "--top-k beside --draw: the law lacks words"),
-        (["--prompt", "a", "--answer", "the", "--top-p", "nan"], "top_p is nan: a finite number above 0 and at most 1"),
-        (["--draw", "2", "--model", "mini"], "mini is no exact world"),
-    ],
-)
-def test_bad_input_exits_2_with_one_line(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
-    status, out, err = score(capsys, "--model", "english", *words)
-    lines: list[Any] = [line for line in err.splitlines() if not line.startswith("score: ")]
-    assert (status, out, len(lines)) == (2, "", 1) and named in lines[0]

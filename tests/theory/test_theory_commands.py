@@ -45,35 +45,8 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return printed.err
 
 
-def path_of(file: str, **changed: str) -> list[str]:
-    given = {"k": "1", "scale-min": "1", "scale-max": "2"} | changed
-    return ["path", file, *(f"--{name}={value}" for name, value in given.items())]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["crossings", "[1]"], "crossings: the following arguments are required: B"),
-        (["crossings", "[1]", "x\ny.npz"], "B must be a JSON list of logits or the path of a .npy ... 'x\\ny.npz'"),
-        (["crossings", "[1]", "[true]"], "B must be a JSON list of numbers, got '[true]'"),
-        (["crossings", "[[1]]", "[1]"], "A must be a JSON list of numbers"),
-        (["crossings", "[1]", f"[1{'0' * 400}]"], f"B must hold numbers within float64, got '[1{'0' * 55}...'"),
-        (["crossings", "[1]", "0" * 61], f"B must be a JSON list of logits ... got '{'0' * 57}...'"),
-        (["crossings", "[1]", "0" * 60], f"B must be a JSON list of logits ... got '{'0' * 60}'"),
-        (path_of("logits.txt"), "path: LOGITS must be the path of a .npy file, got 'logits.txt'"),
-        (path_of("pair.npy", **{"scale-min": "3"}), "--scale-min and --scale-max ... got 3.0 and 2.0"),
-        (path_of("pair.npy", **{"scale-max": "inf"}), "--scale-min and --scale-max ... got 1.0 and inf"),
-        (["claims", "T9", "D-r1", "T8"], f"claims: ids has T8, T9: the ledger holds {', '.join(CHECKS)}"),
-    ],
-)
-def test_bad_input(
-    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    saved(tmp_path, PAIR, "pair.npy")
-    told = refused(capsys, *words)
-    assert told.startswith("python -m rws_theory") and told.count("\n") == 1 and told.endswith("\n")
-    assert all(part in told for part in said.split(" ... ")), told
+def path_of(file: str, low: str = "1", high: str = "2", k: str = "1") -> list[str]:
+    return ["path", file, f"--k={k}", f"--scale-min={low}", f"--scale-max={high}"]
 
 
 def test_one_line_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +131,7 @@ def test_an_unproved_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         return PATH
 
     monkeypatch.setattr(rws_theory.selection, "selection_path", path)
-    words = path_of(saved(tmp_path, [[1.0, 2.0]]), k="2", **{"scale-min": "0.5", "scale-max": "3"})
+    words = path_of(saved(tmp_path, [[1.0, 2.0]]), "0.5", "3", k="2")
     said, _ = printed_by(capsys, *words)
     assert "not proved in [2.0, 3.0]\nnot certified everywhere" in said and "positions none" in said
     assert given[0].tolist() == [[1.0, 2.0]] and given[1:] == [2, 0.5, 3.0]
@@ -175,13 +148,13 @@ def test_an_unproved_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_the_path_of_a_file_is_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = saved(tmp_path, PAIR)
-    out, err = printed_by(capsys, *path_of(file, **{"scale-min": "0.01", "scale-max": "32"}), "--json")
+    out, err = printed_by(capsys, *path_of(file, "0.01", "32"), "--json")
     path = json.loads(out)
     assert not err and (path["k"], path["certified"]) == (1, True)
     first, second = path["pieces"]
     assert (first["lower"], first["selected"], second["upper"], second["selected"]) == (0.01, [0], 32.0, [1])
     assert first["upper"] == second["lower"] == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), rel=1e-12)
-    out, _ = printed_by(capsys, *path_of(file, **{"scale-max": "1"}))  # one scale is a range
+    out, _ = printed_by(capsys, *path_of(file, high="1"))  # one scale is a range
     assert out.splitlines()[0] == "scales 1 to 1: positions 0"
     assert out.splitlines()[-1].startswith("certified at every scale (by ")
 

@@ -5,7 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from command_lines import printed, refusal
+from command_lines import printed
 
 from rws_decode.commands.shown import marked, marker
 from rws_decode.steering.table import METHODS
@@ -14,7 +14,6 @@ from rws_decode.trace.labels import CUT_OFF
 
 SIZE = ["--length", "16", "--steps", "8"]
 MINI = ["--model", "mini", "--reward", "mini", "--example", "3", *SIZE]
-GIVEN = ["generate", *MINI, "--strategy"]
 
 
 def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,27 +85,6 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
     names = [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))]
     assert names == [*OFFERED, *METHODS]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["compare", *MINI, "--strategies", "rws"], "--strategies is 'rws': a number is missing, as in rws:4"),
-        (["compare", *MINI, "--strategies", "margin:2"], "--strategies is 'margin:2': margin reads no number"),
-        (["compare", *MINI, "--strategies", "margin", "margin"], "--strategies holds margin twice"),
-        (
-            ["compare", *MINI, "--strategies", "schedule"],
-            "schedule follows a run, give it to generate: --strategy schedule --run FILE",
-        ),
-        (["compare", "--example", "3", "--strategies", "rws:8"], "--reward is missing: --strategies rws:8 needs it"),
-        ([*GIVEN, "rws:4", "--reward-scale", "8"], "--reward-scale is 8.0: --strategy rws:4 has its number, leave"),
-        ([*GIVEN, "margin+apart:2", "--apart", "3"], "--apart is 3: --strategy margin+apart:2"),
-        ([*GIVEN, "best-of:2", "--steer", "svdd:2"], "--strategy is best-of:2 beside --steer svdd:2: leave one out"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_misuse_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert message in refusal(capsys, *words)
 
 
 def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

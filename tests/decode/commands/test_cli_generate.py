@@ -159,35 +159,11 @@ def test_the_final_reward_is_the_texts(
     assert f"reward {raw:.3g} (" in generate(capsys, *words, "--strategy", *strategy)
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--strategy", "schedule", "--run", __file__], "not a whole Parquet file"),
-        (["--ranking", "topk", "--strategy", "margin"], "ranking is 'topk': strategy margin"),
-        (["--strategy", "rws-every", "--reward", "exact", "--reward-scale", "8"], "--every is missing"),
-        (["--trace", __file__], "--trace is"),
-        (["--example", "0"], "not allowed with"),
-        (["--compact", "--cfg", "1"], "--cfg is 1.0: --compact decodes without it"),
-        (["--compact", "--key-cache", "prefix"], "--key-cache is prefix: --compact decodes without it"),
-        (["--compact", "--strategy", "margin"], "a method factor is needed"),
-        (["--chat"], "chat"),
-        (["--reward", "mini", "--reward-dtype", "int7"], "dtype"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_exit_two(
-    models: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = refusal(capsys, "generate", "--model", models / "tiny", "--prompt", "the cat sat", *SIZE, *words, "--json")
-    assert named in line
-
-
 def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
     run = ["--prompt", "a", "--steps", "2", "--strategy", "schedule", "--run", tmp_path / "trace.parquet"]
     for model, words, named in (
         ("tiny", run, "a run of 4 steps, --steps is 2"),
-        ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples, choose 0 to 1"),
         ("bare", ["--example", "0"], "--example is 0: bare ships no examples, give --prompt TEXT or --input-ids JSON"),
         ("bare", ["--prompt", "the cat"], "has no tokenizer"),
         ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import refusal
 
 from rws_decode import presets
 from rws_decode.__main__ import main
@@ -88,14 +87,6 @@ def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFi
     assert "note: --strategies default temperature:4 is given, --preset fast-dllm-gsm8k has threshold:0.9" in notes
     kept, _ = printed(capsys, *words, "--strategies", "default", "threshold:0.9")
     assert set(kept[0]["preset"]["overridden"]) == {"length"}
-
-
-def test_an_unknown_name_and_a_preset_that_a_model_cannot_hold_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["compare", "--preset", "llada-gsm", *EXAMPLE], ["presets", "llada-gsm"]):
-        line = refusal(capsys, *words)
-        assert "is 'llada-gsm': it must be one of llada-demo, " in line and line.endswith("(is llada-gsm8k meant?)")
-    line = refusal(capsys, "generate", "--preset", "llada-gsm8k", *EXAMPLE)
-    assert "length is 512: beside the 16 tokens of prompts[0] at most 496 fit" in line
 
 
 def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:

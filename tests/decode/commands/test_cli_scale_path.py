@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from command_lines import refusal
 from grouped import grouped
 
 from rws_decode.__main__ import main
@@ -94,20 +93,3 @@ def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.Capt
     result = json.loads(printed(capsys, *words, "--json")[0])
     assert {piece["text"] for piece in result["pieces"]} == {None}
     assert json.dumps(result["pieces"][0]["tokens"])[:50] in printed(capsys, *words)[0]
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--scale-min", "0"], "scale_min and scale_max are 0.0 and 20.0"),
-        (["--over", "reward-scale"], "--reward is missing"),
-        (["--budget", "3"], "budget is 3: a whole number of forwards, at least steps, 4"),
-        (["--input-ids", "[2]"], "not allowed with"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_exit_two(
-    models: Path, extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--model", models / "tiny", "--prompt", "the cat", *RANGE, *SIZE]
-    assert message in refusal(capsys, "scale-path", *words, *extra, "--json")

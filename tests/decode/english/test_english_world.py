@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from command_lines import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
@@ -75,18 +74,6 @@ def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor)
     for example in english.examples[:openings]:
         assert 8 <= len(english.encode_prompt(example["prompt"])) <= 16
         assert english.unknown_words(example["prompt"]) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--example", "3", "--dtype", "bfloat16"], "dtype is bfloat16: english is a world of words on the CPU"),
-        (["--example", "3", "--mask-id", "7"], "mask_id is 7: english is a world of words on the CPU, leave it out"),
-        (["--example", "900"], "--example is 900: english ships"),
-    ],
-)
-def test_misuse_is_told_in_one_line(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said in refusal(capsys, "generate", "--model", "english", *options)
 
 
 def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:

@@ -284,6 +284,7 @@ def test_a_network_in_float32() -> None:
     [
         ({"scale_min": 0.0}, "scale_min and scale_max are 0.0 and 32.0"),
         ({"scale_max": math.inf}, "scale_max are 0.01 and inf"),
+        ({"scale_min": 64.0}, "scale_min and scale_max are 64.0 and 32.0"),
         ({"over": "reward"}, "over is 'reward'"),
         ({"over": "reward-scale"}, "reward is None"),
         ({"eps": 0.0}, "eps is 0.0"),

@@ -153,22 +153,6 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     assert len(seen[-1]) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": [1, 2]}, "seed has 2 rows: the batch has 1"),
-        ({"cfg": math.inf}, "cfg is inf"),
-        ({"end_of_text": "defer", "end_ids": [VOCABULARY]}, f"end_ids holds {VOCABULARY}"),
-    ],
-    ids=str,
-)
-def test_misuse_is_named(options: dict[str, object], named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
-        decode(PREDICTOR, ["a dog"], Confidence(), **grouped(**SIZE, **options))  # type: ignore[arg-type]
-
-
 def test_a_policy_needs_an_end_of_text() -> None:
     endless = fixed_predictor(torch.zeros(20, VOCABULARY))
     with pytest.raises(ValueError, match=r"^end_of_text is 'suppress': predictor callable names no end of text"):

@@ -3,7 +3,6 @@
 import json
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -140,54 +139,6 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
     _, _, named = " ".join(last.split()).partition(" tables: ")
     assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
-
-
-MISTAKES: list[tuple[list[str], str]] = [
-    (["--prompt", "zorp flurb ?"], "prompt 'zorp flurb ?' holds no word that mini knows: use others"),
-    (["--prompt", ""], "--prompt is '': a text is needed"),
-    (["--prompt", "the lens", "--examples", "3"], "not allowed with argument --prompt"),
-    (["--examples", "900"], "--examples is 900: mini ships 112 examples, choose 0 to 111"),
-    (["--prompt", "the lens [MASK:3]"], "has gaps ('the lens [MASK:3]'): a study decodes an answer after its prompt"),
-    (["--prompt", "the lens", "--prompts", "2"], "--prompts is 2: --prompt names 1 different ones"),
-    (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
-    (
-        ["--model", "{models}/llada"],
-        "it ships no held-out prompts (examples.json beside its weights), --prompt TEXT or",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
-)
-def test_prompts_that_cannot_be_asked_are_one_line_and_exit_two(
-    words: list[str],
-    message: str,
-    models: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = ["experiment", "scale-path", "--out", str(tmp_path / "out")]
-    command += [word.format(models=models) for word in words]
-    capsys.readouterr()
-    try:
-        status: Any = main(command)
-    except SystemExit as ended:
-        status = ended.code
-    captured = capsys.readouterr()
-    assert (status, captured.out, captured.err.count("\n")) == (2, "", 1) and message in captured.err
-    assert not (tmp_path / "out").exists()
-
-
-def test_scales_are_not_chosen_on_prompts_that_nobody_named(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "reward-bench", "--out", str(tmp_path), "--rewards", "mini", "--prompt", "the lens"]
-    status, out, err = said_by(words, capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "--prompt names no prompts to choose reward scales on: --reward-scale S sets them" in err
 
 
 def test_some_unknown_words_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
