@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from rws_decode.decode import decode
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import Confidence, Temperature
-from rws_decode.testing import exact_predictor
-from rws_theory.testing import random_chain
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import RewardReplay
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode.testing import exact_predictor, token_reward
+from rws_decode.trace.trace import Trace
+from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import reference_decoder as decoder
 from rws_theory.worlds.joint_table import MASK, JointTable
 from rws_theory.worlds.markov import MarkovChain
@@ -66,6 +70,43 @@ def test_rules_take_the_eps_they_are_told() -> None:
         decoder.flipped_rule(8.0)(0, np.inf),
         decoder.replay_rule([-np.inf], 8.0)(0, 1.0),
     ] == [least] * 3
+
+
+GIVEN = [0.5, -1.0, 2.0, -3.0]
+RULES: dict[str, tuple[Strategy, decoder.FactorRule]] = {
+    "default": (Confidence(), decoder.constant_rule(1.0)),
+    "temperature": (Temperature(5.0), decoder.constant_rule(5.0)),
+    "rws": (RWS(8.0), decoder.rws_rule(8.0)),
+    "rws-flipped": (FlippedReward(8.0), decoder.flipped_rule(8.0)),
+    "shuffled": (RewardReplay(8.0, tuple(GIVEN)), decoder.replay_rule(GIVEN, 8.0)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([1, 2, 4]), st.sampled_from([0.0, 0.4]))
+def test_the_reference_decoder_is_the_decoding_loop(name: str, seed: int, words: int, steps: int, holes: float) -> None:
+    table, rewards = random_table(seed, 4, words, holes=holes), np.random.default_rng(seed).normal(size=(words,) * 4)
+    strategy, rule = RULES[name]
+    reward = token_reward(lambda tokens: float(rewards[tuple(tokens)]), 0.1, 0.8)
+
+    def decoded() -> Trace:
+        return decode(exact_predictor(table), [[]], strategy, Shape(4, steps, 4), reward=reward)[0]
+
+    try:
+        reference = decoder.decode_masked(
+            table, rule, per_step=4 // steps, reward=lambda x: (rewards[tuple(x)] - 0.1) / 0.8
+        )
+    except ValueError:  # tokens committed together may exclude each other
+        with pytest.raises(ValueError, match="has probability 0"):
+            decoded()
+        return
+    trace = decoded()
+    if not (trace.near_ties.any() or trace.near_tokens.any()):  # which two roundings may decide otherwise
+        assert trace.tokens.tolist() == reference.tokens.tolist()
+        assert trace.commit_step.tolist() == reference.commit_step.tolist()
+        np.testing.assert_allclose(
+            trace.factor, np.where(np.isnan(trace.factor), np.nan, reference.factors), rtol=1e-12
+        )
 
 
 def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
