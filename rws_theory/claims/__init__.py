@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
-from rws_theory.claims.claim import Check, Claim, Verdict, marked
+from rws_theory.claims.claim import Check, Claim, Verdict, marked, named
 from rws_theory.claims.tables import costs, counts, scores, win_rates
 
 __all__ = ["CHECKS", "PARTS", "Check", "Claim", "Verdict", "claims"]
@@ -103,7 +103,7 @@ PARTS: dict[str, dict[str, Check]] = {
         "N-threshold-monotone": scales.threshold_monotone,
     },
 }
-CHECKS: dict[str, Check] = {name: check for part in PARTS.values() for name, check in part.items()}
+CHECKS: dict[str, Check] = {id: named(id, check) for part in PARTS.values() for id, check in part.items()}
 
 
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
@@ -112,13 +112,8 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     Guarantee: this call computes every verdict: by exact arithmetic, certified enclosures and exhaustive search, or by
     confirming on a grid what docs/theory.md proves. All of them take about a minute.
 
-    Parameters
-    ----------
-    ids : the ids to check, in any order; None for all. They come in the order of the ledger.
-
-    Raises
-    ------
-    ValueError : an unknown id.
+    ids: those to check, in any order; None for all. Claims come in the order of the ledger. ValueError for an unknown
+    id.
 
     >>> [(claim.id, claim.verdict) for claim in claims(["D-gaps", "T1b-printed"])]
     [('T1b-printed', 'false'), ('D-gaps', 'true')]

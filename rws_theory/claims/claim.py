@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial, wraps
 from textwrap import shorten
 from typing import Literal
 
@@ -16,17 +17,14 @@ Verdict = Literal["true", "false", "true with correction", "not about RWS", "not
 class Claim:
     """One statement of the paper, and the verdict of its check.
 
-    Attributes
-    ----------
-    id : short name, unique in the ledger.
-    where : section, table or line of argument that states it.
-    statement : the statement, in the notation of `rws_theory.crossings`.
-    verdict : "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
-        refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
-        should have confirmed or refuted it did not; no claim of the ledger should ever say so.
-    evidence : what was proved, computed or enumerated, with the numbers that came out.
-    counterexample : the smallest counterexample in exact form, with what "smallest" means; None unless refuted.
-    correction : the corrected statement, proved in docs/theory.md; None where none is needed.
+    id: short name, unique in the ledger. where: section, table or line of argument that states it. statement: in the
+    notation of `rws_theory.crossings`. evidence: what was proved, computed or enumerated, with the numbers that came
+    out. counterexample: the smallest one in exact form, with what "smallest" means; None unless refuted. correction:
+    the corrected statement, proved in docs/theory.md; None where none is needed.
+
+    verdict: "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
+    refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
+    should have confirmed or refuted it did not; no claim of the ledger should ever say so.
     """
 
     id: str
@@ -56,6 +54,18 @@ class Claim:
 
 
 Check = Callable[[], Claim]
+finding = partial(Claim, "")  # as a check returns it: the ledger has the id
+
+
+def named(id: str, check: Check) -> Check:
+    """Return the check of a statement as the ledger has it: its claim has the id."""
+
+    @wraps(check)
+    def of_ledger() -> Claim:
+        return replace(check(), id=id)
+
+    return of_ledger
+
 
 # What a proof assistant has checked, by id: theorems of docs/proofs, each by its file and name (`make prove`).
 THEOREMS: dict[str, tuple[str, ...]] = {

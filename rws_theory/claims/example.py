@@ -7,7 +7,7 @@ from fractions import Fraction
 from flint import arb
 
 from rws_theory.certified.condensed import exact
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
 from rws_theory.show import number
@@ -64,8 +64,7 @@ def gap_values() -> Claim:
         f" sum {number(sum(row))}"
         for name, x, row in zip("ab", _logits(), gaps, strict=True)
     )
-    return Claim(
-        "D-gaps",
+    return finding(
         "Appendix D.1",
         "Sigma_a = 1.3, delta_a = 0.5, Sigma_b = 1.2, delta_b = 0.6.",
         "true" if holds else "false",
@@ -77,8 +76,7 @@ def at_one() -> Claim:
     """Compare both probabilities, in ball arithmetic, with three printed decimals."""
     values = _values(1)
     shown = ", ".join(f"{name} = {float(ball):.6f}" for name, (ball, _) in values.items())
-    return Claim(
-        "D-r1",
+    return finding(
         "Appendix D.1",
         "P^a(1) = 0.486 and P^b(1) = 0.477, to three decimals.",
         "true" if _right(values) else "false",
@@ -92,8 +90,7 @@ def at_two() -> Claim:
     flip = values["P^a(2)"][0] < values["P^b(2)"][0]
     holds = _right(values) and flip
     shown = ", ".join(f"{name} = {float(ball):.4f}" for name, (ball, _) in values.items())
-    return Claim(
-        "D-r2",
+    return finding(
         "Appendix D.1",
         "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
         "true" if holds else "false",
@@ -125,8 +122,7 @@ def crossing() -> Claim:
     )
     wrong = bool(abs(exact - said) > Fraction(1, 200))
     refuted = confirmed and wrong
-    return Claim(
-        "D-crossing",
+    return finding(
         "Appendix D.1",
         "The curves cross at r = 1.73.",
         "false" if refuted else "true" if confirmed else "not confirmed",

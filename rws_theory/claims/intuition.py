@@ -7,7 +7,7 @@ from fractions import Fraction
 from flint import arb
 
 from rws_theory.certified.condensed import exact
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import smallest
 from rws_theory.printed import printed_in
@@ -29,8 +29,7 @@ def most_likely() -> Claim:
             f"d = {pair.dimension}, {pair}: the first is ahead at r = 1, {a_one:.4f} against {b_one:.4f}, and behind at"
             f" r = {low:g}, {a:.4f} against {b:.4f}"
         )
-    return Claim(
-        "S4-most-likely",
+    return finding(
         "Section 4, first sentence",
         "Scaling logits can change which token is most likely.",
         "true with correction" if turned and argmax_unchanged().verdict == "true" else "not confirmed",
@@ -63,8 +62,7 @@ def gap_sum() -> Claim:
             f" {shown} (smallest: fewest tokens, then smallest gaps)"
         )
     agree = smallest(lambda p: p.sigma[0] != p.sigma[1] and p.order_near_zero * (p.sigma[0] - p.sigma[1]) < 0) is None
-    return Claim(
-        "S4-gap-sum",
+    return finding(
         "Section 4.2, first item",
         "For r < 1 the total sum of gaps determines which maximum probability decreases faster.",
         "true with correction" if less and agree else "not confirmed",
@@ -85,8 +83,7 @@ def nearest_gap() -> Claim:
     values = "; ".join(
         f"r = {r}: {float(a):.2e} and {float(b):.2e}" for r, a, b in zip(FAR, first, second, strict=True)
     )
-    return Claim(
-        "S4-nearest-gap",
+    return finding(
         "Section 4.2, second item",
         "For r > 1 the smallest gap determines which maximum probability approaches 1 more slowly.",
         "true" if slower else "not confirmed",

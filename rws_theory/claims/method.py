@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, all_pairs, smallest
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
@@ -34,8 +34,7 @@ def argmax_unchanged() -> Claim:
     """Check exactly, on a grid, that a positive factor keeps which logit is the largest (docs/theory.md, section 7)."""
     tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
     kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
-    return Claim(
-        "S3-argmax",
+    return finding(
         "Section 3.2, Step 4",
         "The argmax at each position is the same whatever the factor.",
         "true" if kept else "false",
@@ -54,8 +53,7 @@ def probability_gaps() -> Claim:
         return (second - third) / (first + second + third)
 
     at_one, at_three = lead(1), lead(3)
-    return Claim(
-        "S3-gaps",
+    return finding(
         "Section 3.1",
         "Increasing the logits amplifies the probability gaps.",
         "true with correction" if at_three < at_one else "not confirmed",
@@ -73,8 +71,7 @@ def selective() -> Claim:
     factor = 2
     moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
     less, more = (Pair((2,), (1,)).probabilities(r)[::-1] for r in (1, factor))
-    return Claim(
-        "AB-selective",
+    return finding(
         "Abstract",
         "RWS selectively increases the confidence of tokens that initially have lower scores.",
         "false" if moved else "not confirmed",
@@ -112,8 +109,7 @@ def more_reversals() -> Claim:
     refuted = undone and below[0] > 0 and below[-1] == 0
     counts = ", ".join(f"{count} at {float(scale):g}" for scale, count in reversed_.items())
     sizes = ", ".join(f"d = {d} up to {largest}/{UNIT}" for d, largest in POPULATION)
-    return Claim(
-        "S3-more-reversals",
+    return finding(
         "Section 3.2, Step 3",
         "Larger multiplicative scaling values increase the likelihood of rank reversals.",
         "false" if refuted else "not confirmed",
@@ -136,8 +132,7 @@ def reinforce() -> Claim:
     low, high = 1.0, 8.0
     turned = pair.order(low) > 0 > pair.order(high)
     (a_low, b_low), (a_high, b_high) = pair.probabilities(low), pair.probabilities(high)
-    return Claim(
-        "S3-reinforce",
+    return finding(
         "Section 3.1, against Section 3.2, Step 3",
         "Increasing logits reinforces the selection of high-confidence tokens; decreasing them lets lower-confidence"
         " ones become more likely.",
@@ -158,8 +153,7 @@ def adaptive() -> Claim:
     pair = smallest(lambda p: p.counts[0] == 1)
     low, high = (float(reward_factor(reward, 1.0)) for reward in (-4.0, 4.0))
     checked = pair is not None and pair.order(low) < 0 < pair.order(high)
-    return Claim(
-        "S3-adaptive",
+    return finding(
         "Section 3.2, Step 3",
         "A higher reward gives more rank reversals, a lower one fewer.",
         "false" if checked else "not confirmed",
@@ -180,8 +174,7 @@ def factor_bounds() -> Claim:
     factors = {r: float(reward_factor(r, 1.0)) for r in REWARDS}
     inside = all(low <= factor <= high for factor in factors.values())
     raised = all(factor > float(expit(r)) for r, factor in factors.items())
-    return Claim(
-        "S3-factor-range",
+    return finding(
         "Section 3.2, Step 3",
         "The sigmoid keeps the factor in a stable range, and the square root keeps it from being too small.",
         "true" if inside and raised else "false",
@@ -204,8 +197,7 @@ def footrule() -> Claim:
         ]
     rows = [*printed_in("table1_win_rate", exact=True)["rows"], printed_in("table12_frequency", exact=True)["rows"][0]]
     gods = [row["god"] for row in rows]
-    return Claim(
-        "GOD-footrule",
+    return finding(
         "Section 5.1",
         "GOD is the mean distance between a token's place in the decoding order and from left to right.",
         "true" if all(ok) else "not confirmed",
@@ -239,8 +231,7 @@ def forward_process() -> Claim:
             f"T = {total}, t = {t}: steps that each mask with s / T leave {kept} = {1 - share} unmasked, so {share} is"
             f" masked instead of {Fraction(t, total)} (smallest T, then t)"
         )
-    return Claim(
-        "A-forward",
+    return finding(
         "Appendix A",
         "The forward process q(x_t | x_{t-1}) masks each token of x_0 with probability t / T; this transition"
         " probability is q(x_t | x_0).",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.orders.invariance import (
     Canvas,
     Conditionals,
@@ -83,8 +83,7 @@ def order_invariance() -> Claim:
     drawn = total_variation(seen, table_law(INDEPENDENT))
     differ = texts[0] != texts[1] and min(*parallel[1:], *equal[1:], copied, drawn) > 0
     differ &= exchange_distance(COPYING.get, (-1, -1), 0, 1) == copied
-    return Claim(
-        "N-order-invariance",
+    return finding(
         "Ours, on the ranking of Section 3.2 (Step 4)",
         "If the predictions are the conditionals of one joint law and one token a step is sampled, every order that is"
         " chosen before the token is drawn writes exactly that law. So ranking alone, by any reward or scale, changes"
@@ -125,8 +124,7 @@ def sampler_law() -> Claim:
             found = {x: _along_its_path(rows, x, order, counts) for x in product((0, 1), repeat=n)}
             written = output_law(rows, n, order, per_step=k)
             holds &= sum(found.values()) == 1 and all(written.get(x, 0) == q for x, q in found.items())
-    return Claim(
-        "N-sampler-law",
+    return finding(
         "Ours, on the commits of Section 3.2 (Step 4)",
         "If a step's positions follow from the canvas and their words are drawn afterwards, each by itself, a text's"
         " probability q is the product of its words' probabilities along its own path, and all texts sum to one.",
@@ -152,8 +150,7 @@ def random_schedule() -> Claim:
             holds &= abs(mean - curve.schedule(counts).divergence) < 1e-12 and mixture <= mean + 1e-12
             gain = max(gain, float(mean - mixture))
     one, two, split = (curves[0].schedule(counts).divergence for counts in schedules[:3])
-    return Claim(
-        "N-random-schedule",
+    return finding(
         "Known (arXiv 2511.04647), on several words a step (Section 3.2)",
         "Let exact conditionals be sampled in random order, k_t words at step t. The mean over orders of KL(p || q) is"
         " the error of a left Riemann sum of the information curve; the mixture over orders is at most as far from p.",
@@ -190,8 +187,7 @@ def apart() -> Claim:
                     holds &= lost <= bound + 1e-12
                     count, share = count + 1, max(share, lost / bound if bound else 0.0)
     near, far = (_dependence(np.array(COPIED_FAR), chosen)[0] for chosen in ((0, 1), (0, 2)))
-    return Claim(
-        "N-apart",
+    return finding(
         "Ours, on several words a step (Section 3.2)",
         "In a Markov chain a step that commits positions at distances d_j, with words drawn from exact conditionals,"
         " loses at most sum_j tau^d_j H(X_j) nats of KL(p || q), whatever is revealed, tau being Birkhoff's coefficient"
@@ -217,8 +213,7 @@ def quarter_law() -> Claim:
         reversal_limit("weibull", 3.0),
         reversal_limit("weibull", 1.0),
     )
-    return Claim(
-        "N-quarter-law",
+    return finding(
         "Ours, on rank reversal (Section 4.2)",
         "Let the logits of two positions be independent with one law in the Gumbel domain and finite variance (normal,"
         " Laplace, exponential). For many tokens the probability that their order near scale 0 differs from that at"
@@ -242,8 +237,7 @@ def freezing() -> Claim:
     shown = "; ".join(
         f"{d:,} tokens: {100 * below.share:.1f} % and {100 * above.share:.1f} %" for d, (below, above) in shares.items()
     )
-    return Claim(
-        "N-freezing",
+    return finding(
         "Ours, on rank reversal (Section 4.2)",
         "Let the logits of two positions be independent and normal with deviation s. For rho < 1 the probability that"
         " they cross at a scale below rho sqrt(2 log d) / s falls to 0 as a power of the number d of tokens; for"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rws_theory.claims.claim import Claim, Verdict
+from rws_theory.claims.claim import Claim, Verdict, finding
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 from rws_theory.show import number
 
@@ -69,8 +69,7 @@ def exclusive() -> Claim:
     as_printed = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1])
     mended = smallest(lambda p: min(p.counts) >= 1, bound=2, units=UNITS)
     flips = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {mended.signs}" if mended else "none found"
-    return Claim(
-        "T1-exclusive",
+    return finding(
         "Theorem 1, and Step 4 of Appendix D",
         "Exactly one of (a), (b), (c) holds.",
         _refuted(as_printed and mended),
@@ -88,8 +87,7 @@ def low_existence() -> Claim:
         return p.sigma[0] >= p.sigma[1] or (p.counts[0] % 2 == 1 and p.order(1e-3) < 0)
 
     tried, broken = _everywhere(holds)
-    return Claim(
-        "T1a-existence",
+    return finding(
         "Theorem 1 (a)",
         "If Sigma_a < Sigma_b there is r* in (0, 1) with P^a(r*) = P^b(r*) and P^a < P^b on (0, r*).",
         _proved(broken),
@@ -100,8 +98,7 @@ def low_existence() -> Claim:
 def low_unique() -> Claim:
     """Find a pair with three crossings in (0, 1), which Laguerre's bound allows from d = 5 on (eq. (T12))."""
     pair = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, bound=3)
-    return Claim(
-        "T1a-unique",
+    return finding(
         "Theorem 1 (a)",
         "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
         _refuted(pair),
@@ -115,8 +112,7 @@ def low_unique() -> Claim:
 def high_printed() -> Claim:
     """Find a pair that meets the printed premise of (b) and never crosses."""
     pair = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0)
-    return Claim(
-        "T1b-printed",
+    return finding(
         "Theorem 1 (b)",
         "If delta_a > delta_b there is r > 1 where the curves cross, and P^a < P^b beyond it.",
         _refuted(pair),
@@ -134,8 +130,7 @@ def high_mended() -> Claim:
 
     tried, broken = _everywhere(holds)
     thrice = smallest(lambda p: p.delta[0] < p.delta[1] and p.counts[1] >= 3, bound=3, units=(1, 2, 5, 10))
-    return Claim(
-        "T1b-mended",
+    return finding(
         "Theorem 1 (b) with the premise of Step 3, Appendix D",
         "If delta_a < delta_b there is a unique r > 1 where the curves cross, and P^a < P^b beyond it.",
         _proved(broken, "true with correction") if thrice else "not confirmed",
@@ -156,8 +151,7 @@ def otherwise() -> Claim:
     shown = "none found"
     if mended:
         shown = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {_totals(mended)}; {mended.signs}"
-    return Claim(
-        "T1c-otherwise",
+    return finding(
         "Theorem 1 (c)",
         "Otherwise P^a > P^b for every r > 0.",
         _refuted(as_printed and mended),
@@ -192,8 +186,7 @@ def step_two() -> Claim:
 
     tried, broken = _everywhere(holds)
     silent = smallest(lambda p: p.sigma[0] == p.sigma[1] and p.order_near_zero > 0)
-    return Claim(
-        "T1-step2",
+    return finding(
         "Appendix D, Step 2",
         "For small r, g(r) = r (Sigma_b - Sigma_a) + O(r^2), so sign g = sign(Sigma_b - Sigma_a).",
         _proved(broken, "true with correction") if derived and silent else "not confirmed",
@@ -220,8 +213,7 @@ def step_three() -> Claim:
     silent = smallest(
         lambda p: p.delta[0] == p.delta[1] and p.a.count(p.a[0]) == p.b.count(p.b[0]) and p.order_at_infinity > 0
     )
-    return Claim(
-        "T1-step3",
+    return finding(
         "Appendix D, Step 3",
         "For large r, g(r) ~ C_a exp(-r delta_a) - C_b exp(-r delta_b), so the smaller of delta_a, delta_b decides.",
         _proved(broken, "true with correction") if silent else "not confirmed",
@@ -238,8 +230,7 @@ def step_three() -> Claim:
 def step_four() -> Claim:
     """Find a pair that crosses twice; the difference of increasing functions may change sign any number of times."""
     pair = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
-    return Claim(
-        "T1-step4",
+    return finding(
         "Appendix D, Step 4",
         "P^a and P^b increase, so their difference changes sign at most once.",
         _refuted(pair),
@@ -259,8 +250,7 @@ def strictly_increasing() -> Claim:
     pair = Pair((1,), (0,))
     flat = pair.order_at_one > 0 and not rises(pair.b)
     tried, broken = _everywhere(lambda p: rises(p.a))
-    return Claim(
-        "T1-increasing",
+    return finding(
         "Appendix D, Step 4",
         "P^a and P^b are strictly increasing in r.",
         _proved(broken, "true with correction") if flat else "not confirmed",
@@ -284,8 +274,7 @@ def dimension() -> Claim:
                 f"{pair} fails, with crossings {pair.values}; padded with gaps of {far} of its units it fails for"
                 f" d = {padded[0].dimension} to {padded[-1].dimension} too."
             )
-    return Claim(
-        "T1-dimension",
+    return finding(
         "Ours, on Theorem 1",
         "With the sign of (b) mended Theorem 1 holds for d <= 3 and fails for every d >= 4.",
         _proved(broken) if shown else "not confirmed",
@@ -297,8 +286,7 @@ def dimension() -> Claim:
 def intuition_low() -> Claim:
     """Find a pair with the larger sum and no reversal: with d = 2 the larger gap is more confident at every scale."""
     pair = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0)
-    return Claim(
-        "S52-low",
+    return finding(
         "Section 4.2 (its summary, first half)",
         "A reversal occurs for r < 1 if the more confident vector has the larger total gap sum.",
         _refuted(pair),
@@ -311,8 +299,7 @@ def intuition_low() -> Claim:
 def intuition_high() -> Claim:
     """Confirm T1b-mended without uniqueness (eq. (T10))."""
     tried, broken = _everywhere(lambda p: p.delta[0] >= p.delta[1] or p.counts[1] % 2 == 1)
-    return Claim(
-        "S52-high",
+    return finding(
         "Section 4.2 (its summary, second half)",
         "A reversal occurs for r > 1 if the more confident vector has the smaller nearest-competitor gap.",
         _proved(broken),

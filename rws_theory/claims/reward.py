@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 from rws_theory.worlds.ensembles import corollary_study
@@ -45,8 +45,7 @@ def inequality() -> Claim:
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(_mean(w, rewards, y) >= _mean(w, rewards, Fraction(1)) for w, rewards, y in cases)
     before, after = (_mean((1, 1), (0, 1), y) for y in (Fraction(1), Fraction(2)))
-    return Claim(
-        "T2-inequality",
+    return finding(
         "Theorem 2",
         "E_{p_r}[R] >= E_p[R] for p_r proportional to p exp(rR) and every r > 0.",
         "true" if holds else "not confirmed",
@@ -63,8 +62,7 @@ def strict() -> Claim:
         == (len({reward for weight, reward in zip(w, rewards, strict=True) if weight}) > 1)
         for w, rewards, y in cases
     )
-    return Claim(
-        "T2-strict",
+    return finding(
         "Theorem 2",
         "The inequality is strict if Var_{p_r}[R] > 0.",
         "true" if holds else "not confirmed",
@@ -89,8 +87,7 @@ def identity() -> Claim:
     derived = sympy.simplify(mean(sympy.exp(r)).diff(r) - variance(sympy.exp(r))) == 0
     y = arb(2).exp()
     gain, claimed = mean(y) - mean(arb(1)), 2 * variance(y)
-    return Claim(
-        "T2-identity",
+    return finding(
         "Appendix E, proof of Theorem 2",
         "A'(r) = A'(0) + r Var_{p_r}[R].",
         "false" if gain > claimed and derived else "not confirmed",
@@ -104,8 +101,7 @@ def identity() -> Claim:
 def tilted() -> Claim:
     """Apply Theorem 2 to p = p_theta(. | x^(t)); equality holds only if R is constant on the support (T2-strict)."""
     holds = inequality().verdict == strict().verdict == "true"
-    return Claim(
-        "C1-tilted",
+    return finding(
         "Corollary 1, for p exp(rR)",
         "A token update sampled from p_r, proportional to p exp(rR), has at least the expected reward of one from p,"
         " with equality only if R is constant on the support.",
@@ -117,8 +113,7 @@ def tilted() -> Claim:
 def as_printed() -> Claim:
     """Show exactly a distribution that scaling changes and tilting does not (docs/theory.md, section 8)."""
     scaled = tuple(x**2 / sum(y**2 for y in TWO_WORDS) for x in TWO_WORDS)
-    return Claim(
-        "C1-printed",
+    return finding(
         "Corollary 1 (Per-step Improvement in RWS)",
         "The token update of RWS is sampled from p_r of Theorem 2, so every step improves the expected reward.",
         "not about RWS" if tilted().verdict == "true" and scaled != TWO_WORDS else "not confirmed",
@@ -133,8 +128,7 @@ def scaling() -> Claim:
     (falls_from, falls_to), (rises_from, rises_to) = (
         [_expected([x**c for x in TWO_WORDS], rewards) for c in (1, 2)] for rewards in ((0, 1), (1, 0))
     )
-    return Claim(
-        "C1-scaling",
+    return finding(
         "Section 4.3, Interpretation",
         "Scaling logits based on a reward consistently increases the expected reward of the generated tokens.",
         "false" if falls_to < falls_from else "not confirmed",
@@ -167,8 +161,7 @@ def algorithm() -> Claim:
         shown.append(f"{label} {more} / {equal} / {less}")
     lower = [c for cell in study.cells for c in cell.first_step if c.against == "nothing"]
     weights = "; ".join(", ".join(map(str, row)) for row in example.weights)
-    return Claim(
-        "C1-rws",
+    return finding(
         "Corollary 1, for the algorithm of Section 3.2",
         "A step of RWS never lowers the expected reward, and its output has at least confidence decoding's reward.",
         "false" if example.step_proved else "not confirmed",
@@ -193,8 +186,7 @@ def premise() -> Claim:
     negative = {model: score for model, score in scores.items() if score < 0}
     base, other = _mean((1, 1), (0, 1), Fraction(1)), _mean((1, 1), (0, 1), Fraction(1, 2))
     listed = ", ".join(f"{model} {float(score):.2f}" for model, score in scores.items())
-    return Claim(
-        "C1-premise",
+    return finding(
         "Corollary 1, against Section 3.2, Step 2",
         "The scale r^(t) of Corollary 1, produced from the normalised reward, is positive.",
         "true with correction" if negative and other < base else "not confirmed",

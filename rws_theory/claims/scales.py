@@ -13,7 +13,7 @@ from flint import arb
 
 from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import precision
-from rws_theory.claims.claim import Claim, Verdict
+from rws_theory.claims.claim import Claim, Verdict, finding
 from rws_theory.claims.pair_search import Pair, ordered_pairs
 from rws_theory.majorisation import dominance_order, majorises
 from rws_theory.show import number
@@ -61,8 +61,7 @@ def majorisation() -> Claim:
     rows = _logits(first.a), _logits(first.b)
     witness, order = majorises(*rows), dominance_order(*rows)
     holds = not wrong and without[:1] == [_WITNESS] and witness.never_behind is True and not witness and order == 3
-    return Claim(
-        "N-majorisation",
+    return finding(
         "Ours, in place of Theorem 1 (c)",
         "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b at every r > 0; for d <= 3, and"
         " for no larger d, the converse holds too.",
@@ -89,8 +88,7 @@ def stability() -> Claim:
     example = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)
     golden = 10 * _GOLDEN.log()
     exact = example.lower == 0 and abs(golden - example.upper) < 1e-11 and bool(golden > example.upper * (1 - 1e-14))
-    return Claim(
-        "N-stability-radius",
+    return finding(
         "Ours, on Section 3.2",
         "For c > 1 the k chosen positions stay chosen while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for every i"
         " chosen and j not, with log-odds l and softmax-weighted mean gap mu.",
@@ -120,8 +118,7 @@ def scaling_reward() -> Claim:
             wrong += not mean(two, 1) > mean(two, 2)
     example = scaling_raises_reward([8, 4, 1], [2, 0, 1]).fall
     shown = f"from {number(example.before)} to {number(example.after)}" if example else "nowhere"
-    return Claim(
-        "N-scaling-reward",
+    return finding(
         "Ours, on Corollary 1 and Section 4.3, Interpretation",
         "Scaling the logits raises or keeps E[R] at every c and under every conditioning exactly if p(x) < p(y) never"
         " comes with R(x) > R(y).",
@@ -148,8 +145,7 @@ def threshold_monotone() -> Claim:
             above = tuple(i for i, values in enumerate(known) if values[index] >= exact(tau))
             holds &= above == next(piece.positions for piece in path.pieces if piece.lower <= c <= piece.upper)
         counts.append(f"{len(path.pieces[0].positions)} to {len(path.pieces[-1].positions)} at tau = {tau}")
-    return Claim(
-        "N-threshold-monotone",
+    return finding(
         "Ours, on decoding by a threshold (Wu et al. 2025)",
         "At a threshold tau each position passes at most once as the scale grows, and upwards, so a larger factor never"
         " commits fewer positions of a canvas.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.tables import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 from rws_theory.show import number
@@ -21,8 +21,7 @@ def overhead() -> Claim:
     text = table["text"]
     holds = min(rises) >= text["increase_low"] and max(rises) < text["increase_high"] + 1
     mean, said = mean_of(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
-    return Claim(
-        "TAB-overhead",
+    return finding(
         "Appendix N and Limitations, text on Table 11; Table 12",
         "RWS takes approximately 21 % to 33 % more time; 29.4 % on average.",
         verdict(holds and abs(mean - said) <= Fraction(1, 10)),
@@ -35,8 +34,7 @@ def overhead_prompts() -> Claim:
     """Compare the sample with its source: without replacement it is no larger."""
     table = printed_in("table11_overhead", exact=True)
     drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
-    return Claim(
-        "TAB-overhead-prompts",
+    return finding(
         "Appendix N against Appendix M",
         "Times are means over 200 different prompts of the keyword-constrained dataset (the natural reading).",
         verdict(drawn <= available),
@@ -56,8 +54,7 @@ def memory() -> Claim:
         for value, said in ((min(sizes), text["memory_low_gib"]), (max(sizes), text["memory_high_gib"]))
     )
     low, high = (Fraction(f(row["memory_mib"] for row in table["rows"])) for f in (min, max))
-    return Claim(
-        "TAB-memory",
+    return finding(
         "Appendix N, text on Table 11",
         "The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.",
         verdict(holds),
@@ -78,8 +75,7 @@ def frequency() -> Claim:
     holds = all(abs(got - said) <= slack for got, said in rises)
     holds &= abs(mean - table["rows"][0]["seconds"]) <= half_unit(2) + half_unit(3)
     listed = ", ".join(f"{shown(got)} % (printed {shown(said, 1)})" for got, said in rises)
-    return Claim(
-        "TAB-frequency",
+    return finding(
         "Table 12 against Table 11",
         "The increases of the frequency ablation follow from its times, and its first row is the mean of Table 11.",
         verdict(holds),
@@ -96,8 +92,7 @@ def tradeoff() -> Claim:
         (row["god"] - rows[-1]["god"], row["seconds"] - rows[-1]["seconds"], row["every"]) for row in table["rows"]
     ]
     listed = "; ".join(f"every {every}: +{shown(god)} GOD for +{shown(time)} s" for god, time, every in spent)
-    return Claim(
-        "TAB-frequency-tradeoff",
+    return finding(
         "Appendix O, text on Table 12",
         "Guiding less often trades GOD for time smoothly.",
         verdict(holds),

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, comb, floor
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.tables import half_unit
 from rws_theory.claims.tables.scores import HUMANEVAL_PROBLEMS
 from rws_theory.claims.tables.win_rates import MT_BENCH_PROMPTS
@@ -107,8 +107,7 @@ def quintile_counts() -> Claim:
             listed.append(f"{model} {wins} against {parts} = {' or '.join(map(str, sums)) or 'none'}")
             least = next((u for u in range(2, UNEVEN + 1) if wins in sums_of_fifths(shares, n, u)), None)
             needed.append(f"{model} {least if least else f'more than {UNEVEN}'}")
-    return Claim(
-        "TAB-quintile-counts",
+    return finding(
         "Table 5 against Table 1",
         "Table 5 splits the prompts of Table 1 into fifths by GOD, so that their wins add up to those of Table 1.",
         "not confirmed" if not n else "false" if off else "true",
@@ -127,8 +126,7 @@ def winrate_chance() -> Claim:
     values = {model: sign_test(wins, losses) for model, (wins, _, losses) in splits.items()}
     clear = holm(list(values.values()))
     listed = ", ".join(f"{m} {splits[m][0]} to {splits[m][2]} (p = {float(p):.1g})" for m, p in values.items())
-    return Claim(
-        "TAB-winrate-chance",
+    return finding(
         "Figure 5, caption, and Section 5.2",
         "RWS outperforms the default by a significant margin.",
         "true" if clear and all(clear) else "not confirmed",
@@ -154,8 +152,7 @@ def judge_chance() -> Claim:
         for k in range(MT_BENCH_PROMPTS // 2, MT_BENCH_PROMPTS + 1)
         if len(rows) * sign_test(k, MT_BENCH_PROMPTS - k) <= LEVEL
     )
-    return Claim(
-        "TAB-judge-chance",
+    return finding(
         "Section 5.3, text on Tables 2 and 10",
         "The consistent advantage regardless of response order confirms that the improvements are genuine.",
         "true with correction" if above and after < 2 * len(values) else "true" if above else "false",
@@ -176,8 +173,7 @@ def humaneval_chance() -> Claim:
     best = {model: sign_test(max(gain, 0), 0) for model, gain in gains.items()}
     open_ = [model for model, p in best.items() if p > LEVEL]
     listed = ", ".join(f"{model} +{gain} (p >= {float(best[model]):.2g})" for model, gain in gains.items())
-    return Claim(
-        "TAB-humaneval-chance",
+    return finding(
         "Section 5.5, text on Table 4",
         "RWS consistently improves pass@1 over the baseline.",
         "false" if min(gains.values()) <= 0 else "true with correction" if open_ else "true",

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.tables import half_unit, shown, verdict
 from rws_theory.printed import printed_in
 
@@ -21,8 +21,7 @@ def humaneval() -> Claim:
     whole = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= half_unit(2) for score, n in counts.items())
     default, best = counts[table["default"]], max(counts.values())
     gain = Fraction(100 * (best - default), HUMANEVAL_PROBLEMS)
-    return Claim(
-        "TAB-humaneval-gain",
+    return finding(
         "Section 5.5, text on Table 4",
         "The best configuration improves pass@1 by 6.71 percentage points.",
         verdict(whole and abs(gain - table["text"]["gain"]) <= half_unit(2)),
@@ -35,8 +34,7 @@ def diversity() -> Claim:
     """Compare every row with the default's."""
     table = printed_in("table6_diversity", exact=True)
     holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
-    return Claim(
-        "TAB-diversity",
+    return finding(
         "Section 6.2, text on Table 6",
         "RWS has higher distinct-1 and distinct-2 than the default in every configuration.",
         verdict(holds),
@@ -53,8 +51,7 @@ def god_double() -> Claim:
     """Bound the ratio of two printed means, each known to 0.005."""
     table = printed_in("table12_frequency", exact=True)
     ratio = (table["rows"][0]["god"] - half_unit(2)) / (table["default"]["god"] + half_unit(2))
-    return Claim(
-        "TAB-god-double",
+    return finding(
         "Section 5.4, text on Figure 6, against Table 12",
         "RWS has on average more than double the GOD of the default on keyword prompts.",
         verdict(ratio > 2),
@@ -76,8 +73,7 @@ def temperature_text() -> Claim:
     said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
     gods = [row["god"] for row in table]
     holds = (min(gods), max(gods)) == (said["low"], said["high"])
-    return Claim(
-        "TAB-temperature-text",
+    return finding(
         "Appendix F, text, against Table 8",
         f"GOD of temperature scaling ranges from {shown(said['low'])} to {shown(said['high'])}.",
         verdict(holds),
@@ -101,8 +97,7 @@ def temperature_one() -> Claim:
     low, high = _default_perplexity()
     god = printed_in("table12_frequency", exact=True)["default"]["god"]
     holds = row["god"] == god and low - 1 <= row["perplexity"] <= high + 1
-    return Claim(
-        "TAB-temperature-one",
+    return finding(
         "Table 8 against Table 12, Section 5.4 and Appendix F",
         "The row for scale 1 agrees with the default, as a factor of 1 is the default.",
         verdict(holds),
@@ -133,8 +128,7 @@ def temperature_caption() -> Claim:
             f"From scale {shown(p['scale'], 0)} to {shown(q['scale'], 0)} GOD falls from {shown(p['god'])} to"
             f" {shown(q['god'])}."
         )
-    return Claim(
-        "TAB-temperature-caption",
+    return finding(
         "Table 8, caption, and Appendix F",
         "Larger scales raise GOD, and at every scale perplexity is higher than that of RWS.",
         "false" if not above else "true with correction" if falls else "true",
@@ -166,8 +160,7 @@ def temperature_quality() -> Claim:
             f"Table 8, scale: perplexity (GOD): {listed}. The best, {shown(best['perplexity'])}, is"
             f" {shown(100 * (best['perplexity'] / worst - 1), 1)} % above the worst of RWS, {shown(worst)}."
         )
-    return Claim(
-        "F-temperature-quality",
+    return finding(
         "Appendix F, last sentence on Table 8",
         "Temperature scaling raises GOD at the significant expense of generation quality.",
         "false" if refuted else "not confirmed",
@@ -190,8 +183,7 @@ def judge_prompt() -> Claim:
     template = printed_in("table10_llm_judge_orders", exact=True)["template"]["user"]
     slots = re.findall(r"\[([^\]]*)\]", template)
     asked = [slot for slot in slots if re.search("prompt|question|instruction|dialogue", slot, re.IGNORECASE)]
-    return Claim(
-        "J-judge-prompt",
+    return finding(
         "Appendix J and Section 5.3",
         "The judge compares answers to multi-turn prompts by the printed exact template.",
         "true" if asked else "true with correction",
@@ -213,8 +205,7 @@ def coherent() -> Claim:
     share = {method: Fraction(100 * doubled, words) for method, (doubled, words) in of.items()}
     worse = share["rws"] >= share["default"]
     (doubled, words), (base, base_words) = of["rws"], of["default"]
-    return Claim(
-        "L-coherent",
+    return finding(
         "Section 5.3 and Appendix L",
         "The default generates repetitive answers, RWS consistently coherent ones (of the printed example).",
         "true with correction" if worse else "true",

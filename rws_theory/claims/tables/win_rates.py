@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from rws_theory.claims.claim import Claim
+from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.tables import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 
@@ -19,8 +19,7 @@ def winrate_mean() -> Claim:
     text = table["text"]
     holds = abs(wins - text["win_mean"]) <= Fraction(1, 2) + half_unit(1)
     holds &= abs(losses - text["default_mean"]) <= 2 * half_unit(1)
-    return Claim(
-        "TAB-winrate-mean",
+    return finding(
         "Section 5.2, text on Table 1",
         "The average win rate is approximately 59 %, against 37.1 % for the default.",
         verdict(holds),
@@ -34,8 +33,7 @@ def winrate_range() -> Claim:
     table = printed_in("table1_win_rate", exact=True)
     wins = [row["win"] for row in table["rows"]]
     holds = (min(wins), max(wins)) == (table["text"]["win_low"], table["text"]["win_high"])
-    return Claim(
-        "TAB-winrate-range",
+    return finding(
         "Section 5.2, text on Table 1",
         "Win rates range from 55.8 % to 60.9 %, above the default's for every reward model.",
         verdict(holds and all(row["win"] > row["default_win"] for row in table["rows"])),
@@ -52,8 +50,7 @@ def rows_sum() -> Claim:
     off = {model: total for model, total in sums.items() if total != 100}
     rounding = all(abs(total - 100) <= 3 * half_unit(1) for total in sums.values())
     listed = ", ".join(f"{model} {shown(total, 1)}" for model, total in off.items())
-    return Claim(
-        "TAB-rows-sum",
+    return finding(
         "Ours, on Table 1",
         "Win, draw and loss of each row, as printed, sum to 100.0 %.",
         verdict(not off),
@@ -75,8 +72,7 @@ def identical_rows() -> Claim:
     twins = [(m, n) for m in rows for n in rows if m < n and rows[m] == rows[n]]
     quintiles = printed_in("table5_god_quintiles", exact=True)["rows"]
     differ = [(m, n) for m, n in twins if any(row[m] != row[n] for row in quintiles)]
-    return Claim(
-        "TAB-rows-distinct",
+    return finding(
         "Ours, on Table 1",
         "No two reward models have the same win, draw and loss (the paper reports six separate experiments).",
         verdict(not differ),
@@ -95,8 +91,7 @@ def quintile_mean() -> Claim:
     allowed = 1 + 2 * half_unit(1)
     off = {model: gap for model, gap in gaps.items() if abs(gap) > allowed}
     listed = ", ".join(f"{model} {shown(gap)}" for model, gap in gaps.items())
-    return Claim(
-        "TAB-quintile-mean",
+    return finding(
         "Table 5 against Table 1",
         "Table 5 splits the win rates of Table 1 by quintile of GOD, so that its columns average to them.",
         verdict(not off),
@@ -113,8 +108,7 @@ def quintile_monotone() -> Claim:
     models = [key for key in table["rows"][0] if key != "quintile"]
     rising = [m for m in models if all(low[m] < high[m] for low, high in pairwise(table["rows"]))]
     fallen = [f"{m} ({', '.join(shown(row[m], 1) for row in table['rows'])})" for m in models if m not in rising]
-    return Claim(
-        "TAB-quintile-monotone",
+    return finding(
         "Section 6.1, text on Table 5",
         "Five of the six reward models have a win rate that rises with the GOD quintile.",
         verdict(len(rising) == table["text"]["monotone"]),
@@ -132,8 +126,7 @@ def judge_mean() -> Claim:
     holds &= (min(wins), max(wins)) == (text["win_low"], text["win_high"])
     half = next((row for row in orders if row["first"] != row["second"]), orders[0])
     whole = all((row[key] * MT_BENCH_PROMPTS / 100) % 1 == 0 for row in orders for key in ("first", "second"))
-    return Claim(
-        "TAB-judge-mean",
+    return finding(
         "Table 2 against Table 10",
         "The judge's win rates are the means of both orders, 60.0 % to 65.0 %.",
         verdict(holds and whole),
@@ -156,8 +149,7 @@ def god_attribution() -> Claim:
     )
     low = min(rows, key=lambda row: row["god"])
     higher = sum(row["win"] > low["win"] for row in rows)
-    return Claim(
-        "S5-god-attribution",
+    return finding(
         "Section 5.2, last paragraph",
         "RWS wins because it deviates from left to right; GOD in Table 1 supports this quantitatively.",
         "false" if not ahead else "true with correction" if differ >= agree else "true",
@@ -178,8 +170,7 @@ def lowest_fifth() -> Claim:
     listed = {quintile: names for quintile, names in below.items() if names}
     draws = [row["draw"] for row in printed_in("table1_win_rate", exact=True)["rows"]]
     first = f"{len(below[rows[0]['quintile']])} of {len(models)}"
-    return Claim(
-        "S6-lowest-fifth",
+    return finding(
         "Ours, on Table 5 (Section 6.1)",
         "RWS wins more than half of the prompts, at every degree of deviation from left to right.",
         verdict(not listed),
