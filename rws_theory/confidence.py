@@ -91,27 +91,16 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     exactly 1.0 once r delta exceeds about 37; these log-odds keep growing as r delta. For large r they order positions
     by the smallest gap delta, for small r by the number of allowed tokens and then by the total gap Sigma (eq. (T4)).
 
-    Parameters
-    ----------
-    logits : shape (..., d), logits. -inf is a forbidden token and contributes nothing. A tied maximum is one copy of
-        t and gaps of 0.
-    r : positive and finite; broadcasts with ``logits.shape[:-1]``.
-
-    Returns
-    -------
-    float64 of the broadcast shape. It is ``inf`` where only one token is allowed (d = 1 included), and where r delta
-    itself exceeds the float64 range.
+    logits: shape (..., d), logits. -inf is a forbidden token and contributes nothing. A tied maximum is one copy of t
+    and gaps of 0. r: positive and finite; broadcasts with ``logits.shape[:-1]``. The result is float64 of the broadcast
+    shape. It is ``inf`` where only one token is allowed (d = 1 included), and where r delta itself exceeds the float64
+    range. ValueError for NaN or +inf logits, a row without an allowed token, r outside (0, inf), and shapes that do not
+    broadcast.
 
     Guarantee: the result depends only on the multiset of logits, not on their order. It is within 4 eps (r delta + log
     d) of the exact one, eps = 2^-52, or of the nearest subnormal (eq. (T3)). Positions whose log-odds agree to that
     accuracy may compare either way; :func:`rws_theory.crossings` decides such pairs exactly.
 
-    Raises
-    ------
-    ValueError : NaN or +inf logits, a row without an allowed token, r outside (0, inf), shapes that do not broadcast.
-
-    Examples
-    --------
     >>> round(float(log_odds([1.1, 0.6, 0.3], 1.0)), 6)
     -0.054355
     >>> log_odds([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist(), max_probability([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist()

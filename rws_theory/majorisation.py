@@ -26,11 +26,9 @@ __all__ = ["Majorisation", "dominance_order", "majorises"]
 class Majorisation:
     """What :func:`majorises` decides about a and b; true in an `if` exactly where ``holds`` is.
 
-    Attributes
-    ----------
-    holds : for every m the m smallest gaps of a sum to at least those of b. Then a is never behind.
-    fails_at : the first m for which they do not, and both sums; None where ``holds``. A missing gap is infinite.
-    never_behind : P^a(r) >= P^b(r) at every r > 0, decided exactly; None if the crossings were not all proved.
+    holds: for every m the m smallest gaps of a sum to at least those of b. Then a is never behind. fails_at: the first
+    m for which they do not, and both sums; None where ``holds``. A missing gap is infinite. never_behind: P^a(r) >=
+    P^b(r) at every r > 0, decided exactly; None if the crossings were not all proved.
     """
 
     holds: bool
@@ -60,16 +58,9 @@ def majorises(a: Logits, b: Logits) -> Majorisation:
     All of this is exact for the numbers given: float64 values are taken as the dyadic rationals they are, int and
     Fraction as themselves.
 
-    Parameters
-    ----------
-    a, b : logits, shape (d,) each, d >= 1; lengths may differ. -inf is a forbidden token: its gap counts as infinite.
+    a, b: logits, shape (d,) each, d >= 1; lengths may differ. -inf is a forbidden token: its gap counts as infinite.
+    ValueError where a or b is not one-dimensional, empty, with NaN or +inf or only -inf, or of a span beyond float64.
 
-    Raises
-    ------
-    ValueError : a or b not one-dimensional, empty, with NaN or +inf or only -inf, or of a span beyond float64.
-
-    Examples
-    --------
     >>> majorises([0, -2, -2], [0, -1, -3])
     Majorisation(holds; a is never behind)
     >>> majorises([0, -2, -2, -5], [0, -1, -4, -4])

@@ -77,16 +77,9 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
       covered by (0, eps], where the term of lowest order of the power series outweighs the rest (eq. (T30)), and by the
       leading term beyond R.
 
-    Parameters
-    ----------
-    a, b : shape (N, d) each, logits; -inf is a forbidden token. N may be 0.
+    a, b: shape (N, d) each, logits; -inf is a forbidden token. N may be 0. ValueError for shapes that are not (N, d)
+    and equal, and for NaN, +inf or a row of -inf only.
 
-    Raises
-    ------
-    ValueError : shapes that are not (N, d) and equal; NaN, +inf or a row of -inf only.
-
-    Examples
-    --------
     >>> classes = classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]])
     >>> classes
     PairClasses(2 pairs, 1 cross, up to 1 crossing, all proved)

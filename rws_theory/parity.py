@@ -59,21 +59,10 @@ def parity(a: Logits, b: Logits) -> Parity:
     delta_b, or if the deltas agree and a has more gaps equal to delta (eq. (T10)). The paper treats neither equal Sigma
     nor equal delta, and prints (b) with the sign reversed.
 
-    Parameters
-    ----------
-    a, b : logits, shape (d,) each, d >= 1; float64 values are taken as the dyadic rationals they are, int and Fraction
-        as themselves; -inf is a forbidden token. Lengths may differ.
+    a, b: logits, shape (d,) each, d >= 1; float64 values are taken as the dyadic rationals they are, int and Fraction
+    as themselves; -inf is a forbidden token. Lengths may differ. The result is exact. ValueError where a or b is not
+    one-dimensional, empty, with NaN or +inf or only -inf, or of a span beyond float64.
 
-    Returns
-    -------
-    :class:`Parity`, exact.
-
-    Raises
-    ------
-    ValueError : a or b not one-dimensional, empty, with NaN or +inf or only -inf, or of a span beyond float64.
-
-    Examples
-    --------
     >>> signs = parity([0, -1, -3, -3], [0, -2, -2, -3])
     >>> signs
     Parity(ahead: b near 0, b at 1, b near infinity; crossings: even below 1, even above)

@@ -58,17 +58,14 @@ class Bracket:
 class SelectionPath:
     """The selected positions over a range of scales, and where they are proved: see :func:`selection_path`.
 
-    Attributes
-    ----------
-    k : number of positions selected at each scale.
-    pieces : in rising order; each begins where the one before ends, and together they cover [c_min, c_max].
-    brackets : the open intervals in which the set is not proved, rising and disjoint. If one reaches an end of the
-        range, the set is not proved at that end either. The end that two pieces share is an estimate inside the bracket
-        of that breakpoint. Outside the brackets every piece's set is proved.
-    certified : every bracket is a breakpoint enclosed to a relative width of 1e-12 or less.
-    certificate : what the proof used: "ranks" where no comparison was needed, "float64 error bound", or "float64
-        error bound and exact gaps".
-    evaluations : values log F_i(c), one position at one scale, that were computed.
+    k: number of positions selected at each scale. pieces: in rising order; each begins where the one before ends, and
+    together they cover [c_min, c_max]. brackets: the open intervals in which the set is not proved, rising and
+    disjoint. If one reaches an end of the range, the set is not proved at that end either. The end that two pieces
+    share is an estimate inside the bracket of that breakpoint. Outside the brackets every piece's set is proved.
+
+    certified: every bracket is a breakpoint enclosed to a relative width of 1e-12 or less. certificate: what the proof
+    used: "ranks" where no comparison was needed, "float64 error bound", or "float64 error bound and exact gaps".
+    evaluations: values log F_i(c), one position at one scale, that were computed.
     """
 
     k: int
@@ -124,19 +121,11 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     its multiplicity, smaller first. As c -> 0 fewer allowed tokens come first; among equally many, the larger Sigma. A
     position with one allowed token has log F = -inf and comes first at every scale.
 
-    Parameters
-    ----------
-    logits : shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed.
-    k : number of positions to select, 0 to `positions`.
-    c_min, c_max : range of scales, 0 < c_min <= c_max < inf; equal ends ask for one scale.
+    logits: shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed. k: number of positions to
+    select, 0 to `positions`. c_min, c_max: range of scales, 0 < c_min <= c_max < inf; equal ends ask for one scale.
+    ValueError for logits that are not two-dimensional, with NaN or +inf, or a row without an allowed token, for k or
+    the range out of bounds, and for c_max times a margin beyond float64.
 
-    Raises
-    ------
-    ValueError : logits not two-dimensional, with NaN or +inf, or a row without an allowed token; k or the range out of
-        bounds; c_max times a margin beyond float64.
-
-    Examples
-    --------
     The pair of Appendix D, which crosses at 10 log((1 + sqrt 5) / 2):
 
     >>> path = selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.01, 32.0)

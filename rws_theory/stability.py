@@ -27,13 +27,10 @@ _STEPS = (2.0, 16.0, 256.0, 2.0**16, 2.0**32, 2.0**64)
 class StabilityRadius:
     """The scales around 1 at which the same positions are chosen: see :func:`stability_radius`.
 
-    Attributes
-    ----------
-    k, selected : how many positions are chosen, and which, rising: the k most confident at scale 1.
-    lower, upper : at every scale of [lower, upper] this set is proved. 0.0 and inf: at every scale down to 0, up to
-        infinity.
-    cheap : the scales that one evaluation at 1 proves, (lower, upper); they lie inside, up to rounding.
-    certified : the set changes within a relative 1e-12 beyond each end that is neither 0.0 nor inf.
+    k, selected: how many positions are chosen, and which, rising: the k most confident at scale 1. lower, upper: at
+    every scale of [lower, upper] this set is proved. 0.0 and inf: at every scale down to 0, up to infinity. cheap: the
+    scales that one evaluation at 1 proves, (lower, upper); they lie inside, up to rounding. certified: the set changes
+    within a relative 1e-12 beyond each end that is neither 0.0 nor inf.
     """
 
     k: int
@@ -82,17 +79,10 @@ def stability_radius(logits: ArrayLike, k: int) -> StabilityRadius:
     ``certified``, no larger interval will do, up to a relative 1e-12. Not guaranteed: ``certified``. Where the proof
     stops early the ends are still proved.
 
-    Parameters
-    ----------
-    logits : shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed.
-    k : number of positions chosen, 0 to `positions`. All of them, or none, never change.
+    logits: shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed. k: number of positions
+    chosen, 0 to `positions`. All of them, or none, never change. ValueError for logits that are not two-dimensional,
+    with NaN or +inf, or a row without an allowed token, and for k out of bounds.
 
-    Raises
-    ------
-    ValueError : logits not two-dimensional, with NaN or +inf, or a row without an allowed token; k out of bounds.
-
-    Examples
-    --------
     The pair of Appendix D keeps its order until 10 log((1 + sqrt 5) / 2). A larger Sigma keeps it down to 0:
 
     >>> stable = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)

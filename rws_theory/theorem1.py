@@ -115,8 +115,6 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     Parameters, domain and errors are those of :func:`rws_theory.parity.parity`. Sigma, delta, parities and ``no_flip``
     are exact. The counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
 
-    Examples
-    --------
     Total and smallest gap of a are both smaller than those of b, and the curves cross on both sides of 1:
 
     >>> from fractions import Fraction

@@ -35,14 +35,10 @@ class ThresholdPiece(NamedTuple):
 class ThresholdPath:
     """The positions that reach a threshold over a range of scales: see :func:`threshold_path`.
 
-    Attributes
-    ----------
-    tau : the threshold, a probability.
-    pieces : in rising order; each begins where the one before ends, and together they cover [c_min, c_max]. Each has
-        all positions of the one before, and more.
-    brackets : the intervals in which positions pass the threshold, rising and disjoint; outside them every piece is
-        proved. The end that two pieces share is an estimate inside one.
-    certified : every bracket lies inside the range and has a relative width of 1e-12 or less.
+    tau: the threshold, a probability. pieces: in rising order; each begins where the one before ends, and together they
+    cover [c_min, c_max]. Each has all positions of the one before, and more. brackets: the intervals in which positions
+    pass the threshold, rising and disjoint; outside them every piece is proved. The end that two pieces share is an
+    estimate inside one. certified: every bracket lies inside the range and has a relative width of 1e-12 or less.
     """
 
     tau: float

@@ -23,12 +23,10 @@ _MANY = 4096  # with more terms than this, models of more than 128 bits take min
 class Crossing:
     """One proved crossing inside (lower, upper), or a cluster of unknown content if `multiplicity` is None.
 
-    Attributes
-    ----------
-    lower, upper : floats around it. At odd multiplicity P^a - P^b has different, proved signs at the two.
-    multiplicity : proved multiplicity of the one zero of P^a - P^b inside: 1 where the curves change order
-        transversally, 2 at a tangency. None for a cluster: a near-tangency, in which the number of zeros is not known.
-    root : an estimate inside [lower, upper]; not proved.
+    lower, upper: floats around it. At odd multiplicity P^a - P^b has different, proved signs at the two. multiplicity:
+    proved multiplicity of the one zero of P^a - P^b inside: 1 where the curves change order transversally, 2 at a
+    tangency. None for a cluster: a near-tangency, in which the number of zeros is not known. root: an estimate inside
+    [lower, upper]; not proved.
     """
 
     lower: float

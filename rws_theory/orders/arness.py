@@ -27,20 +27,11 @@ def kendall_tau(commit_step: ArrayLike) -> Any:
     scipy.stats.kendalltau). Pairs committed in one step are ties, in neither C nor I. So with k tokens in each step
     left to right has tau-b = sqrt((n - k) / (n - 1)), which is below 1.
 
-    Parameters
-    ----------
-    commit_step : integers, shape (n,) or (batch, n), n >= 2: the step, from 0, at which each position was committed.
+    commit_step: integers, shape (n,) or (batch, n), n >= 2: the step, from 0, at which each position was committed. The
+    result is float64 in [-1, 1], within 2^-51 of itself, a scalar for shape (n,) and shape (batch,) for shape (batch,
+    n). ValueError as in :func:`rws_theory.generation_order_deviation`, and for a row whose positions are all of one
+    step (tau is 0 / 0).
 
-    Returns
-    -------
-    float64 in [-1, 1], within 2^-51 of itself, a scalar for shape (n,) and shape (batch,) for shape (batch, n).
-
-    Raises
-    ------
-    ValueError : as :func:`rws_theory.generation_order_deviation`; all positions of a row in one step (tau is 0 / 0).
-
-    Examples
-    --------
     >>> float(kendall_tau([0, 1, 2, 3])), float(kendall_tau([3, 2, 1, 0])), round(float(kendall_tau([0, 0, 1, 1])), 4)
     (1.0, -1.0, 0.8165)
     """
@@ -69,23 +60,11 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
     as the paper says; its formula divides by all T steps, the first k of which cannot score. With one token per step
     the readings agree.
 
-    Parameters
-    ----------
-    commit_step : integers, shape (n,) or (batch, n): the step, from 0, at which each position was committed.
-    k : length of the run, 1 <= k < n.
-    reading : ``"tokens"`` or ``"steps"``.
+    commit_step: integers, shape (n,) or (batch, n): the step, from 0, at which each position was committed. k: length
+    of the run, 1 <= k < n. The result is float64 in [0, 1], the exact share rounded once, a scalar for shape (n,) and
+    shape (batch,) for shape (batch, n). ValueError as in :func:`rws_theory.generation_order_deviation`, for k outside
+    1..n-1, and in the "steps" reading for a row without a step after the first k tokens.
 
-    Returns
-    -------
-    float64 in [0, 1], the exact share rounded once, a scalar for shape (n,) and shape (batch,) for shape (batch, n).
-
-    Raises
-    ------
-    ValueError : as :func:`rws_theory.generation_order_deviation`; k outside 1..n-1; in the "steps" reading, a row
-        without a step after the first k tokens.
-
-    Examples
-    --------
     >>> [float(local_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
     [0.4, 0.25]
     """

@@ -37,22 +37,11 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
     With one token in every step from 0 on the readings agree. With k tokens a step they have different units, a step
     being worth k tokens, and must not be compared with each other.
 
-    Parameters
-    ----------
-    commit_step : integers, shape (n,) or (batch, n): the step, from 0, at which each answer position was committed.
-    reading : ``"tokens"`` or ``"steps"``.
+    commit_step: integers, shape (n,) or (batch, n): the step, from 0, at which each answer position was committed. The
+    result is float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n): the exact value rounded once
+    while n times the largest step is below 2^53, beyond that within n 2^-53 of itself. ValueError for what are no
+    integers, a negative step (a position never committed), n = 0, more than two axes, and an unknown reading.
 
-    Returns
-    -------
-    float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n): the exact value rounded once while n times
-    the largest step is below 2^53, beyond that within n 2^-53 of itself.
-
-    Raises
-    ------
-    ValueError : not integers, a negative step (a position never committed), n = 0, more than two axes, unknown reading.
-
-    Examples
-    --------
     >>> float(generation_order_deviation([0, 2, 1, 3])), float(generation_order_deviation([3, 2, 1, 0]))
     (0.5, 2.0)
     >>> [float(generation_order_deviation([1, 1, 0, 0], reading)) for reading in ("tokens", "steps")]

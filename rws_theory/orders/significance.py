@@ -88,20 +88,12 @@ def order_test(
     Rounding: mean and deviation are within n 2^-52 of themselves, z within as much of |z| + mean / deviation. An exact
     p has the relative error of :func:`footrule_distribution`, a normal one what the error of z makes of it.
 
-    Parameters
-    ----------
-    commit_step : integers, shape (n,): the step, from 0, at which each position was committed.
-    reading : which GOD, see :func:`rws_theory.generation_order_deviation`.
-    block : orders are random inside consecutive blocks of this length only; a block's steps must not come after those
-        of the next one. Default: one block.
+    commit_step: integers, shape (n,): the step, from 0, at which each position was committed. reading: which GOD, see
+    :func:`rws_theory.generation_order_deviation`. block: orders are random inside consecutive blocks of this length
+    only; a block's steps must not come after those of the next one. Default: one block. ValueError for commit_step as
+    for GOD and not of shape (n,), a block that does not divide n, blocks out of order, an unknown reading, alternative
+    or method, "exact" beyond its limits, and "monte-carlo" without `rng`.
 
-    Raises
-    ------
-    ValueError : commit_step as for GOD and not of shape (n,); block does not divide n, or blocks out of order; unknown
-        reading, alternative or method; "exact" beyond its limits; "monte-carlo" without `rng`.
-
-    Examples
-    --------
     >>> test = order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less")
     >>> test
     OrderTest(GOD 0.5, random 2.625 +- 0.64952, z -3.27, p 0.00102 less, exact)

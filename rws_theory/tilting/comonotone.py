@@ -48,13 +48,9 @@ class Fall:
 class ScalingReward:
     """What :func:`scaling_raises_reward` decides; true in an `if` exactly where ``raises`` is.
 
-    Attributes
-    ----------
-    raises : E_{p^c}[R] does not fall with c, at any c and under any conditioning.
-    strict : and on all states together it rises strictly.
-    levels : the proof of ``raises``: by rising weight, no level's lowest reward is below the highest of the one before.
-        Empty where it fails.
-    fall : the proof of the contrary, two states; None where it ``raises``.
+    raises: E_{p^c}[R] does not fall with c, at any c and under any conditioning. strict: and on all states together it
+    rises strictly. levels: the proof of ``raises``: by rising weight, no level's lowest reward is below the highest of
+    the one before. Empty where it fails. fall: the proof of the contrary, two states; None where it ``raises``.
     """
 
     raises: bool
@@ -88,17 +84,10 @@ def scaling_raises_reward(p: ArrayLike | Sequence[Any], reward: ArrayLike | Sequ
 
     Exact: float64 values are taken as the rationals they are; int and Fraction are welcome. The cost is one sort.
 
-    Parameters
-    ----------
-    p : weights of the states, >= 0 and not all 0; they need not sum to 1. A state of weight 0 is left out.
-    reward : as many finite numbers, in any unit.
+    p: weights of the states, >= 0 and not all 0; they need not sum to 1. A state of weight 0 is left out. reward: as
+    many finite numbers, in any unit. ValueError unless both are sequences of one length, for weights that are negative,
+    not finite or all 0, and for rewards that are not finite.
 
-    Raises
-    ------
-    ValueError : not two sequences of one length; weights that are negative, not finite or all 0; rewards not finite.
-
-    Examples
-    --------
     >>> scaling_raises_reward([1, 2, 2, 5], [0, 1, 3, 3])
     ScalingReward(never falls: E[R] rises with c; 3 levels of p)
     >>> scaling_raises_reward([2, 1], [0, 1])
