@@ -109,14 +109,9 @@ def sign_parity(g: ExponentialSum) -> Parity:
     """Return the signs of P^a - P^b at the three scales and the parities between, from the exact difference g."""
     if not g.exponents:
         return Parity(0, 0, 0, 0, 0, None, None)
-    power, terms = 0, list(g.coefficients)
-    while not (moment := sum(terms)):
-        power += 1
-        terms = [c * u for c, u in zip(terms, g.exponents, strict=True)]
+    power, sign = g.order_at_zero
     # Signs of P^a - P^b, which is positive where g is negative.
-    near_zero = -1 if (moment > 0) == (power % 2 == 0) else 1
-    at_one = -g.sign(1.0)
-    near_infinity = -1 if g.coefficients[0] > 0 else 1
+    near_zero, at_one, near_infinity = -sign, -g.sign(1.0), -1 if g.coefficients[0] > 0 else 1
     gap = Exact(g.exponents[0], g.denominator)
     return Parity(near_zero, at_one, near_infinity, int(near_zero != at_one), int(near_infinity != at_one), power, gap)
 

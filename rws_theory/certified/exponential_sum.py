@@ -163,7 +163,10 @@ class ExponentialSum:
 
     @cached_property
     def order_at_zero(self) -> tuple[int, int]:
-        """The order m of the zero of g at r = 0, and the sign of g just right of it (docs/theory.md, eq. (T6))."""
+        """The order m of the zero of g at r = 0, and the sign of g just right of it (docs/theory.md, eq. (T6)).
+
+        m is that of the first power sum which is not 0, of the exponents as of the shifted ones.
+        """
         terms, order = list(self.coefficients), 0
         while not (power_sum := sum(terms)):
             terms = list(map(mul, terms, self.shifted))

@@ -197,8 +197,8 @@ stability-far-end: rws_theory, test_stability
 - nearest.lower if upwards else nearest.upper
 + nearest.upper if upwards else nearest.lower
 crossings-parity: rws_theory, test_theorem1
-- (moment > 0) == (power % 2 == 0)
-+ (moment > 0)
+- (1 if power_sum > 0 else -1) * (-1) ** order
++ 1 if power_sum > 0 else -1
 always-certified: rws_theory, test_stability
 - narrow = all(bracket.breakpoint and
 + narrow = all(True or bracket.breakpoint and
