@@ -54,9 +54,13 @@ def within(weight: int, bits: int) -> arb:
 
 def bucket_bits(r: Fraction, denominator: int) -> int:
     """Return the largest b with r 2^b / denominator <= 1/8; negative for buckets below the exponents' unit."""
-    limit = Fraction(denominator) / (8 * r)
-    bits = limit.numerator.bit_length() - limit.denominator.bit_length()
-    return bits if Fraction(2) ** bits <= limit else bits - 1
+    return log2_floor(denominator / (8 * r))
+
+
+def log2_floor(x: Fraction) -> int:
+    """Return the largest k with 2^k <= x."""
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    return k if Fraction(2) ** k <= x else k - 1
 
 
 def condense(shifted: Sequence[int], coefficients: Sequence[int], denominator: int, bits: int) -> Condensed:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from flint import arb, arb_poly, fmpz_poly
 
-from rws_theory.certified.condensed import exact
+from rws_theory.certified.condensed import exact, log2_floor
 from rws_theory.certified.exponential_sum import ExponentialSum, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 
@@ -72,16 +72,11 @@ def _parts(g: ExponentialSum) -> list[Interval]:
     opposing = [w for w, c in zip(g.shifted, g.coefficients, strict=True) if (c > 0) != (g.coefficients[0] > 0)]
     if not opposing:
         return []
-    first = _log2_floor(Fraction(4 * g.denominator, g.shifted[-1]))
+    first = log2_floor(Fraction(4 * g.denominator, g.shifted[-1]))
     reach = Fraction(7 * (g.total_weight.bit_length() + 1) * g.denominator, 10 * opposing[0])
-    last = _log2_floor(reach) + 1
+    last = log2_floor(reach) + 1
     edges = [Fraction(0), *(Fraction(2) ** k for k in range(first, max(last, first) + 1))]
     return list(pairwise(edges))
-
-
-def _log2_floor(x: Fraction) -> int:
-    k = x.numerator.bit_length() - x.denominator.bit_length()
-    return k if Fraction(2) ** k <= x else k - 1
 
 
 def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[Interval], list[Interval]]:
@@ -124,7 +119,7 @@ def _joined(intervals: list[Interval]) -> list[Interval]:
     """Join neighbouring intervals, never across a power of two, so that a model can cover each."""
     joined: list[Interval] = []
     for low, high in sorted(intervals):
-        if joined and joined[-1][1] == low and low != Fraction(2) ** _log2_floor(low):
+        if joined and joined[-1][1] == low and low != Fraction(2) ** log2_floor(low):
             joined[-1] = (joined[-1][0], high)
         else:
             joined.append((low, high))

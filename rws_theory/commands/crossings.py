@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rws_theory.commands.options import option
+from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,16 +61,16 @@ def _read_logits(text: str, name: str) -> list[Any] | NDArray[Any]:
         try:
             values = json.loads(text, parse_float=_decimal)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name} must be a JSON list of logits, got {shown(text)}: {error}") from None
+            raise ValueError(f"{name} must be a JSON list of logits, got {quoted(text, 60)}: {error}") from None
         if not all(isinstance(v, (int, float, Fraction)) and not isinstance(v, bool) for v in values):
-            raise ValueError(f"{name} must be a JSON list of numbers, got {shown(text)}")
+            raise ValueError(f"{name} must be a JSON list of numbers, got {quoted(text, 60)}")
         try:
             _ = [float(v) for v in values]
         except OverflowError:
-            raise ValueError(f"{name} must hold numbers within float64, got {shown(text)}") from None
+            raise ValueError(f"{name} must hold numbers within float64, got {quoted(text, 60)}") from None
         return values
     if not text.endswith(".npy"):
-        raise ValueError(f"{name} must be a JSON list of logits or the path of a .npy file, got {shown(text)}")
+        raise ValueError(f"{name} must be a JSON list of logits or the path of a .npy file, got {quoted(text, 60)}")
     return read_npy(text, name)
 
 
@@ -120,7 +121,7 @@ def read_npy(text: str, name: str) -> NDArray[Any]:
     import numpy as np
 
     if not text.endswith(".npy"):
-        raise ValueError(f"{name} must be the path of a .npy file, got {shown(text)}")
+        raise ValueError(f"{name} must be the path of a .npy file, got {quoted(text, 60)}")
     try:
         if os.path.exists(text) and not os.path.isfile(text):
             raise ValueError("no regular file")  # a pipe would be waited for
@@ -128,9 +129,4 @@ def read_npy(text: str, name: str) -> NDArray[Any]:
             return np.lib.format.read_array(file, allow_pickle=False)  # unlike np.load: never an archive or a pickle
     except Exception as error:  # NumPy passes on what its tokenizer of a header raises, which is of many kinds
         reason = " ".join(str(error).split())
-        raise ValueError(f"{name} must be a readable .npy file of numbers, got {shown(text)}: {reason}") from None
-
-
-def shown(text: str) -> str:
-    """Argument `text` as an error message quotes it, cut after 60 characters."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")
+        raise ValueError(f"{name} must be a readable .npy file of numbers, got {quoted(text, 60)}: {reason}") from None

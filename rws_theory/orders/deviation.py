@@ -78,7 +78,7 @@ def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, readin
     >>> round(footrule_mean(64, 32, per_step=2), 3), footrule_mean(64, 32, per_step=2, reading="steps")
     (10.484, 5.3125)
     """
-    length, k = _shape(n, block, per_step, reading)
+    length, k = check_shape(n, block, per_step, reading)
     if reading == "steps":
         length, k = length // k, 1
     if k == 1:
@@ -102,7 +102,7 @@ def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, re
     >>> round(footrule_variance(64, 32, per_step=2, reading="steps"), 4)
     0.1853
     """
-    length, k = _shape(n, block, per_step, reading)
+    length, k = check_shape(n, block, per_step, reading)
     blocks = n // length
     if length == k:
         return 0.0  # one step: one order
@@ -128,7 +128,7 @@ def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading
     >>> footrule_max(6, per_step=2), footrule_max(6, per_step=2, reading="steps")
     (2.6666666666666665, 1.3333333333333333)
     """
-    length, k = _shape(n, block, per_step, reading)
+    length, k = check_shape(n, block, per_step, reading)
     s = length // k
     return (s * s // 2) * (1 if reading == "steps" else k) / s
 
@@ -191,7 +191,7 @@ def check_commit_step(commit_step: ArrayLike) -> NDArray[np.integer]:
     return steps
 
 
-def _shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
+def check_shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
     """Check the arguments, and return the length of a block and the tokens per step."""
     one_of("reading", reading, READINGS)
     total, length, k = whole("n", n), whole("block", n if block is None else block), per_step

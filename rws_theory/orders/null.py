@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_theory.checks import one_of, whole
-from rws_theory.orders.deviation import READINGS, Reading, token_moments
+from rws_theory.orders.deviation import Reading, check_shape, token_moments
 from rws_theory.show import figures
 
 __all__ = ["LIMITS", "FootruleDistribution", "affordable", "convolved", "footrule_distribution", "moments"]
@@ -55,12 +54,7 @@ def footrule_distribution(
     >>> (null.values * 3).tolist(), (null.probabilities * 6).round(12).tolist()
     ([0.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """
-    one_of("reading", reading, READINGS)
-    whole("n", n)
-    length = whole("block", n if block is None else block)
-    k = whole("per_step", per_step)
-    if n % length or length % k:
-        raise ValueError(f"block and per_step must divide n and block, got n = {n}, block = {length}, per_step = {k}")
+    length, k = check_shape(n, block, per_step, reading)
     blocks = [np.repeat(np.arange(length // k), k)] * (n // length)
     if not affordable(blocks, reading):
         raise ValueError(

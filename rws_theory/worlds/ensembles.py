@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 
 from rws_theory.checks import one_of, whole
 from rws_theory.confidence import log_odds
@@ -181,11 +182,11 @@ def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng:
     elif ensemble == "dirichlet":
         log_p = np.log(rng.standard_exponential(shape))
     else:
-        log_p = _log_softmax(1.5 * rng.standard_normal((models, words)))
-        steps = _log_softmax(1.5 * rng.standard_normal((models, words, words)))
+        log_p = log_softmax(1.5 * rng.standard_normal((models, words)), axis=-1)
+        steps = log_softmax(1.5 * rng.standard_normal((models, words, words)), axis=-1)
         for _ in range(length - 1):
             log_p = log_p[..., None] + steps.reshape(models, *(1,) * (log_p.ndim - 2), words, words)
-    return _log_softmax(log_p.reshape(models, -1)).reshape(shape)
+    return log_softmax(log_p.reshape(models, -1), axis=-1).reshape(shape)
 
 
 def random_rewards(reward: Reward, tables: Floats, rng: np.random.Generator) -> Floats:
@@ -259,8 +260,3 @@ def _marginals(flat: Floats, words: int, length: int) -> Floats:
 
 def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> RewardTally:
     return RewardTally(against, int((ours > theirs).sum()), int((ours == theirs).sum()), int((ours < theirs).sum()))
-
-
-def _log_softmax(logits: Floats) -> Floats:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
