@@ -8,6 +8,7 @@ from flint import arb
 
 from rws_theory.certified.condensed import exact
 from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.pair_search import confidence
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
 from rws_theory.show import number
@@ -20,8 +21,7 @@ def _logits() -> tuple[list[Fraction], list[Fraction]]:
 
 
 def _gaps(logits: list[Fraction]) -> list[Fraction]:
-    top = max(logits)
-    return sorted(top - x for i, x in enumerate(logits) if i != logits.index(top))
+    return sorted(max(logits) - x for x in logits)[1:]
 
 
 def _shown() -> str:
@@ -34,16 +34,11 @@ def _formula(r: int) -> str:
     return "; ".join(f"P^{name}({r}) = 1 / ({text})" for name, text in zip("ab", texts, strict=True))
 
 
-def _probability(logits: list[Fraction], r: Fraction | int) -> arb:
-    """Return P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
-    return 1 / sum((exact(-r * gap).exp() for gap in _gaps(logits)), arb(1))
-
-
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
     """Return both probabilities at r, enclosed and as printed."""
     a, b = _logits()
     row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
-    return {f"P^a({r})": (_probability(a, r), row["a"]), f"P^b({r})": (_probability(b, r), row["b"])}
+    return {f"P^a({r})": (confidence(_gaps(a), r), row["a"]), f"P^b({r})": (confidence(_gaps(b), r), row["b"])}
 
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
@@ -118,7 +113,7 @@ def crossing() -> Claim:
     confirmed = roots == [golden] and certified.complete and enclosed == [True]
     said = printed_in("appendix_d", exact=True)["crossing"]
     there = " and ".join(
-        f"P^{name} = {float(_probability(x, said)):.4f}" for name, x in zip("ab", _logits(), strict=True)
+        f"P^{name} = {float(confidence(_gaps(x), said)):.4f}" for name, x in zip("ab", _logits(), strict=True)
     )
     wrong = bool(abs(exact - said) > Fraction(1, 200))
     refuted = confirmed and wrong

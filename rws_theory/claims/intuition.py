@@ -6,10 +6,9 @@ from fractions import Fraction
 
 from flint import arb
 
-from rws_theory.certified.condensed import exact
 from rws_theory.claims.claim import Claim, finding
 from rws_theory.claims.method import argmax_unchanged
-from rws_theory.claims.pair_search import smallest
+from rws_theory.claims.pair_search import confidence, smallest
 from rws_theory.printed import printed_in
 
 LARGEST = 12  # the gaps that are tried
@@ -44,7 +43,7 @@ def most_likely() -> Claim:
 
 def _fall(gap: int) -> arb:
     """Return by how much P falls from r = 1 to r = 1 / 2 where there are two tokens, enclosed."""
-    return 1 / (1 + (-arb(gap)).exp()) - 1 / (1 + (-arb(gap) / 2).exp())
+    return confidence((gap,), 1) - confidence((gap,), Fraction(1, 2))
 
 
 def gap_sum() -> Claim:
@@ -77,7 +76,7 @@ def nearest_gap() -> Claim:
     """Confirm the leading term at large r on the paper's example; proof: docs/theory.md, eq. (T4)."""
     logits = [printed_in("appendix_d", exact=True)[name] for name in ("a", "b")]
     gaps = [sorted(max(x) - v for v in x)[1:] for x in logits]
-    first, second = ([_rest(of, r) for r in FAR] for of in gaps)
+    first, second = ([1 - confidence(of, r) for r in FAR] for of in gaps)
     nearer = gaps[0][0] < gaps[1][0]
     slower = (first[-1] > second[-1]) if nearer else (first[-1] < second[-1])
     values = "; ".join(
@@ -91,9 +90,3 @@ def nearest_gap() -> Claim:
         f" delta the larger C is slower. Appendix D's pair, delta {float(gaps[0][0]):g} and {float(gaps[1][0]):g}, has"
         f" 1 - P^a and 1 - P^b at {values}.",
     )
-
-
-def _rest(gaps: list[Fraction], r: int) -> arb:
-    """Return 1 - P(r), enclosed."""
-    f = sum((exact(-r * u).exp() for u in gaps), arb(0))
-    return f / (1 + f)

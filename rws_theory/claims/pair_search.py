@@ -7,7 +7,7 @@ has fewer tokens, then a smaller largest integer, then is first in lexicographic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,6 +17,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import ExponentialSum, gap_difference
 from rws_theory.crossings import Crossings, crossings
 
@@ -70,11 +71,7 @@ class Pair:
     @cached_property
     def order_near_zero(self) -> int:
         """The sign of P^a - P^b at all small enough scales, by the first power sum that differs; exact (eq. (T6))."""
-        for m in range(1, len(self.a) + 1):
-            difference = sum(u**m for u in self.a) - sum(v**m for v in self.b)
-            if difference:  # g = (-r)^m / m! times it, to leading order
-                return (-1) ** (m + 1) * (1 if difference > 0 else -1)
-        return 0
+        return -self.g.order_at_zero[1] if self.g.exponents else 0
 
     @cached_property
     def order_at_infinity(self) -> int:
@@ -133,6 +130,11 @@ class Pair:
                 raise ArithmeticError(f"g({r}) of {self} has no proved sign")
             values.append(f"g({r:.7g}) = {_signed(float(value))}")
         return f"g(r) = F_a - F_b: {', '.join(values)}"
+
+
+def confidence(gaps: Iterable[Fraction | int], r: Fraction | int) -> arb:
+    """Return P(r) = 1 / (1 + sum exp(-r gap)), enclosed."""
+    return 1 / sum((exact(Fraction(-r * gap)).exp() for gap in gaps), arb(1))
 
 
 def _signed(value: float) -> str:

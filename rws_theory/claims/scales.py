@@ -14,7 +14,7 @@ from flint import arb
 from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import precision
 from rws_theory.claims.claim import Claim, Verdict, finding
-from rws_theory.claims.pair_search import Pair, ordered_pairs
+from rws_theory.claims.pair_search import Pair, confidence, ordered_pairs
 from rws_theory.majorisation import dominance_order, majorises
 from rws_theory.show import number
 from rws_theory.stability import stability_radius
@@ -33,12 +33,6 @@ def _confirmed(holds: bool) -> Verdict:
 
 def _logits(gaps: tuple[int, ...], unit: int = 1) -> list[Fraction]:
     return [Fraction(0), *(Fraction(-u, unit) for u in gaps)]
-
-
-def _confidence(gaps: tuple[int, ...], c: Fraction) -> arb:
-    """Return 1 / (1 + F(c)), enclosed."""
-    with precision(128):
-        return 1 / (1 + sum(((-exact(c) * u).exp() for u in gaps), arb(0)))
 
 
 def _never_behind(pair: Pair) -> bool:
@@ -134,7 +128,8 @@ def threshold_monotone() -> Claim:
     """Confirm on all small rows that positions pass a threshold once and upwards, in ball arithmetic (eq. (T64))."""
     rows = [gaps for n in (1, 2, 3) for gaps in combinations_with_replacement(range(5), n) if any(gaps)]
     scales = [Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(20)]
-    known = [[_confidence(row, c) for c in scales] for row in rows]
+    with precision(128):
+        known = [[confidence(row, c) for c in scales] for row in rows]
     holds = all(bool(after > before) for values in known for before, after in pairwise(values))
     logits = [[0.0, *(-float(u) for u in row), *[float("-inf")] * (3 - len(row))] for row in rows]
     counts = list[str]()
