@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -30,6 +30,13 @@ def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
     if isinstance(values, tuple) and len(values) != rows:
         raise ValueError(f"{name} has {len(values)} rows: the batch has {rows}")
     return np.broadcast_to(np.asarray(values), (rows,)).copy()
+
+
+def per_seed(seeds: int | tuple[int, ...], rows: int, draw: Callable[[int], Any]) -> NDArray[Any]:
+    """Return what is drawn from the seed of each row, [rows, ...]; rows of one seed have the same."""
+    numbers = per_row("seed", seeds, rows).tolist()
+    drawn = {seed: draw(seed) for seed in {*numbers}}
+    return np.stack([drawn[seed] for seed in numbers])
 
 
 def divisors(number: int) -> list[int]:

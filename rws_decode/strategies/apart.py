@@ -109,9 +109,7 @@ class ApartChoice(Spaced):
             wanted = self.of.choose(view)
         else:
             assert isinstance(self.of, CountingStrategy)
-            order, rank = ranks_in_rows(view.log_odds, view.row)
-            wanted = torch.zeros_like(order, dtype=torch.bool)
-            wanted[order] = rank < self.of.count(view)[view.row[order]]
+            wanted = ranks_in_rows(view.log_odds, view.row) < self.of.count(view)[view.row]
         (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, wanted)
         chosen = torch.zeros_like(free)
         while bool(free.any()):

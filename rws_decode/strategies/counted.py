@@ -80,15 +80,15 @@ def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
     return torch.zeros(rows, dtype=torch.int64, device=row.device).index_add(0, row, holds.long())
 
 
-def ranks_in_rows(values: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
-    """Return an order of the N positions, row by row and largest value first, and each one's rank in its row, from 0.
+def ranks_in_rows(values: Tensor, row: Tensor) -> Tensor:
+    """Return the rank of each of N positions in its row, from 0, the largest value first, int64 [N].
 
-    Both int64 [N]; of equals the first goes first. row: int64 [N].
+    Of equals the first goes first. row: int64 [N].
 
     >>> ranks_in_rows(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0, 0, 1]))
-    (tensor([1, 0, 2]), tensor([0, 1, 0]))
+    tensor([1, 0, 0])
     """
     order = values.argsort(descending=True, stable=True)
     order = order[row[order].argsort(stable=True)]
     begins = torch.searchsorted(row[order], row[order])
-    return order, torch.arange(len(order), device=order.device) - begins
+    return torch.empty_like(order).index_put((order,), torch.arange(len(order), device=order.device) - begins)

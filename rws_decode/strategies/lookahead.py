@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
@@ -84,9 +84,11 @@ class Lookahead(Counted, ABC):
 
         They follow from the row's seed, the step and `stream`: whoever is in the batch, and whatever the device.
         """
-        seeds = per_row("seed", self.seed, view.rows).tolist()
-        drawn = {seed: np.random.default_rng((seed, view.step, stream)).random((numbers, columns)) for seed in {*seeds}}
-        return torch.from_numpy(np.stack([drawn[seed] for seed in seeds])).to(view.row.device)
+        shape = (numbers, columns)
+        table = per_seed(
+            self.seed, view.rows, lambda seed: np.random.default_rng((seed, view.step, stream)).random(shape)
+        )
+        return torch.from_numpy(table).to(view.row.device)
 
 
 def mean_left(view: MaskedPositions, row: Tensor, chosen: Tensor) -> Tensor:
@@ -101,8 +103,7 @@ def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
     """Return the k positions of each row that go first, bool [N]: largest value, leftmost; those that wait last."""
     place = torch.empty_like(view.row)
     place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
-    order, rank = ranks_in_rows(-(place + len(place) * view.waits).double(), view.row)
-    return torch.zeros_like(view.row, dtype=torch.bool).index_put((order,), rank < k)
+    return ranks_in_rows(-(place + len(place) * view.waits).double(), view.row) < k
 
 
 def gumbel(uniform: Tensor) -> Tensor:
@@ -218,10 +219,10 @@ class LoPA(Counted):
         """Return the positions of each row's best branch, bool [N]; those of the anchor where nothing is looked at."""
         entropy, row = entropies(view.logits, view.scale), view.row
         anchor = view.log_odds > least_odds(self.threshold)
-        anchor |= (_rank(entropy, row) == 0) & (in_rows(anchor, row, view.rows) == 0)[row]
+        anchor |= (ranks_in_rows(-entropy, row) == 0) & (in_rows(anchor, row, view.rows) == 0)[row]
         if view.look is None:
             return anchor
-        place = _rank(entropy.masked_fill(anchor, torch.inf), row)
+        place = ranks_in_rows(-entropy.masked_fill(anchor, torch.inf), row)
         extra = (~anchor & (place < self.hypotheses - 1)).nonzero()[:, 0]  # [M], one branch each
         if not len(extra):
             return anchor
@@ -237,9 +238,3 @@ class LoPA(Counted):
         first = torch.full((view.rows,), len(branch), device=row.device).scatter_reduce(0, branch, number_of, "amin")
         anchor[extra[first[first < len(extra)]]] = True
         return anchor
-
-
-def _rank(entropy: Tensor, row: Tensor) -> Tensor:
-    """Return the place of each position in its row, the least entropy first, from 0, int64 [N]."""
-    order, rank = ranks_in_rows(-entropy, row)
-    return torch.empty_like(rank).index_put((order,), rank)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import check_numbers, checked, number
@@ -94,12 +94,10 @@ class RandomOrder:
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return a number for each position, the same at every step, in [0, 1) without a window; float64 [N]."""
-        seeds = per_row("seed", self.seed, view.rows).tolist()
-        drawn = {seed: np.random.default_rng(seed).random(view.length) for seed in set(seeds)}
+        table = per_seed(self.seed, view.rows, lambda seed: np.random.default_rng(seed).random(view.length))
         if self.window is not None:
-            drawn = {seed: -np.arange(view.length) - self.window * each for seed, each in drawn.items()}
-        table = torch.from_numpy(np.stack([drawn[seed] for seed in seeds]))
-        return table.to(view.position.device)[view.row, view.position]
+            table = -np.arange(view.length) - self.window * table
+        return torch.from_numpy(table).to(view.position.device)[view.row, view.position]
 
 
 @dataclass(frozen=True)

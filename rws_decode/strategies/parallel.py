@@ -54,12 +54,11 @@ class ParallelFactor(Counted):
     name = "parallel-factor"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        order, rank = ranks_in_rows(view.log_odds, view.row)
-        fails = ((rank + 2) * torch.sigmoid(-view.log_odds[order]) >= self.parallel_factor).long()
+        rank = ranks_in_rows(view.log_odds, view.row)
+        fails = ((rank + 2) * torch.sigmoid(-view.log_odds) >= self.parallel_factor).long()
         # The first that fails: no position before it, of its row, fails.
         seen = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
-        seen = seen.index_put((view.row[order], rank), 1 - fails)
-        return seen.cumprod(dim=1).sum(dim=1)
+        return seen.index_put((view.row, rank), 1 - fails).cumprod(dim=1).sum(dim=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,11 +84,11 @@ class EntropyBound(Counted):
     name = "entropy-bound"
 
     def count(self, view: MaskedPositions) -> Tensor:
-        order, rank = ranks_in_rows(view.log_odds, view.row)
+        rank = ranks_in_rows(view.log_odds, view.row)
         entropy = (entropies(view.logits, view.scale) - Entropy.sensitivity * view.leeway).clamp(min=0)
         width = int(rank.max()) + 1 if len(rank) else 1
         grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
-        grid = grid.index_put((view.row[order], rank), entropy[order])
+        grid = grid.index_put((view.row, rank), entropy)
         bound = grid.cumsum(dim=1) - grid.cummax(dim=1).values
         return (bound <= self.gamma).sum(dim=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, in_rows, least_odds, least_probability, likely, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
@@ -18,10 +18,8 @@ def first_in_rows(value: Tensor, count: Tensor, view: CommittedPositions) -> Ten
 
     value: [M]; the answer is bool [M].
     """
-    row = view.row.flip(0)  # the rightmost first
-    order, rank = ranks_in_rows(-value.flip(0), row)
-    first = torch.zeros_like(row, dtype=torch.bool).index_put((order,), rank < count[row[order]])
-    return first.flip(0)
+    rank = ranks_in_rows(-value.flip(0), view.row.flip(0)).flip(0)  # the rightmost first
+    return rank < count[view.row]
 
 
 Form = Literal["cap", "rescale", "confidence"]
@@ -58,10 +56,10 @@ class ReMDM(Counted):
 
     def revise(self, view: CommittedPositions) -> Tensor:
         sigma, left = self._sigma(view)
-        seeds = per_row("seed", self.seed, view.rows).tolist()
-        drawn = {seed: np.random.default_rng((seed, view.step)).random(view.length) for seed in set(seeds)}
-        table = torch.from_numpy(np.stack([drawn[seed] for seed in seeds]))
-        uniform = table.to(view.row.device)[view.row, view.position]
+        table = per_seed(
+            self.seed, view.rows, lambda seed: np.random.default_rng((seed, view.step)).random(view.length)
+        )
+        uniform = torch.from_numpy(table).to(view.row.device)[view.row, view.position]
         again = uniform < sigma
         least = first_in_rows(uniform.masked_fill(~again, torch.inf), left, view)
         return again & least

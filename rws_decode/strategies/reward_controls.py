@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.numbers import check_numbers, checked, number
@@ -90,6 +90,5 @@ class RandomReward:
     __post_init__ = check_numbers
 
     def factor(self, view: MaskedPositions) -> Floats:
-        seeds = per_row("seed", self.seed, view.rows).tolist()
-        noise = np.array([np.random.default_rng([seed, view.step]).standard_normal() for seed in seeds])
+        noise = per_seed(self.seed, view.rows, lambda seed: np.random.default_rng([seed, view.step]).standard_normal())
         return RWS(self.reward_scale, self.eps).factor(view._replace(reward=noise))
