@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +16,10 @@ from rws_theory.orders.deviation import generation_order_deviation
 # The values of `reward_use`: what became of the reward of a step.
 NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
 
-# The arrays of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
-LAYOUT: dict[str, tuple[str, str]] = {
-    "prompt": ("int64", "p"),
-    "candidate": ("int64", "Rn"),
-    "value": ("float64", "Rn"),
-    "unscaled": ("bool", "Rn"),
-    "provisional": ("bool", "Rn"),
-    "edited": ("bool", "Rn"),
-    "factor": ("float64", "R"),
-    "reward_use": ("int8", "R"),
-    "reward_raw": ("float64", "R"),
-    "reward_normalised": ("float64", "R"),
-    "ties": ("int64", "R"),
-    "saturated": ("int64", "R"),
-    "inexact": ("bool", "R"),
-    "near_ties": ("int64", "R"),
-    "near_tokens": ("int64", "R"),
-    "tokens": ("int64", "n"),
-    "commit_step": ("int64", "n"),
-}
-
-# Settings that came later, which the metadata has only where they differ from these.
-UNUSUAL = {"counts": None, "drawing": "completion", "own_ids": False, "top_p": 1.0, "top_k": None, "key_cache": "none"}
-UNUSUAL["computed_columns"] = None
+# What the metadata of a field says: the shape of an array in R steps run, n answer positions and p prompt ids;
+# or that it is a setting that came later, which the file's metadata has only where it differs from its default.
+_PROMPT, _CELLS, _STEPS, _POSITIONS = ({"axes": axes} for axes in ("p", "Rn", "R", "n"))
+_LATER = {"later": True}
 
 # The fields that are None where a step map is all that is known of a run, and those that it may leave out besides.
 STEP_MAP_LACKS = frozenset(
@@ -63,7 +43,7 @@ class TraceData:
     steps: int
     steps_run: int
     block: int
-    counts: list[int] | None = None
+    counts: list[int] | None = field(default=None, metadata=_LATER)
     ranking: str
     precision: str
     logits_dtype: str
@@ -77,10 +57,10 @@ class TraceData:
     width: int
     padding: str
     sampling_temperature: float
-    drawing: str = "completion"
-    top_p: float = 1.0
-    top_k: int | None = None
-    key_cache: str = "none"
+    drawing: str = field(default="completion", metadata=_LATER)
+    top_p: float = field(default=1.0, metadata=_LATER)
+    top_k: int | None = field(default=None, metadata=_LATER)
+    key_cache: str = field(default="none", metadata=_LATER)
     seed: int
     cfg: float
     end_of_text: str
@@ -91,30 +71,30 @@ class TraceData:
     final_reward: dict[str, Any] | None = None
     log_prob: float | None = None
     rules_broken: list[str] | None = None
-    own_ids: bool = False
+    own_ids: bool = field(default=False, metadata=_LATER)
     forwards: int
-    computed_columns: int | None = None
+    computed_columns: int | None = field(default=None, metadata=_LATER)
     reward_calls: int
     reward_calls_saved: int
     reward_tokens: int = 0
     reward_tokens_saved: int = 0
-    prompt: NDArray[np.int64]
-    candidate: NDArray[np.int64]
-    value: NDArray[np.float64]
-    unscaled: NDArray[np.bool_]
-    provisional: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is masked again
-    edited: NDArray[np.bool_] = None  # type: ignore[assignment] - nothing is replaced
-    factor: NDArray[np.float64]
-    reward_use: NDArray[np.int8]
-    reward_raw: NDArray[np.float64]
-    reward_normalised: NDArray[np.float64]
-    ties: NDArray[np.int64]
-    saturated: NDArray[np.int64]
-    inexact: NDArray[np.bool_]
-    near_ties: NDArray[np.int64]
-    near_tokens: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    commit_step: NDArray[np.int64]
+    prompt: NDArray[np.int64] = field(metadata=_PROMPT)
+    candidate: NDArray[np.int64] = field(metadata=_CELLS)
+    value: NDArray[np.float64] = field(metadata=_CELLS)
+    unscaled: NDArray[np.bool_] = field(metadata=_CELLS)
+    provisional: NDArray[np.bool_] = field(default=None, metadata=_CELLS)  # type: ignore[assignment] - none is masked again
+    edited: NDArray[np.bool_] = field(default=None, metadata=_CELLS)  # type: ignore[assignment] - none is replaced
+    factor: NDArray[np.float64] = field(metadata=_STEPS)
+    reward_use: NDArray[np.int8] = field(metadata=_STEPS)
+    reward_raw: NDArray[np.float64] = field(metadata=_STEPS)
+    reward_normalised: NDArray[np.float64] = field(metadata=_STEPS)
+    ties: NDArray[np.int64] = field(metadata=_STEPS)
+    saturated: NDArray[np.int64] = field(metadata=_STEPS)
+    inexact: NDArray[np.bool_] = field(metadata=_STEPS)
+    near_ties: NDArray[np.int64] = field(metadata=_STEPS)
+    near_tokens: NDArray[np.int64] = field(metadata=_STEPS)
+    tokens: NDArray[np.int64] = field(metadata=_POSITIONS)
+    commit_step: NDArray[np.int64] = field(metadata=_POSITIONS)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -220,6 +200,16 @@ class TraceData:
     def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
         return ["" if token < 0 else self.pieces.get(str(token), str(token)) for token in map(int, ids)]
+
+
+# Dtype and axes of each array, and the settings that came later with what is usual.
+_TYPES = get_type_hints(TraceData)
+LAYOUT: dict[str, tuple[str, str]] = {
+    field.name: (np.dtype(get_args(get_args(_TYPES[field.name])[1])[0]).name, field.metadata["axes"])
+    for field in fields(TraceData)
+    if "axes" in field.metadata
+}
+UNUSUAL = {field.name: field.default for field in fields(TraceData) if "later" in field.metadata}
 
 
 def check_known(trace: TraceData, reader: str) -> None:
