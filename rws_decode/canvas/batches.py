@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.predictors.base import MaskPredictor, computes_at
+from rws_decode.predictors.base import LogitsAt, MaskPredictor
 from rws_decode.settings import Options
 
 
@@ -28,7 +28,7 @@ def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Op
         return None
     guided = options is not None and options.cfg != 0
     copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
-    whole = (length + width) * (1 + guided) if width and not computes_at(predictor) else 0
+    whole = (length + width) * (1 + guided) if width and not isinstance(predictor, LogitsAt) else 0
     return 4 * predictor.vocab_size * (length * copies + whole)
 
 

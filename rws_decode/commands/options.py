@@ -62,17 +62,7 @@ class LoadingOptions:
         """Load a mask predictor; mask_id: its mask token, for a model that does not name it."""
         from rws_decode.predictors import load_predictor
 
-        return load_predictor(
-            model,
-            self.device,
-            mask_id=mask_id,
-            dtype=self.dtype,
-            device_map=self.device_map,
-            revision=self.revision,
-            chat=self.chat,
-            adapter=self.adapter,
-            progress=_is_large(model),
-        )
+        return load_predictor(model, mask_id=mask_id, progress=_is_large(model), **vars(self))
 
 
 @dataclass(frozen=True)

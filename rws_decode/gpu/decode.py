@@ -11,7 +11,7 @@ from rws_decode.decode import run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.job import Prompts, prepare
-from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
+from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
 from rws_decode.strategies.protocol import Changing, FactorStrategy, OrderStrategy, OwnCount
@@ -90,7 +90,7 @@ def decode_compact(
     row_bytes = None
     if predictor.vocab_size is not None:
         columns = shape.length if scorer is not None or not savings.block_only else shape.block
-        if not (savings.places and computes_at(predictor)):
+        if not (savings.places and isinstance(predictor, LogitsAt)):
             columns += max(job.widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
         row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)

@@ -3,10 +3,9 @@
 A predictor has the methods and attributes of `MaskPredictor`. What it may be able to do besides are the other Protocols
 of `predictors.base`, each with one function that gives the default for predictors without it.
 
->>> from rws_decode.predictors.base import computes_at, ends_of
->>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5)
->>> computes_at(predictor), ends_of(predictor)
-(False, (5,))
+>>> from rws_decode.predictors.base import ends_of
+>>> ends_of(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5))
+(5,)
 """
 
 from rws_decode.predictors.base import MaskPredictor

@@ -174,11 +174,6 @@ class LogitsDtype(Protocol):
     def logits_dtype(self) -> torch.dtype: ...
 
 
-def computes_at(predictor: MaskPredictor) -> bool:
-    """Return whether the predictor can compute the logits of some positions alone (`LogitsAt`)."""
-    return isinstance(predictor, LogitsAt)
-
-
 def logits_at(
     predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
 ) -> Tensor:
