@@ -41,11 +41,6 @@ _HERE = {
     "cfg": "cfg_scale",
     "end_ids": "eos_token_id",
 }
-# Numbers that strategies read.
-_NUMBERS = (
-    *("scale", "reward_scale", "eps", "every", "threshold", "parallel_factor", "gamma", "sigma", "eta"),
-    *("hypotheses", "stride"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +131,13 @@ class RWSGenerationConfig:
         >>> RWSGenerationConfig(strategy="temperature", scale=2.0).make_strategy()
         Temperature(scale=2.0)
         """
-        options = {name: getattr(self, name) for name in _NUMBERS}
         run: Trace | None = None
         if self._reads_run() and self.run is not None:
             run = load(self.run)
             if not run.missing and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
-        return strategy_named(self.strategy, **options, run=run, seed=self.seed if seed is None else seed)
+        given = {name: value for name, value in vars(self).items() if name != "strategy"}
+        return strategy_named(self.strategy, **given | {"run": run, "seed": self.seed if seed is None else seed})
 
     def decode_options(self, seed: int | tuple[int, ...] | None = None) -> dict[str, Any]:
         """Return shape, options and savings, as `decode.decode` takes them; seed: in place of the config's."""
