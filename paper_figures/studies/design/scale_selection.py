@@ -9,15 +9,17 @@ Test prompts take no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.arms import answer_unit, measures_of
 from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
-from paper_figures.table import records
 
 
 def select_scales(
@@ -48,52 +50,31 @@ def select_scales(
         for prompt in prompts.validation
     ]
     answers = stages.run("selection", answer_units)
-    scores: dict[tuple[str, str, str], float] = {}
     measures: list[Unit] = []
-    for guide in guides:
-        if len(answers):
-            asked = answers["guide"].isna() | (answers["guide"] == guide)
-            measures += measures_of(base, answers[asked & answers["text"].notna()], [guide], None)
-    for row in records(stages.run("selection measures", measures)):
-        scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
-    selections = [_selected(guide, records(answers), scores, grid) for guide in guides]
+    for guide in guides if len(answers) else ():
+        asked = answers["guide"].isna() | (answers["guide"] == guide)
+        measures += measures_of(base, answers[asked & answers["text"].notna()], [guide], None)
+    scores = stages.run("selection measures", measures)
+    selections = [_selected(guide, answers, scores, grid) for guide in guides]
     about = {"source": prompts.source, "digest": prompts.digest, "validation": len(prompts.validation)}
     return about | {"guides": selections}
 
 
-def _selected(
-    guide: str,
-    answers: Sequence[Mapping[str, Any]],
-    scores: Mapping[tuple[str, str, str], float],
-    grid: Sequence[float],
-) -> dict[str, Any]:
-    def score(row: Mapping[str, Any]) -> float | None:
-        return scores.get((guide, row["prompt"], row["text"]))
-
-    default = {row["prompt"]: score(row) for row in answers if row["method"] == "default"}
-
-    def outcome(row: Mapping[str, Any]) -> int | None:
-        guided_score, default_score = score(row), default.get(row["prompt"])
-        return (
-            None
-            if guided_score is None or default_score is None
-            else (guided_score > default_score) - (guided_score < default_score)
-        )
-
-    by_scale: dict[float, dict[str, Mapping[str, Any]]] = {}
-    for scale in grid:
-        scale_rows = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
-        by_scale[scale] = {row["prompt"]: row for row in scale_rows if outcome(row) is not None}
-    # Scales are compared on the same prompts. A scale at which more units failed than at others is left out.
-    count = max(map(len, by_scale.values()))
-    by_scale = {scale: scale_rows for scale, scale_rows in by_scale.items() if len(scale_rows) == count}
-    common = set.intersection(*map(set, by_scale.values()))
-    rows = []
-    for scale, scale_rows in by_scale.items():
-        nets = [outcome(row) or 0 for prompt, row in scale_rows.items() if prompt in common]
-        if nets:
+def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Sequence[float]) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    if len(scores):
+        own = scores.loc[scores["judges"].map(lambda judges: judges[0] == guide), ["prompt", "answer", "score"]]
+        scored = answers.merge(own.rename(columns={"answer": "text"}).drop_duplicates(), on=["prompt", "text"])
+        default = scored[scored["method"] == "default"].groupby("prompt")["score"].last()
+        rws = scored[(scored["guide"] == guide) & scored["prompt"].isin(default.index)]
+        table = rws.pivot_table("score", "prompt", "reward_scale", aggfunc="last")
+        # Scales are compared on the same prompts. A scale at which more units failed than at others is left out.
+        counts = table.notna().sum()
+        table = table[[scale for scale in grid if counts.get(scale, 0) == counts.max()]].dropna()
+        for scale in table if len(table) else ():
+            nets = np.sign(table[scale] - default[table.index]).astype(int).tolist()
             shares = {name: nets.count(sign) / len(nets) for name, sign in (("win", 1), ("draw", 0), ("loss", -1))}
-            mean = math.fsum(score(row) or 0.0 for prompt, row in scale_rows.items() if prompt in common) / len(nets)
+            mean = math.fsum(table[scale]) / len(nets)
             rows.append({"scale": scale, "n": len(nets)} | shares | {"net": sum(nets) / len(nets), "score": mean})
     if not rows:
         raise ValueError(f"guide {guide} has no result on the validation prompts: see the units that failed")
