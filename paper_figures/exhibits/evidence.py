@@ -15,14 +15,14 @@ import numpy as np
 
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.recorded import Recorded, recorded
-from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_differences
-from paper_figures.statistics.paired_proportions import net_share
+from paper_figures.statistics.intervals import Interval, paired_differences
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.evidence import read_rows
 from paper_figures.studies.summaries import evidence as summaries
-from paper_figures.studies.summaries.evidence import arm_title, completed
+from paper_figures.studies.summaries.evidence import completed
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
+from paper_figures.studies.summaries.evidence_measures import interval_of as interval_of_values
 from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
 from rws_decode.common.files import read_json
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 NAME = "evidence"
 Places = Mapping[Arm, tuple[Interval, Interval]]  # where an arm's answers lie by two measures
-_RESAMPLES = 1999  # of a figure's interval: a page draws some hundred of them
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,6 @@ def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
     return (f"{study}/{path.name}",) if path.is_file() else ()
 
 
-def worlds_in(evidence: Recorded) -> list[str]:
-    """Return the names of the worlds that have test answers, in the study's order."""
-    return worlds_of(evidence.answers)
-
-
 @lru_cache(maxsize=8)
 def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
     """Return the test answers of a world by arm, each frame by prompt in one order, with the columns of `MEASURES`.
@@ -134,15 +128,6 @@ def _order(item: tuple[Arm, Any]) -> tuple[Any, ...]:
 def quality_of(world: str) -> str:
     """Return the measure of the quality of a world's texts: log p where it is exact, else the share coherent."""
     return "log_p_word" if WORLDS[world].exact else "coherent"
-
-
-def title_of(arm: Arm) -> str:
-    """Return an arm's name.
-
-    >>> title_of(Arm("rws", 8.0)), title_of(Arm("temperature", 0.5))
-    ('RWS 8', 'temperature 0.5')
-    """
-    return arm_title(arm.method, arm.number, bool(arm.sampling_temperature), arm.one_by_one)
 
 
 def path_of(arms: Mapping[Arm, Any], method: str) -> list[Arm]:
@@ -187,7 +172,7 @@ class Placed:
 def placed(runs: Path, x: str, y: Callable[[str], str], keep: Callable[[Arm], bool]) -> Placed:
     """Read the study and place the arms that are kept by x and by a world's y; MissingRun without run and record."""
     evidence = evidence_of(runs)
-    places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_in(evidence)}
+    places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_of(evidence.answers)}
     return Placed(evidence, {world: arms for world, arms in places.items() if arms})
 
 
@@ -217,7 +202,7 @@ def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
     """
     values = frame[measure].to_numpy(dtype=float)
     known = values.size and not np.isnan(values).any()
-    return _interval(values.tobytes(), "share" if MEASURES[measure].share else "mean") if known else None
+    return interval_of_values(values, "share" if MEASURES[measure].share else "mean") if known else None
 
 
 def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: str) -> Interval | None:
@@ -230,15 +215,5 @@ def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: st
     if not len(prompts) or np.isnan(pairs).any():
         return None
     if MEASURES[measure].share:
-        return _interval((pairs[0] - pairs[1]).tobytes(), "net")
-    return _interval(paired_differences(*pairs).tobytes(), "mean")
-
-
-@lru_cache(maxsize=4096)
-def _interval(buffer: bytes, kind: str) -> Interval:
-    values = np.frombuffer(buffer)
-    if kind == "share":
-        return exact_share(int(values.sum()), values.size)
-    if kind == "net":
-        return net_share(values)
-    return mean_interval(values, np.random.default_rng(0), resamples=_RESAMPLES)
+        return interval_of_values(pairs[0] - pairs[1], "net")
+    return interval_of_values(paired_differences(*pairs), "mean")

@@ -14,13 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from paper_figures.exhibits import evidence
-from paper_figures.exhibits.evidence import MEASURES, Placed, Places, arms_of, quality_of, title_of
+from paper_figures.exhibits.evidence import MEASURES, Placed, Places, arms_of, quality_of
 from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence import title_of
+from paper_figures.studies.summaries.evidence_measures import worlds_of
 from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()
@@ -33,7 +35,7 @@ def compute(runs: Path) -> Placed:
     Draws of the exact tilt, which take no forward, are left out. MissingRun without results.
     """
     record, places = evidence.evidence_of(runs), {}
-    for world in evidence.worlds_in(record):
+    for world in worlds_of(record.answers):
         arms = {arm: frame for arm, frame in arms_of(record, world).items() if arm.method != "tilt-sample"}
         costs = {arm: frame[["forwards", "reward_calls"]].astype(float).mean().sum() for arm, frame in arms.items()}
         for name in (quality_of(world), "reward_sd") if arms else ():

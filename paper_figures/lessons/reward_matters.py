@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import (
-    Places,
-    arms_of,
-    chosen_scale,
-    difference_of,
-    interval_of,
-    path_of,
-    title_of,
-)
+from paper_figures.exhibits.evidence import Places, arms_of, chosen_scale, difference_of, interval_of, path_of
 from paper_figures.exhibits.evidence import places_of as all_places_of
 from paper_figures.exhibits.evidence_looks import scatter, short_of
 from paper_figures.exhibits.labels import Label, place_labels
@@ -30,6 +22,7 @@ from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence import title_of
 from paper_figures.studies.summaries.evidence_answers import alike_settings
 from paper_figures.studies.summaries.evidence_answers import reward_answer as reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of

@@ -24,7 +24,6 @@ from paper_figures.exhibits.evidence import (
     interval_of,
     path_of,
     source_line,
-    title_of,
 )
 from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
@@ -37,7 +36,7 @@ from paper_figures.recorded import Recorded
 from paper_figures.runner.parts import write_manifest, write_part
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.summaries.evidence import completed
+from paper_figures.studies.summaries.evidence import completed, title_of
 from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
 from paper_figures.tables import evidence
 from rws_decode.common.files import write_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from paper_figures.studies.design.evidence_arms import METHODS
+from paper_figures.studies.design.evidence_arms import METHODS, Arm
 from paper_figures.table import records
 
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
@@ -89,14 +89,15 @@ def _with_better_scale(answers: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([answers, rows.reindex(columns=list(ANSWER_COLUMNS))], ignore_index=True)
 
 
-def arm_title(method: str, number: float | None, drawn: bool, one_by_one: bool = False) -> str:
+def title_of(arm: Arm) -> str:
     """Return an arm's name in tables and figures.
 
-    >>> arm_title("rws", 8.0, False), arm_title("default", None, True), arm_title("default", None, False, True)
+    >>> title_of(Arm("rws", 8.0)), title_of(Arm("default", None, 1.0)), title_of(Arm("default", one_by_one=True))
     ('RWS 8', 'confidence (default), drawn', 'confidence (default), one token a step')
     """
+    method, number, drawn, one_by_one = arm
     title = METHODS[method].title
-    if number is not None and number == number:
+    if number is not None:
         title = title.replace(" of N", f" of {number:g}") if " of N" in title else f"{title} {number:g}"
         title = title.replace("N particles", "").strip() + " particles" if title.startswith("N particles") else title
     if drawn and METHODS[method].kind in ("rws", "factor", "order"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,24 +13,23 @@ from numpy.typing import NDArray
 
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
-from paper_figures.statistics.intervals import Interval, clustered_interval, mean_interval
-from paper_figures.statistics.paired_proportions import net_share
+from paper_figures.statistics.intervals import Interval, clustered_interval
 from paper_figures.statistics.significance import max_t, max_t_of_groups
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
-from paper_figures.studies.summaries.evidence import arm_title
+from paper_figures.studies.summaries.evidence import title_of
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     Measure,
     addresses_of,
     arms_of,
     differences_of,
+    interval_of,
     measures_of,
     scores_of,
     worlds_of,
 )
 
 ALPHA = 0.05
-RESAMPLES = 1999
 
 
 class ByAddress(NamedTuple):
@@ -95,7 +94,7 @@ class Comparison:
     def title(self) -> str:
         """Return what RWS is compared with."""
         shown = None if self.arm.method in (*CONTROLS, "better-scale") else self.arm.number
-        return arm_title(self.arm.method, shown, self.arm.sampling_temperature > 0, self.arm.one_by_one)
+        return title_of(self.arm._replace(number=shown))
 
     def text(self) -> str:
         """Return difference, interval and unit, as "+1.2 [-3.0, +5.4] points"."""
@@ -104,6 +103,9 @@ class Comparison:
             return f"{measure.text(self.difference)} {measure.unit} in every prompt"
         ends = (measure.text(self.difference), measure.text(self.low), measure.text(self.high))
         return "{} [{}, {}] {}".format(*ends, measure.unit)
+
+
+_KINDS: dict[str, Literal["mean", "net"]] = {"mean": "mean", "share": "net"}  # of a measure's differences
 
 
 def _verdict(difference: float, found: ByAddress) -> str:
@@ -166,10 +168,7 @@ def difference_interval(answers: Sequence[pd.DataFrame], world: str, measure: st
     first, second = (scores_of(frame, world, measure) for frame in answers)
     if not np.isfinite([first, second]).all():
         return None
-    values = differences_of(measure, first, second)
-    if MEASURES[measure].kind == "share":
-        return net_share(values)
-    return mean_interval(values, np.random.default_rng(0), resamples=RESAMPLES)
+    return interval_of(differences_of(measure, first, second), _KINDS[MEASURES[measure].kind])
 
 
 def _family(
@@ -213,15 +212,13 @@ def _row(
     n = values.size
     if measure.kind == "share":
         wins, losses = int((values > 0).sum()), int((values < 0).sum())
-        interval, test = net_share(values), tost_net(wins, losses, n, measure.margin)
+        test = tost_net(wins, losses, n, measure.margin)
         least = least_net_rate((wins + losses) / n, n) if wins + losses else None
         counts: tuple[int | None, int | None] = (wins, losses)
     else:
-        # The same seed as `difference_interval` and the figures have: a comparison has one interval everywhere.
-        interval = mean_interval(values, np.random.default_rng(0), resamples=RESAMPLES)
         test = tost(values, measure.margin)
         least, counts = least_difference(values, n), (None, None)
-    ends = Interval(*(float(end) for end in interval))
+    ends = (float(end) for end in interval_of(values, _KINDS[measure.kind]))
     return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
 
 

@@ -13,10 +13,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.data.examples import further_prompts
-from paper_figures.statistics.intervals import paired_differences
+from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_differences
+from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from rws_decode.rewards import load_reward
@@ -133,6 +134,22 @@ def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.
     if MEASURES[measure].kind == "share":
         return paired_outcomes(first, second, tolerance=_TIE).astype(np.float64)
     return paired_differences(first, second)
+
+
+def interval_of(values: ArrayLike, kind: Literal["mean", "share", "net"]) -> Interval:
+    """Return the mean of values with its 95 % interval: BCa, exact of a share of 0 and 1, Tango's of a net win rate.
+
+    The seed is the same everywhere, so that a comparison has one interval in all tables and figures.
+    """
+    return _interval(np.asarray(values, dtype=np.float64).tobytes(), kind)
+
+
+@lru_cache(maxsize=4096)
+def _interval(buffer: bytes, kind: str) -> Interval:
+    values = np.frombuffer(buffer)
+    if kind == "share":
+        return exact_share(int(values.sum()), values.size)
+    return net_share(values) if kind == "net" else mean_interval(values, np.random.default_rng(0), resamples=1999)
 
 
 def addresses_of(world: str, prompts: Iterable[str]) -> NDArray[np.str_] | None:

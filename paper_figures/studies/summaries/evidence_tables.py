@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paper_figures.statistics.intervals import Interval, exact_share, mean_interval
+from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
-from paper_figures.studies.summaries.evidence import arm_title
-from paper_figures.studies.summaries.evidence_comparisons import RESAMPLES, difference_interval
+from paper_figures.studies.summaries.evidence import title_of
+from paper_figures.studies.summaries.evidence_comparisons import difference_interval
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     arms_of,
+    interval_of,
     measures_of,
     scores_of,
     worlds_of,
@@ -39,8 +40,8 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
         arms, key=lambda arm: (arm.sampling_temperature, arm.one_by_one, methods.index(arm.method), arm.number or 0)
     ):
         frame = arms[arm]
-        number = None if arm.method == "better-scale" else arm.number  # both scales are fixed
-        title = arm_title(arm.method, number, arm.sampling_temperature > 0, arm.one_by_one)
+        # Both scales of the better one are fixed.
+        title = title_of(arm._replace(number=None) if arm.method == "better-scale" else arm)
         cells = _means(frame, world) | _nets(frame, default, world)
         costs = {name: float(frame[name].mean()) for name in ("forwards", "reward_calls")}
         numbers: dict[str, Any] = {"method": title, "prompts": len(frame)}
@@ -75,13 +76,12 @@ def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, 
         if not np.isfinite(values).all():
             cells[label] = (None, 2)
         elif measure.kind == "share":
-            share = exact_share(int(values.sum()), values.size)
-            cells[label] = (Interval(*(measure.factor * end for end in share)), 1)
+            cells[label] = (Interval(*(measure.factor * end for end in interval_of(values, "share"))), 1)
         else:
-            cells[label] = (_mean(values), 2)
+            cells[label] = (interval_of(values, "mean"), 2)
     if WORLDS[world].tilts:
         regret = frame["regret"].to_numpy(dtype=float)
-        cells["regret, nats"] = (_mean(regret) if np.isfinite(regret).all() else None, 1)
+        cells["regret, nats"] = (interval_of(regret, "mean") if np.isfinite(regret).all() else None, 1)
     return cells
 
 
@@ -94,10 +94,6 @@ def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict
                 net = difference_interval((frame, default), world, name)
             cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
     return cells
-
-
-def _mean(values: Any) -> Interval:
-    return mean_interval(values, np.random.default_rng(0), resamples=RESAMPLES)
 
 
 def _span(interval: Interval, digits: int) -> str:
