@@ -23,8 +23,6 @@ from rws_theory.commands.progress import tell
 if TYPE_CHECKING:
     from paper_figures.runner.executors import Backend, RunOptions
 
-__all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
-
 # One stated reward scale, that of the evidence's rarer controls: six validation prompts would choose one by chance. Two
 # guides and a third judge show what each judges. Turned and random rewards are left to `reward-bench` and the recorded
 # evidence, which has the prompts for them. `precision` has the prompts that five corrected sign-flip tests need to say

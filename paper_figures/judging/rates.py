@@ -10,8 +10,6 @@ import numpy as np
 from paper_figures.judging.verdicts import Outcome, PairVerdict
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, share_interval
 
-__all__ = ["JudgeRates", "Tally", "judge_rates"]
-
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 

@@ -34,8 +34,6 @@ from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
 from rws_decode.text.gaps import fill_gaps
 from rws_decode.trace.trace import load
 
-__all__ = ["METHODS", "aligned", "asked", "judged", "path", "record", "runs"]
-
 FOLDER = Path(__file__).with_name("antibody_answers")
 METHODS = ("default", "temperature:4", "rws:4", "rws:8", "best-of:16")
 _MASKS, _A_STEP = 64, 4

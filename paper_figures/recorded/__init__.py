@@ -21,8 +21,6 @@ from paper_figures.studies.summaries import evidence, laws
 from paper_figures.studies.summaries.evidence import completed
 from rws_decode.common.files import write_bytes, write_json
 
-__all__ = ["FOLDER", "FOLDERS", "Recorded", "pack", "read_recorded", "recorded"]
-
 FOLDER = Path(__file__).parent
 # Of each study; of those of a network that `make real` installs, by the network's name.
 FOLDERS = {

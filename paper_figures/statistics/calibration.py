@@ -18,8 +18,6 @@ import numpy as np
 from rws_decode.common.files import parse_json, write_json
 from rws_decode.rewards.base import RewardModel, score_checked
 
-__all__ = ["Pair", "Statistics", "read_pairs", "sampled", "score_pairs", "statistics"]
-
 _ANSWERS = ("answers", "answer", "response", "completion", "output")
 _HUMAN, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
 _SAVE_EVERY = 20.0  # seconds between two saves of the progress

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,7 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_tests
 from rws_theory.checks import whole
 
-__all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference", "distinct_n"]
-
-_Texts = list[tuple[str, ...]]
+_Pairs = Sequence[Sequence[tuple[str, ...]]]  # the words of both texts
 
 
 def distinct_n(texts: Sequence[str], n: int) -> float:
@@ -100,98 +99,55 @@ def distinct_difference(
     lines = sorted(((tuple(a.split()), tuple(b.split())) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
     shortest = [min(map(len, pair)) for pair in lines]
     cut = [(a[:length], b[:length]) for (a, b), length in zip(lines, shortest, strict=True)]
-    whole_texts, equal = (
-        _compare([a for a, _ in pairs], [b for _, b in pairs], n, rng, level, resamples) for pairs in (lines, cut)
-    )
+    whole_texts, equal = (_compare(pairs, n, rng, level, resamples) for pairs in (lines, cut))
     return DistinctComparison(n, len(lines), whole_texts, equal)
 
 
-@dataclass(frozen=True, eq=False)
-class _Grams:
-    """The n-grams that the texts hold, a row per n-gram of a text.
-
-    Row j is about the n-gram number types[j], which rises with j, in the text of pair pairs[j] and side 0 or 1.
-    `totals` holds what is divided by.
-    """
-
-    types: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    sides: NDArray[np.int64]
-    totals: NDArray[np.int64]  # [2, pairs]
-
-
-def _grams(first: _Texts, second: _Texts, n: int) -> _Grams:
-    number: dict[tuple[str, ...], int] = {}
-    rows, totals = [], np.zeros((2, len(first)), dtype=np.int64)
-    for side, lines in enumerate((first, second)):
-        for pair, line in enumerate(lines):
-            ngrams = [line[start : start + n] for start in range(len(line) - n + 1)]
-            totals[side, pair] = len(line)
-            rows += [(number.setdefault(gram, len(number)), pair, side) for gram in dict.fromkeys(ngrams)]
-    table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
-    return _Grams(table[:, 0], table[:, 1], table[:, 2], totals)
-
-
-def _compare(
-    first: _Texts,
-    second: _Texts,
-    n: int,
-    rng: np.random.Generator,
-    level: float,
-    resamples: int,
-) -> DistinctDifference:
-    grams = _grams(first, second, n)
-    shares = [_left_out(grams, side) for side in (0, 1)]
-    estimates = (shares[0][-1], shares[1][-1])
-    estimate = estimates[0] - estimates[1]
-    pairs, low, high = len(first), -1.0, 1.0
-    if pairs > 1:
+def _compare(pairs: _Pairs, n: int, rng: np.random.Generator, level: float, resamples: int) -> DistinctDifference:
+    held, words = _held(pairs, n), np.array([[len(text) for text in pair] for pair in pairs]).T
+    shares = [_left_out(held[side], words[side]) for side in (0, 1)]
+    first, second = shares[0][-1], shares[1][-1]
+    estimate, count, low, high = first - second, len(pairs), -1.0, 1.0
+    if count > 1:
         without = np.sort(shares[0][:-1] - shares[1][:-1])  # sorted, as a sum in another order rounds differently
-        error = np.sqrt((pairs - 1) * without.var())
-        reach = stats.t.ppf((1 + level) / 2, pairs - 1) * error
+        error = np.sqrt((count - 1) * without.var())
+        reach = stats.t.ppf((1 + level) / 2, count - 1) * error
         low, high = max(-1.0, estimate - reach), min(1.0, estimate + reach)
-    turned = np.array([a > b for a, b in zip(first, second, strict=True)])
-    p = _swap_test(grams, turned, abs(estimate), rng, resamples)
-    interval = Interval(float(estimate), float(low), float(high))
-    return DistinctDifference(float(estimates[0]), float(estimates[1]), interval, p)
-
-
-def _left_out(grams: _Grams, side: int) -> NDArray[np.float64]:
-    """Return one side's distinct-n without each pair in turn, and at the end without none, shape (pairs + 1,)."""
-    types, pairs = grams.types[grams.sides == side], grams.pairs[grams.sides == side]
-    distinct, type_index, texts = np.unique(types, return_inverse=True, return_counts=True)
-    unique = np.bincount(
-        pairs[texts[type_index] == 1], minlength=grams.totals.shape[1]
-    )  # n-grams that no other text has
-    return _share(distinct.size - np.append(unique, 0), grams.totals[side].sum() - np.append(grams.totals[side], 0))
-
-
-def _share(types: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.divide(types, total, out=np.zeros(len(types)), where=total > 0)
-
-
-def _swap_test(
-    grams: _Grams, turned: NDArray[np.bool_], observed: float, rng: np.random.Generator, resamples: int
-) -> float:
-    """Return the p-value of the exchanges.
-
-    `turned` marks the pairs whose texts are in falling order; their exchanges are counted from the other order.
-    """
+    # Exchanges of a pair whose texts are in falling order are counted from the other order.
+    turned = np.array([a > b for a, b in pairs])
 
     def as_far(exchanged: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return (np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum(keepdims=True)
+        other = exchanged ^ turned
+        kept, moved = (~other).astype(np.float32), other.astype(np.float32)
+        of = [
+            # A side has an n-gram if any text that is on this side has it.
+            _share((kept @ held[s] + moved @ held[1 - s] > 0).sum(axis=1), ~other @ words[s] + other @ words[1 - s])
+            for s in (0, 1)
+        ]
+        return (np.abs(of[0] - of[1]) >= abs(estimate) - 1e-12).sum(keepdims=True)
 
-    batch = max(1, 2**24 // max(1, grams.types.size))
-    return float(exchange_tests(turned.size, as_far, rng, resamples, batch=batch)[0])
+    batch = max(1, 2**24 // max(1, int(held.sum())))
+    p = float(exchange_tests(count, as_far, rng, resamples, batch=batch)[0])
+    return DistinctDifference(float(first), float(second), Interval(float(estimate), float(low), float(high)), p)
 
 
-def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the difference under each pattern of exchanged pairs, [B, pairs] -> [B]."""
-    tokens = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
-    starts = np.flatnonzero(np.diff(grams.types, prepend=-1))
-    if not starts.size:
-        return np.zeros(len(swapped))
-    on_second = swapped[:, grams.pairs] ^ (grams.sides == 1)  # [B, rows]
-    # A side has a type if any of the type's occurrences is on that side.
-    counts = [np.logical_or.reduceat(on, starts, axis=1).sum(axis=1) for on in (~on_second, on_second)]
-    return _share(counts[0], tokens[0]) - _share(counts[1], tokens[1])
+def _held(pairs: _Pairs, n: int) -> NDArray[np.float32]:
+    """Return 1 where a text holds an n-gram, else 0: [2, pairs, different n-grams of all texts]."""
+    grams = [[{text[start : start + n] for start in range(len(text) - n + 1)} for text in pair] for pair in pairs]
+    number = {gram: at for at, gram in enumerate(set().union(*(of for pair in grams for of in pair)))}
+    held = np.zeros((2, len(pairs), len(number)), dtype=np.float32)
+    for at, pair in enumerate(grams):
+        for side, of in enumerate(pair):
+            held[side, at, [number[gram] for gram in of]] = 1
+    return held
+
+
+def _left_out(held: NDArray[np.float32], words: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return one side's distinct-n without each pair in turn, and at the end without none, shape (pairs + 1,)."""
+    texts = held.sum(axis=0)
+    alone = held[:, texts == 1].sum(axis=1)  # n-grams that no other text has
+    return _share((texts > 0).sum() - np.append(alone, 0), words.sum() - np.append(words, 0))
+
+
+def _share(types: NDArray[Any], total: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.divide(types, total, out=np.zeros(len(types)), where=total > 0)

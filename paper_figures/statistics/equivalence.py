@@ -20,8 +20,6 @@ from paper_figures.statistics.resampling import finite_arrays
 from paper_figures.statistics.sample_size import sign_test_power
 from rws_theory.checks import finite
 
-__all__ = ["Equivalence", "least_difference", "least_net_rate", "t_test_power", "tost", "tost_net"]
-
 
 class Equivalence(NamedTuple):
     """What two one-sided tests of a difference within +-margin say (TOST; Schuirmann 1987).

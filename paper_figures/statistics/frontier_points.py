@@ -20,8 +20,6 @@ from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
 
-__all__ = ["DRAWS", "FrontierText", "check_method", "context_and_canvas", "texts_of"]
-
 # Methods that decode nothing: draws of the world itself, and of its tilt; and whether each takes a number.
 DRAWS = {"sample": False, "best-of": True, "tilt-sample": True, "tilt-decode": True}
 # Controls that are made from an rws run, whose scale is their number.

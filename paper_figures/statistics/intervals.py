@@ -17,21 +17,6 @@ from scipy import stats
 from paper_figures.statistics.resampling import batch_sizes, check_resampling, finite_arrays
 from rws_theory.checks import finite
 
-__all__ = [
-    "Interval",
-    "bootstrap_interval",
-    "clustered_interval",
-    "exact_share",
-    "mean_interval",
-    "nearly_equal",
-    "paired_bootstrap_interval",
-    "paired_differences",
-    "paired_mean_interval",
-    "percentile_interval",
-    "ratio_interval",
-    "share_interval",
-]
-
 ROUNDING = 1e-12  # values this close, relative to the largest, are equal but for rounding
 
 

@@ -19,8 +19,6 @@ from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.selection import selection_path
 
-__all__ = ["MEASURES", "measure_intervals", "network_measures", "pseudo_log_likelihood"]
-
 SCALES = (2.0, 8.0)
 _REWARD_SCALE, _DEVIATIONS = 8.0, 3.0
 _NEAR, _FAR = 2, 8  # columns

@@ -22,8 +22,6 @@ from rws_decode.step.completion import greedy
 from rws_decode.step.forward import masked_logits
 from rws_theory.checks import whole
 
-__all__ = ["OrderCeiling", "order_ceiling", "share_of_room"]
-
 _MOST = 200_000  # canvases and subsets of one step
 _AT_ONCE = 32  # canvases of one forward: more leave the processor's cache, and take longer
 _RESAMPLES = 9999

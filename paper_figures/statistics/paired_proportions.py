@@ -17,8 +17,6 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
 from rws_theory.checks import finite
 
-__all__ = ["net_score", "net_share", "net_share_of_counts", "paired_share_difference", "restricted_loss"]
-
 
 def paired_share_difference(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
     """Return the share of 1 in `first` less that in `second`, with Tango's score interval (Tango 1998).

@@ -6,8 +6,6 @@ import math
 
 from rws_theory.checks import whole
 
-__all__ = ["pass_at_k"]
-
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:
     """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k draws passes (Chen et al. 2021, eq. 1).

@@ -12,8 +12,6 @@ from scipy.stats import binom
 
 from rws_theory.checks import finite, whole
 
-__all__ = ["least_count", "possible_sizes", "prompts_needed", "sign_test_power"]
-
 
 def possible_sizes(rows: Sequence[Sequence[float]], largest: int, decimals: int = 1) -> list[int]:
     """Return every number of prompts, up to `largest`, whose whole counts can give all printed rows of shares.

@@ -17,8 +17,6 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_theory.checks import whole
 
-__all__ = ["SamplerDivergence", "sampler_divergence"]
-
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 
 

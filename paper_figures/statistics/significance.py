@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.resampling import exchange_tests
 from rws_theory.checks import whole
 
-__all__ = ["LEAST_PAIRS", "holm", "holm_within", "max_t", "max_t_of_groups", "paired_test", "spread_text"]
-
 LEAST_PAIRS = 6
 """Of fewer pairs, no two-sided sign-flip test comes below p = 0.05: the least p of n pairs is 2 / 2^n."""
 

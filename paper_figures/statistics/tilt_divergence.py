@@ -19,8 +19,6 @@ from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of
 from rws_decode.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable
 
-__all__ = ["Divergence", "SmallWorld", "divergences", "kl_divergence", "small_world"]
-
 Floats = NDArray[np.float64]
 
 

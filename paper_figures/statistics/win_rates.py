@@ -21,16 +21,6 @@ from paper_figures.statistics.paired_proportions import net_share_of_counts
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
 from rws_theory.checks import finite
 
-__all__ = [
-    "GroupRate",
-    "WinRate",
-    "group_of_ties",
-    "paired_outcomes",
-    "quintile_rates",
-    "rate_of_counts",
-    "rate_of_outcomes",
-]
-
 FIFTHS = 5
 
 
