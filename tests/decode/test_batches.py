@@ -135,9 +135,6 @@ def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
     assert len(decode(blind, [[7], [7, 8]], Confidence(), **grouped(**options))) == 2
 
 
-# --- batch-invariant decodes ------------------------------------------------------------------------------------------
-
-
 INVARIANT = Savings(batch_invariant=True)
 REWARDS = {
     "classifier": SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),

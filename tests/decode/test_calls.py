@@ -9,17 +9,7 @@ import pytest
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode import (
-    RWS,
-    Confidence,
-    Dialogue,
-    Options,
-    Shape,
-    Temperature,
-    final_reward,
-    load_predictor,
-    steer,
-)
+from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
 from rws_decode.__main__ import main
 from rws_decode.compare import compare
 from rws_decode.decode import decode
@@ -39,18 +29,12 @@ BERT = bert_predictor()
 SHAPE = Shape(6, 3, 6)
 
 
-# One prompt.
-
-
 @pytest.mark.parametrize("call", [decode, decode_compact])
 @pytest.mark.parametrize("prompt", ["the cat sat", "", Dialogue(("the cat", "it ran", "a dog"))], ids=str)
 def test_one_prompt_may_be_given_as_it_is(call: Any, prompt: Any) -> None:
     (alone,), (listed,) = call(BERT, prompt, shape=SHAPE), call(BERT, [prompt], shape=SHAPE)
     assert alone == listed and alone.strategy == {"name": "default"}
     assert as_prompts(prompt) == [prompt] and as_prompts([prompt, prompt]) == [prompt, prompt]
-
-
-# A strategy by its name.
 
 
 @pytest.mark.parametrize(
@@ -137,9 +121,6 @@ def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
 ) -> None:
     for call in (decode, decode_compact):
         refused(partial(call, BERT, "the cat", strategy, **numbers), message)
-
-
-# A function as a reward.
 
 
 def of_both(prompt: str, answer: str) -> float:

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, fixed_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Savings, Shape
-from rws_decode.decode import decode
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}

@@ -21,9 +21,8 @@ from study_runs import save_models
 from tiny_models import bert_predictor, full_modernbert_predictor
 from torch import nn
 
-from rws_decode import RWS, CallableReward, Confidence, Decoding, Entropy, RandomOrder, Savings
+from rws_decode import RWS, CallableReward, Confidence, Decoding, Entropy, RandomOrder, Savings, decode
 from rws_decode.common.threads import hold_threads, torch_threads
-from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
@@ -172,9 +171,6 @@ def test_a_count_that_is_held_is_a_threads_own() -> None:
 def test_other_counts_are_refused(count: Any) -> None:
     with pytest.raises(ValueError, match=rf"^count is {re.escape(repr(count))}: .*1 to 512"), torch_threads(count):
         pass
-
-
-# --- the predictor on one device, the reward model on another ---------------------------------------------------------
 
 
 TWO = ["the cat sat on a mat .", "a dog ran"]

@@ -13,9 +13,8 @@ from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
-from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, load_predictor, scale_path
+from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
 from rws_decode.adapters.generation import generate
-from rws_decode.decode import decode
 from rws_decode.job import encode_prompts
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
@@ -56,9 +55,6 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)}
 
 
-# What a dialogue is.
-
-
 BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
 
 
@@ -88,9 +84,6 @@ def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() ->
     for prompt in dialogue_prompts:
         first, rest = prompt.split(" answer : ")
         assert Dialogue((first, *rest.split(" question : "))).text == prompt
-
-
-# Predictors.
 
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
@@ -144,9 +137,6 @@ def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
     codec.chat_template = "{% for one in messages %}{{ 'and ' + one.content + ' then ' }}{% endfor %}"
     expected = codec("and a cat then and [ MASK ] then and it ran then", add_special_tokens=False)["input_ids"]
     assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran")), {}) == expected
-
-
-# Reward models.
 
 
 def reference_tokens(name: str, turns: tuple[str, ...], answer: str) -> list[str]:
@@ -221,9 +211,6 @@ def test_other_rewards_are_given_the_plain_text() -> None:
     assert seen == [TOLD.text] * 2
 
 
-# Decoding.
-
-
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
 def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
@@ -260,9 +247,6 @@ def test_perplexity_is_given_the_plain_text() -> None:
     assert answer_scores(causal, [TOLD], ["it ran ."]) == answer_scores(causal, [TOLD.text], ["it ran ."])
     perplexities = [perplexity(causal, ["it ran ."], prompts=[prompt]).per_text for prompt in (TOLD, TOLD.text)]
     assert perplexities[0] == perplexities[1] != perplexity(causal, ["it ran ."]).per_text
-
-
-# Data and units.
 
 
 @pytest.mark.parametrize("split", ["test", "validation"])

@@ -16,11 +16,10 @@ from slow_rows import slow_decode
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from paper_figures.__main__ import main as figures
-from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, Threshold, diff, scale_path
+from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, Threshold, decode, diff, scale_path
 from rws_decode.__main__ import main
 from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.compare import compare
-from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.job import encode_prompts
 from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor

@@ -11,10 +11,9 @@ import torch
 from grouped import grouped
 from tiny_models import bert_predictor
 
-from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, recorded
+from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
 from rws_decode.adapters.config import CONFIG_NAME
 from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
-from rws_decode.decode import decode
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import EOS
 from rws_decode.view.drafts import DraftStreamer

@@ -14,8 +14,7 @@ from misuse import refused
 from scipy import stats
 from tiny_models import llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, replay_with, steer, strategy_log_prob
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, replay_with, steer, strategy_log_prob
 from rws_decode.job import prepare
 from rws_decode.replay.path_diagnostics import order_log_likelihood
 from rws_decode.step.cached_reward import Scorer

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, presets
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, presets
 from rws_decode.__main__ import main
-from rws_decode.decode import decode
 from rws_decode.presets.preset import fitted
 from rws_decode.strategies.table import OFFERED
 
@@ -181,9 +180,6 @@ def test_another_strategy_does_not_get_the_presets_numbers() -> None:
     other = preset.arguments(PREDICTOR, strategy="temperature", scale=4.0, length=8)
     assert (other["strategy"], other["scale"]) == ("temperature", 4.0) and "threshold" not in other
     assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}
-
-
-# --- the guide --------------------------------------------------------------------------------------------------------
 
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "presets.md").read_text(encoding="utf-8")

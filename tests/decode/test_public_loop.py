@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, presets, step_logits
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, decode, presets, step_logits
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.testing.networks import EOS, MASK, VOCABULARY, llama
 
@@ -141,9 +140,6 @@ def test_presets_are_the_public_loop(name: str, seed: int, much: float, steps: i
     assert (trace.commit_step == when[0, 5:].numpy()).all()
     assert (trace.tokens == canvas[0, 5:].numpy()).all()
     assert replay(trace).diverged_at is None
-
-
-# --- LLaDA's flag that defers end-of-text tokens, as its authors' loop computes it ------------------------------------
 
 
 HIDDEN, END, TURN, WORDS = 0, 1, 2, 9

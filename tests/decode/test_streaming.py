@@ -11,9 +11,7 @@ from grouped import grouped
 from tiny_models import bert_predictor
 from transformers import TextDiffusionStreamer, TextStreamer
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Decoding, Savings, recorded
-from rws_decode.decode import decode
-from rws_decode.replay.replay import replay
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Decoding, Savings, decode, recorded, replay
 from rws_decode.step.callback import StepView
 from rws_decode.testing.networks import EOS, MASK, word_tokenizer
 from rws_decode.trace.trace import load

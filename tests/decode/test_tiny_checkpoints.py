@@ -10,8 +10,7 @@ import pytest
 from checkpoint_files import stored_weights
 from misuse import refused
 
-from rws_decode import MaskPredictor, Shape, WorldPredictor, load_predictor
-from rws_decode.decode import decode
+from rws_decode import MaskPredictor, Shape, WorldPredictor, decode, load_predictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward, load_reward
 from rws_decode.testing import tiny_checkpoint, tiny_checkpoints

@@ -12,10 +12,9 @@ import torch
 from documented_commands import ran
 from misuse import refused
 
-from rws_decode import CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform, presets
+from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform, presets
 from rws_decode.__main__ import main
 from rws_decode.predictors import load_predictor
-from rws_decode.strategies.factors import RWS
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.uniform import accepted
 from rws_theory.gain import normalise, reward_factor

@@ -100,12 +100,7 @@ def test_each_figure_draws_and_says_where_its_numbers_are_from(
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    ("column", "kept"),
-    [
-        ("world", [MINI]),
-        ("method", ["default", "rws"]),
-        ("method", ["tilt-sample"]),
-    ],
+    ("column", "kept"), [("world", [MINI]), ("method", ["default", "rws"]), ("method", ["tilt-sample"])]
 )
 def test_a_part_of_the_study_is_drawn(
     name: str, column: str, kept: list[str], made: Recorded, ship: Made, tmp_path: Path

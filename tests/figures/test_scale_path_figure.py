@@ -13,14 +13,9 @@ from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.options import GRID
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.protocol import Strategy
+from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier
-from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}

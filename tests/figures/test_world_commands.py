@@ -10,8 +10,7 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.commands import SCORE
 from paper_figures.statistics.sampler_divergence import sampler_divergence
-from rws_decode import Shape, load_predictor, load_reward, strategy_log_prob
-from rws_decode.predictors import WorldPredictor
+from rws_decode import Shape, WorldPredictor, load_predictor, load_reward, strategy_log_prob
 from rws_decode.rewards.world import era_reward
 from rws_theory.commands.line import run_line
 
@@ -20,9 +19,7 @@ METHODS = "default rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 ti
 METHODS += ["threshold:0.9+rws:8", "particles:2+beta:2", "best-of:2+rws:8"]
 
 
-def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["frontier", "--example", "3", "--reward", "era", "--json", "--seed", "1", *SHAPE]
     assert main([*words, "--strategies", *METHODS]) == 0
     result = json.loads(capsys.readouterr().out)

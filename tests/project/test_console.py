@@ -107,9 +107,6 @@ def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixt
     assert decoding(["generate", "--prompt=--write", "--len", "8", *STORY[-5:]]) == 0
 
 
-# Commands of entry points.
-
-
 def test_the_benches_are_a_command_that_a_package_adds(capsys: pytest.CaptureFixture[str]) -> None:
     assert ADDED not in DECODING
     for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
@@ -148,9 +145,6 @@ def test_a_package_adds_a_command(main: Any, capsys: pytest.CaptureFixture[str])
     assert len(lines) == 2 and "note: command text (users_package:TEXT) is no" in lines[0]
     assert lines[1].startswith("note: command gone (users_package:GONE) cannot be loaded: ")
     assert "(is greet meant?" in outcome(main, ["gret"], capsys)[2]
-
-
-# As a process.
 
 
 def test_it_is_installed_and_help_waits_for_no_large_library() -> None:

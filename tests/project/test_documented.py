@@ -157,8 +157,7 @@ HERE: dict[str, Here] = {
     r"rws calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
     OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
     "rws figures table1_win_rate .* --runs out/llada .*": Here(
-        first=(OF_LLADA,),
-        leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
+        first=(OF_LLADA,), leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv")
     ),
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),

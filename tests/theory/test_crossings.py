@@ -61,9 +61,6 @@ def test_appendix_d_crosses_at_ten_logarithms_of_the_golden_ratio() -> None:
     assert certified.upper - certified.lower < 1e-12 and certified.multiplicity == 1
 
 
-# --- properties -------------------------------------------------------------------------------------------------------
-
-
 @given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))

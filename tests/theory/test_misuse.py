@@ -142,10 +142,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
         lambda: worlds.MarkovChain([0.0, -INF], np.zeros((2, 2))).conditionals([1, worlds.MASK]),
         "canvas [1, -1] has probability 0",
     ),
-    (
-        lambda: worlds.MarkovChain(np.array(["a"]), np.zeros((1, 1))),
-        "log_initial must ... got <U1 with nan, inf or no",
-    ),
+    (lambda: worlds.MarkovChain(np.array(["a"]), np.zeros((1, 1))), "log_initial must ... got <U1 with nan, inf or no"),
     (
         lambda: worlds.MarkovChain(np.zeros(2), np.zeros((2, 3))),
         "log_initial and log_transitions ... got (2,) and (2, 3)",
@@ -162,10 +159,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, Fraction(1)), "rewards must ... got 0"),
     (lambda: worlds.corollary_study(models=0), "models is 0:"),
     (lambda: decode_tables(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)), RULE), "log_p and rewards must ... got (1, 2, 3)"),
-    (
-        lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], RULE),
-        "rewards must ... a constant for model",
-    ),
+    (lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], RULE), "rewards must ... a constant for model"),
     (lambda: random_tables("gauss", 1, 2, 2, RNG), "ensemble is 'gauss':"),  # type: ignore[arg-type]
     (lambda: random_rewards("odd", np.zeros((1, 2)), RNG), "reward is 'odd':"),  # type: ignore[arg-type]
     (lambda: RewardTally("x", 1, 2, 3).interval("more", NAN), "confidence must lie between 0 and 1, got nan"),

@@ -16,15 +16,10 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from references import exact_values
 
-from rws_theory import testing, tilting
+from rws_theory import classify_pairs, crossings, footrule_distribution, kendall_tau, order_test, testing, tilting
 from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
-from rws_theory.crossings import crossings
 from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
-from rws_theory.orders.arness import kendall_tau
 from rws_theory.orders.deviation import generation_order_deviation
-from rws_theory.orders.null import footrule_distribution
-from rws_theory.orders.significance import order_test
-from rws_theory.pairs import classify_pairs
 from rws_theory.selection import same_at_every_scale, selection_path
 from rws_theory.worlds.ensembles import RewardTally
 from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics

@@ -174,13 +174,7 @@ def test_a_class_of_equal_rows_gives_some_of_its_members() -> None:
     """Appendix D's pair, each twice: one class loses both its seats, or one, where the curves cross."""
     z = np.array([APPENDIX_D[0], APPENDIX_D[1], APPENDIX_D[1], APPENDIX_D[0]])
     sets = {k: [p.selected for p in selection_path(z, k, 0.01, 32.0).pieces] for k in range(5)}
-    assert sets == {
-        0: [()],
-        1: [(0,), (1,)],
-        2: [(0, 3), (1, 2)],
-        3: [(0, 1, 3), (0, 1, 2)],
-        4: [(0, 1, 2, 3)],
-    }
+    assert sets == {0: [()], 1: [(0,), (1,)], 2: [(0, 3), (1, 2)], 3: [(0, 1, 3), (0, 1, 2)], 4: [(0, 1, 2, 3)]}
     for k in (1, 2, 3):
         check(selection_path(z, k, 0.01, 32.0), z, k, 0.01, 32.0)
 

@@ -14,13 +14,10 @@ from safetensors.torch import load_file, save_file
 from tiny_models import bert_predictor
 
 import rws_decode
-from rws_decode.check.digest import Digest
+from rws_decode import CallablePredictor, CallableReward, Digest, HFMaskPredictor, Shape, load_predictor, load_reward
 from rws_decode.check.fingerprints import PROMPTS, SHAPE, half_filled
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Shape
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert, word_tokenizer
 
@@ -49,9 +46,6 @@ def small() -> Digest:
 def beside(digest: Digest, predictor: Any, reward: Any = None) -> rws_decode.DigestDiff:
     """Return how a digest of the same prompts, made of another model, differs."""
     return rws_decode.compare_digests(digest, rws_decode.check_digest(predictor, reward, like=digest))
-
-
-# --- what a digest holds ----------------------------------------------------------------------------------------------
 
 
 def test_a_digest_is_small_and_is_read_as_it_was_written(mini: Digest, tmp_path: Path) -> None:
@@ -116,9 +110,6 @@ def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_pa
         rws_decode.check_digest(silent, prompts=[[7]], attention="flash")  # type: ignore[arg-type]
 
 
-# --- last digits, dtype -----------------------------------------------------------------------------------------------
-
-
 def test_a_batch_of_one_differs_in_last_digits_at_most() -> None:
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [f"{prompt}{' .' * 9 * number}" for number, prompt in enumerate(predictor.prompts[:3])]
@@ -153,9 +144,6 @@ def test_another_dtype_is_the_same_checkpoint_and_the_likely_cause(mini: Digest)
             assert theirs.tokens[position] == token and theirs.commit_step[position] == row.step
             assert word == mini.words[str(token)]
         assert row.tokens == sum(a != b for a, b in zip(mine.tokens, theirs.tokens, strict=True))
-
-
-# --- another model ----------------------------------------------------------------------------------------------------
 
 
 def copied(name: str, folder: Path, change: Callable[[Path], None]) -> Any:
@@ -306,9 +294,6 @@ def test_another_reward_is_more_than_rounding() -> None:
     )
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------------
-
-
 def by_table(shift: float) -> CallablePredictor:
     """Return a predictor whose third position is surer than the second by `shift` logits."""
     table = torch.zeros(4, 5)
@@ -368,9 +353,6 @@ def test_other_prompts_are_named_and_versions_are_context(small: Digest) -> None
     assert diff.same and [each.name for each in diff.context] == ["device", "PyTorch"]
 
 
-# --- files that are not what they say ---------------------------------------------------------------------------------
-
-
 def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     words = dict.fromkeys(small.words, "\x1b[2J\x9b31m" + "y" * 900)
     old = replace(small, words=words, machine=small.machine | {"device": "\x1b]0;x\x07"})
@@ -419,9 +401,6 @@ def test_a_truncated_or_missing_digest_is_refused(small: Digest, tmp_path: Path)
             rws_decode.load_digest(path)
     with pytest.raises(FileNotFoundError, match=r"no digest at .*gone\.json"):
         rws_decode.load_digest(tmp_path / "gone.json")
-
-
-# --- every layout of checkpoint ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

@@ -10,10 +10,9 @@ import pytest
 from checkpoint_files import edit_json
 
 from paper_figures.statistics.causal_scores import load_causal
-from rws_decode import load_predictor
+from rws_decode import load_predictor, load_reward
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import DIGESTS, models_directory
-from rws_decode.rewards import load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import SPECIAL, VOCABULARY, WORDS, word_tokenizer
 

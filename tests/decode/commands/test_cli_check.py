@@ -9,9 +9,8 @@ import pytest
 import torch
 from command_lines import refusal
 
-from rws_decode import compare_digests
+from rws_decode import compare_digests, load_digest
 from rws_decode.__main__ import main
-from rws_decode.check.digest import load_digest
 from rws_decode.testing import tiny_checkpoint
 
 SMALL = ["--length", "8", "--steps", "4", "--block", "8"]

@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 from command_lines import printed, refusal
 
+from rws_decode import Confidence, Options, RandomOrder, Shape, Strategy, decode, load_predictor, load_reward, replay
 from rws_decode.__main__ import main
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.replay.replay import replay
-from rws_decode.rewards import load_reward
-from rws_decode.settings import Options, Shape
-from rws_decode.strategies.factors import Confidence
-from rws_decode.strategies.orders import RandomOrder
-from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from rws_decode import presets
+from rws_decode import decode, load_predictor, presets
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
 from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import check_reward_name
 

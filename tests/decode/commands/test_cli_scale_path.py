@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from grouped import grouped
 
+from rws_decode import final_reward, load_predictor, load_reward, scale_path
 from rws_decode.__main__ import main
-from rws_decode.final_text import final_reward
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.scales.path import scale_path
 from rws_decode.testing import tiny_checkpoint
 
 KEYS = "over scale_min scale_max threshold pieces unexplored breakpoints certified outputs states forwards".split()

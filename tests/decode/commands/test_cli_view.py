@@ -6,9 +6,8 @@ import pytest
 from interactive_pages import data_of
 from table_models import table_predictor
 
-from rws_decode import Page, Shape, decode, decode_page, load_trace
+from rws_decode import Page, Shape, decode, decode_page, load_predictor, load_trace
 from rws_decode.__main__ import main
-from rws_decode.predictors import load_predictor
 from rws_decode.testing import tiny_checkpoint
 
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from rws_decode import load_reward
+from rws_decode import WorldPredictor, load_reward
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
 from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import END, Words
@@ -87,9 +86,6 @@ def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: Wor
     ]
     then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
     assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
-
-
-# --- rewards that are sums over words ---------------------------------------------------------------------------------
 
 
 STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(encoding="utf-8"))

@@ -16,10 +16,9 @@ from torch.overrides import TorchFunctionMode
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import decode_units
-from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of
+from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of, decode, replay
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
@@ -32,7 +31,6 @@ from rws_decode.gpu.step import CompactDecoder
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery

@@ -165,9 +165,6 @@ def test_ids_have_the_same_text(both: tuple[FileTokenizer, PreTrainedTokenizerBa
             assert ours.decode(row, skip_special_tokens=skip) == theirs.decode(row, skip_special_tokens=skip)
 
 
-# --- what the shipped models can do -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def mini():
     return load_predictor("mini")

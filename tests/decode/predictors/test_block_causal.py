@@ -12,14 +12,11 @@ from block_layouts import BLOCK_LAYOUTS
 from misuse import refused
 from torch import Tensor
 
-from rws_decode import Options, Savings, Shape, load_predictor, scale_path, steer
-from rws_decode.decode import decode
+from rws_decode import CallableReward, Options, Savings, Shape, decode, load_predictor, scale_path, steer, watch
 from rws_decode.gpu import decode_compact
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import forbidden_ids
 from rws_decode.predictors.block_causal import BlockCausalPredictor
-from rws_decode.predictors.watch import watch
-from rws_decode.rewards import CallableReward
 from rws_decode.settings import CompactSavings
 from rws_decode.testing import tiny_checkpoint
 

@@ -17,11 +17,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import LlamaForCausalLM
 
+from rws_decode import Confidence, HFMaskPredictor, Shape, decode, load_predictor
 from rws_decode.common.files import write_json
-from rws_decode.decode import decode
-from rws_decode.predictors import HFMaskPredictor, load_predictor
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import diffusion, tiny_checkpoint
 from rws_decode.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 

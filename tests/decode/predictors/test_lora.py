@@ -104,10 +104,7 @@ def test_what_is_no_lora_of_the_model_is_refused(
     says, stored = tmp_path / "lora" / "adapter_config.json", tmp_path / "lora" / "adapter_model.safetensors"
     says.write_text(json.dumps(json.loads(says.read_text()) | config))
     save_file(load_file(stored) | weights, stored)
-    refused(
-        lambda: load_predictor(model, adapter=tmp_path / "lora", progress=False),
-        message,
-    )
+    refused(lambda: load_predictor(model, adapter=tmp_path / "lora", progress=False), message)
 
 
 def test_only_safetensors_are_read(tmp_path: Path) -> None:

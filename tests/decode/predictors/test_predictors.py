@@ -12,15 +12,11 @@ from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
-from rws_decode import compare, scale_path
+from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
 from rws_decode.checkpoints import files as checkpoints
-from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import Confidence
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
-from rws_decode.text.dialogue import Dialogue
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, fixed_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, LeftToRight, Temperature, Trace, diff
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, LeftToRight, Temperature, Trace, decode, diff
 from rws_decode.__main__ import main
-from rws_decode.decode import decode
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.data import NOT_NEEDED
 from rws_theory import crossings

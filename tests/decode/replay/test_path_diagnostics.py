@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode import CallablePredictor, Options, RandomOrder, Shape, exchange_distance, load_predictor
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance, load_predictor
 from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics, path_frame
 from rws_decode.testing import exact_predictor
 from rws_theory.orders.invariance import Canvas, Rows
@@ -90,9 +89,6 @@ def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str])
         exec(compile(small, "diagnostics.md", "exec"), names)
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
     assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
-
-
-# --- two positions in either order ------------------------------------------------------------------------------------
 
 
 WORDS, LENGTH, MASK = 3, 3, 3

@@ -11,9 +11,8 @@ import torch
 from grouped import grouped
 from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Margin, Savings, Shape, Temperature
+from rws_decode import RWS, CallablePredictor, CallableReward, Margin, Savings, Shape, Temperature, decode
 from rws_decode.__main__ import main
-from rws_decode.decode import decode
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import EOS, VOCABULARY

@@ -13,8 +13,7 @@ from table_models import END, LENGTH, REWARD, table_predictor
 from table_models import MASK as LOOP_MASK
 from tiny_models import bert_predictor, modernbert_predictor
 
-from rws_decode import CallableReward, Margin, Options, Savings, Shape, StepLogits, step_logits
-from rws_decode.decode import decode
+from rws_decode import CallableReward, Margin, Options, Savings, Shape, StepLogits, decode, step_logits
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing.networks import CLS, MASK, SEP, bert

@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, llada_predictor
 
+from rws_decode import RWS, Savings, decode
 from rws_decode.common.files import write_json
-from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, SessionReward, load_reward
-from rws_decode.settings import Savings
-from rws_decode.strategies.factors import RWS
 from rws_decode.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
 from rws_decode.testing.strategies import edited_texts
 

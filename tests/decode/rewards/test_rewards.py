@@ -13,17 +13,12 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode.decode import decode
+from rws_decode import RWS, Dialogue, FlippedReward, MaskedPositions, Shape, decode
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import ReadsTokens, bounds_of, prompts_for, reads_whole, score_checked
 from rws_decode.rewards.network import head_bounds
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
-from rws_decode.text.dialogue import Dialogue
 from rws_theory.gain import reward_factor
 
 PAIRS = [

@@ -14,8 +14,7 @@ from single_stage_runs import PROMPTS, options_of, save_models
 from table_models import REWARD, table_predictor
 
 from paper_figures.studies.scale_path import reach_row
-from rws_decode import RWS, Reach, ScalePath, Shape, Temperature, compare_reach, scale_path
-from rws_decode.decode import decode
+from rws_decode import RWS, Reach, ScalePath, Shape, Temperature, compare_reach, decode, scale_path
 
 SHAPE = {"length": 8, "steps": 8, "block": 8}
 LOW, HIGH = 0.05, 30.0

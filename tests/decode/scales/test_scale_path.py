@@ -17,8 +17,7 @@ from misuse import refused
 from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor, fixed_predictor
 
-from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold
-from rws_decode.decode import decode
+from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold, decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
@@ -306,9 +305,6 @@ def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> 
     refused(lambda: path.at(2.5), "scale is 2.5: the path covers 1.0 to 2.0")
     broken = fixed_predictor(torch.full((2, 3), math.nan), name="broken")
     refused(lambda: scale_path(broken, [], 1.0, 2.0, Shape(2, 2, 2)), "predictor broken gives no finite largest logit")
-
-
-# --- at a threshold ---------------------------------------------------------------------------------------------------
 
 
 def test_the_paths_end_at_one_position_a_step_and_at_all_at_once() -> None:

@@ -11,8 +11,7 @@ from misuse import refused
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode import Options, RandomOrder, RewardModel, Shape, final_reward, steer
-from rws_decode.decode import decode
+from rws_decode import Options, RandomOrder, RewardModel, Shape, decode, final_reward, steer
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update

@@ -15,9 +15,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Strategy, Temperature
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Strategy, Temperature, decode
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import decode
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
 from rws_decode.settings import Precision, Savings
@@ -25,8 +24,7 @@ from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.step.savings import certain, certain_from
 from rws_decode.step.select import rank_values, select_top
 from rws_decode.testing.strategies import mask_predictors, shapes
-from rws_theory import testing
-from rws_theory.crossings import crossings
+from rws_theory import crossings, testing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -47,9 +45,6 @@ def between(odds: float, words: int) -> float:
 def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Row and position of `count` positions of one row, and the grid of those that compete: all."""
     return (torch.zeros(count, dtype=torch.int64), torch.arange(count)), torch.ones(1, count, dtype=torch.bool)
-
-
-# --- values -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("precision", EPS)
@@ -115,9 +110,6 @@ def misplaced(z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float]
     return pairs
 
 
-# --- the compact decoder's choice -------------------------------------------------------------------------------------
-
-
 @given(testing.near_ties(wide=False), st.sampled_from(["float64", "float32"]))
 def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int, float], precision: str) -> None:
     z, k, c = case
@@ -137,9 +129,6 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
     assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
     if settled != best or int(choice.ties[0]) != level:
         assert int(choice.near_ties[0]) > 0  # what float64 cannot tell apart is said to be near
-
-
-# --- what is certain for a range of factors ---------------------------------------------------------------------------
 
 
 @given(testing.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
@@ -179,9 +168,6 @@ def test_a_set_that_known_curves_make_certain_is_the_exact_top(
     roots = [c.root for a, b in itertools.combinations(logits.double().numpy(), 2) for c in crossings(a, b).crossings]
     inner = [c for c in roots if low < c < high][:6]
     assert len({frozenset(exact_order(gaps, Fraction(c))[:k]) for c in [*scales.tolist(), *inner]}) == 1
-
-
-# --- whole decodes ----------------------------------------------------------------------------------------------------
 
 
 Scale = Callable[[Sequence[int]], Any]  # from the completion to the factor: a rational, or a ball of so many bits

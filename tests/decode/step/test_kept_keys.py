@@ -10,11 +10,9 @@ from grouped import grouped
 from misuse import refused
 from torch import Tensor
 
-from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, watch
+from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, replay_with, step_logits, watch
 from rws_decode.predictors.base import forbidden_ids
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
-from rws_decode.replay.replay import replay_with
-from rws_decode.replay.step_logits import step_logits
 from rws_decode.testing import tiny_checkpoint
 
 LAYOUTS = ("llada", "dream", "llada-moe", "bert")

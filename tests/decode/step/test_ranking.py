@@ -12,22 +12,13 @@ from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 from torch import Tensor
 
-from rws_decode import (
-    CallablePredictor,
-    MaskedPositions,
-    Options,
-    Shape,
-    Temperature,
-    load_predictor,
-    scale_path,
-)
+from rws_decode import CallablePredictor, MaskedPositions, Options, Shape, Temperature, load_predictor, scale_path
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_values, select_top
-from rws_theory import log_odds, stability_radius
-from rws_theory.selection import selection_path
+from rws_theory import log_odds, selection_path, stability_radius
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
 
@@ -183,9 +174,6 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
     contested[1, 1:] = torch.tensor([False, True])
     assert certain(z, *candidates, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
     assert certain(z, *candidates, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]
-
-
-# --- how much of the exact stability radius one evaluation proves -----------------------------------------------------
 
 
 LENGTH = 16

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 
-from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature, decode
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
 from rws_decode.step.select import rank_values, select_deferring, select_top
 

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape
-from rws_decode.decode import decode
-from rws_decode.replay.replay import replay, replay_with
+from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
 from rws_decode.step.completion import TokenSampler, cut, gumbel_scores
 from rws_decode.step.forward import guided_logits
 from rws_decode.step.rounding import logit_error

@@ -19,9 +19,8 @@ from tiny_models import (
 )
 
 from paper_figures.bench.loops import bench
-from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy
+from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
 from rws_decode.canvas.batches import batches
-from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature

@@ -11,12 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
 
-from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape, Trace, decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
-from rws_decode.trace.trace import Trace
 from rws_theory.testing import selection_cases
 
 FACTORS = [Confidence(), Temperature(0.1), Temperature(1.0), Temperature(6.0), RWS(0.2), RWS(8.0), RWSEvery(8.0, 2)]

@@ -213,9 +213,6 @@ def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more(
     assert means == sorted(means)
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
-
-
 def test_rows_that_are_done_take_no_more_forwards() -> None:
     rows: list[int] = []
 
@@ -334,9 +331,6 @@ def test_without_a_number_of_steps_nothing_is_forced() -> None:
     assert usual.steps == 4
 
 
-# --- weights ----------------------------------------------------------------------------------------------------------
-
-
 def test_what_was_masked_in_another_block_is_compared_too() -> None:
     (trace,) = decode(PREDICTOR, PROMPTS[0], Klass(0.01, 1e9, 1), Shape(12, 10, 6))
     assert trace.chosen.sum(axis=1).tolist() == [1, 5, 6]  # the second block has a step before it
@@ -358,9 +352,6 @@ def test_frequent_tokens_wait() -> None:
     assert frequency.sum() == pytest.approx(1) and frequency[6] > 0.7 and (frequency > 0).all()
     (trace,) = decode(PREDICTOR, PROMPTS[0], Calibrated(FREQUENCY, decay=5.0), Shape(12, 10, 6))
     assert trace.god_steps == 0  # a large decay writes from left to right
-
-
-# --- revisions --------------------------------------------------------------------------------------------------------
 
 
 def runs(strategy: Any) -> list[Trace]:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions, Options, Shape, replay, steer
-from rws_decode.decode import decode
+from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions, Options, Shape, decode, replay, steer
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
@@ -147,9 +146,6 @@ def test_one_possible_token_has_the_widest_margin() -> None:
     assert decode(single, [[0]], Margin(), Shape(length=2, steps=2, block=2))[0].value[0].tolist() == [1.0, 1.0]
 
 
-# --- factors, and the controls of a recorded run ----------------------------------------------------------------------
-
-
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10)
 
 
@@ -198,9 +194,6 @@ def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
         message = f"traces come from {strategies}: rws runs of one reward_scale and eps are needed"
         with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
             shuffled(traces, np.random.default_rng(0))
-
-
-# --- the distance between a step's commits, against a slow version ----------------------------------------------------
 
 
 WORDS = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)

@@ -19,10 +19,8 @@ from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
-from rws_decode import Edit, Options, Shape, Temperature, diff, path_diagnostics
-from rws_decode.decode import decode
+from rws_decode import Edit, Options, Shape, Temperature, decode, diff, path_diagnostics, replay, replay_with
 from rws_decode.gpu import decode_compact
-from rws_decode.replay.replay import replay, replay_with
 from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, describe
 from rws_decode.trace.file import trace_bytes
 from rws_decode.trace.trace import Trace, load

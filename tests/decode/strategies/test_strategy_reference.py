@@ -11,8 +11,7 @@ from grouped import grouped
 from slow_rows import Row, Rule, by_value, confidence, slow_decode
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
-from rws_decode import RWS, CallableReward, Confidence, MaskPredictor, Shape, Strategy, Temperature
-from rws_decode.decode import decode
+from rws_decode import RWS, CallableReward, Confidence, MaskPredictor, Shape, Strategy, Temperature, decode
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery

@@ -14,8 +14,7 @@ import torch
 from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, diff, final_reward
-from rws_decode.decode import decode
+from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, diff, final_reward
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor
 from rws_decode.replay.replay import replay, replay_with
@@ -117,9 +116,6 @@ def test_a_text_that_ends_early_has_its_reward() -> None:
     assert trace.steps_run == 2 and trace.text == "3" and raw_and_normalised(trace) == (1.0, 1.0)
 
 
-# Log-probabilities.
-
-
 def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
     """Return log p of an answer in the masks of a row: word by word from the left, each given all that is known."""
     canvas, total = torch.tensor([row]), 0.0
@@ -167,9 +163,6 @@ def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> Non
     predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
     (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
     assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
-
-
-# --- files of versions 3 and 4, and of outcomes that are none ---------------------------------------------------------
 
 
 DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")

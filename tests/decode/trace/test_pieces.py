@@ -14,8 +14,7 @@ from tiny_models import bert_predictor, llada_predictor
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from rws_decode import CallablePredictor, HFMaskPredictor, Options, Shape, load_predictor
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, HFMaskPredictor, Options, Shape, decode, load_predictor
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.testing.networks import EOS, MASK, bert

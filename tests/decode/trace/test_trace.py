@@ -20,11 +20,9 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape, decode, replay
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import decode
-from rws_decode.replay.replay import replay
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA, trace_bytes

@@ -12,9 +12,8 @@ import torch
 from PIL import Image, ImageColor, ImageSequence
 from table_models import REWARD, table_predictor
 
-from rws_decode import Animation, CallablePredictor, Shape, Trace, decode
+from rws_decode import Animation, CallablePredictor, Shape, Trace, decode, diff
 from rws_decode.common.palette import AMBER, BLUE, RULE
-from rws_decode.replay.diff import diff
 from rws_decode.view.animation import animate, layout_of
 from rws_decode.view.lockstep import frames_of, prompt_before
 

@@ -14,8 +14,7 @@ from interactive_pages import HOSTILE, data_of, elements_of, hostile_predictor, 
 from misuse import refused
 from table_models import REWARD, table_predictor
 
-from rws_decode import CallablePredictor, Shape, Trace, decode, decode_page
-from rws_decode.replay.diff import diff
+from rws_decode import CallablePredictor, Shape, Trace, decode, decode_page, diff
 from rws_decode.view.decode_page import tied_and_near
 from rws_decode.view.sentences import end_sentence, step_sentence
 

@@ -14,8 +14,7 @@ from table_models import REWARD, table_predictor
 import rws_decode as rws
 from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.scale_path_page import PAPER_GRID
-from rws_theory import crossings, selection_path
-from rws_theory.confidence import log_odds
+from rws_theory import crossings, log_odds, selection_path
 
 
 @pytest.fixture(scope="module")

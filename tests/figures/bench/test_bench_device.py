@@ -20,24 +20,15 @@ from paper_figures.bench.device import BenchSettings, measure
 from paper_figures.bench.kernels import kernel_table, reference
 from paper_figures.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.bench.report import overhead, ratios
-from paper_figures.bench.roofline import (
-    Ceilings,
-    decode_parts,
-    forward_parts,
-    least_seconds,
-    roofline_table,
-)
+from paper_figures.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from paper_figures.bench.ways import Answering, all_ways
+from rws_decode import RWS, CallableReward, Confidence, Shape, decode
 from rws_decode.__main__ import main
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.predictors.bidirectional import attend_both_ways
-from rws_decode.rewards import CallableReward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence
 
 CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
 PLAN = BenchSettings("tiny", "float32", Shape(8, 4, 4), (1,), repeats=1, reward_scale=8.0, budget=600.0)

@@ -16,31 +16,11 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from judge_server import (
-    Behaviour,
-    JudgeServer,
-    Rule,
-    answers,
-    completion,
-    cuts,
-    dies,
-    fails,
-    longer,
-    sends,
-    stalls,
-)
+from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, dies, fails, longer, sends, stalls
 from misuse import refused
 
 from paper_figures.__main__ import main
-from paper_figures.judging import (
-    CacheWarning,
-    LLMJudge,
-    PairVerdict,
-    Verdict,
-    compare,
-    count_requests,
-    judge_messages,
-)
+from paper_figures.judging import CacheWarning, LLMJudge, PairVerdict, Verdict, compare, count_requests, judge_messages
 from paper_figures.judging.judge import KEY_VARIABLE
 from paper_figures.judging.rates import judge_rates
 from paper_figures.judging.verdicts import Choice, parse_choice
@@ -566,11 +546,7 @@ def test_the_command_says_what_is_wrong_in_one_line(command: Command, serve: Ser
 
 @pytest.mark.parametrize(("said", "asked"), [("y\n", 6), ("n\n", 0), ("", 0)], ids="yes no end".split())
 def test_at_a_terminal_the_command_asks_before_it_spends(
-    said: str,
-    asked: int,
-    command: Command,
-    serve: Serve,
-    monkeypatch: pytest.MonkeyPatch,
+    said: str, asked: int, command: Command, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

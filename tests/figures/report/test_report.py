@@ -183,10 +183,7 @@ def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
     claims = [("T1-exclusive", "Theorem 1", "false"), ("T1-dimension", "Ours, on Theorem 1", "true")]
     claims.append(("TAB-rows-sum", "Ours, on Table 1", "false"))
     entries = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
-    assert Ledger(entries, True).counts() == {
-        "Theorem 1, rank reversal": {"false": 1},
-        OURS: {"true": 1, "false": 1},
-    }
+    assert Ledger(entries, True).counts() == {"Theorem 1, rank reversal": {"false": 1}, OURS: {"true": 1, "false": 1}}
 
 
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:

@@ -196,7 +196,7 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "PI = math.pi\nPI_2 = area(1 / 0)\n",
     },
     ("continuation", "error"): {
-        "helper behind prose": "    return mine(r)\n\nIt needs a helper:\n\ndef mine(r):\n    return 1\n",
+        "helper behind prose": "    return mine(r)\n\nIt needs a helper:\n\ndef mine(r):\n    return 1\n"
     },
     ("fenced function", "passed"): {
         "imports of its own": fenced("from math import pi\n\ndef area(r):\n    return 2 * pi * r * r\n\narea(1 / 0)"),

@@ -91,32 +91,32 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
         "kills all it can": in_f("import os", "os.kill(-1, 9)", "return 0"),
     },
     ("ended", "error", "time"): {
-        "recurses past the stack": "import sys\nsys.setrecursionlimit(10**9)\n" + in_f("return f(x) + 1"),
+        "recurses past the stack": "import sys\nsys.setrecursionlimit(10**9)\n" + in_f("return f(x) + 1")
     },
     ("error", "time"): {
         "starts threads without end": in_f(
             "import threading, time", "while True: threading.Thread(target=time.sleep, args=(60,)).start()"
-        ),
+        )
     },
     ("wrong", "refused"): {
         "patches the checks": 'import builtins, sys, json\njson.dumps = lambda *a, **k: \'{"status": "passed"}\'\n'
         "builtins.AssertionError = KeyError\nsys.modules['__main__'].__dict__.update(check=lambda f: None)\n"
-        + in_f("return 0"),
+        + in_f("return 0")
     },
     ("wrong", "refused", "error", "ended"): {
         "claims success on every descriptor": "import os\nfor n in range(64):\n"
         '    try: os.write(n, b\'{"status": "passed", "detail": ""}\\n\')\n'
-        "    except OSError: pass\nprint('passed')\n" + in_f("return 0"),
+        "    except OSError: pass\nprint('passed')\n" + in_f("return 0")
     },
     ("refused", "error", "ended", "time"): {
-        "answers with a torrent": in_f("import os", "while True:", "    for n in range(3, 64):", *TORRENT),
+        "answers with a torrent": in_f("import os", "while True:", "    for n in range(3, 64):", *TORRENT)
     },
     ("wrong", "ended"): {
         # getpid by i386's int 0x80
         "calls as another architecture": in_f("import ctypes, mmap, os", "if os.uname().machine != 'x86_64': return 0")
         + "    page = mmap.mmap(-1, 4096, prot=7)\n    page.write(bytes.fromhex('b814000000cd80c3'))\n"
         "    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
-        "    return x + (call() == os.getpid())\n",
+        "    return x + (call() == os.getpid())\n"
     },
 }
 HOSTILE = {name: (program, set(endings)) for endings, programs in ENDINGS.items() for name, program in programs.items()}

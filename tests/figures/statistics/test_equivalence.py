@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.stats import binomtest
 
-from paper_figures.statistics.equivalence import (
-    least_difference,
-    least_net_rate,
-    t_test_power,
-    tost,
-    tost_net,
-)
+from paper_figures.statistics.equivalence import least_difference, least_net_rate, t_test_power, tost, tost_net
 from paper_figures.statistics.paired_proportions import net_share_of_counts
 from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.printed import printed_in

@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.statistics.causal_scores import (
-    CausalScorer,
-    answer_scores,
-    load_causal,
-)
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
 from rws_decode.testing.networks import EOS, llama, word_tokenizer
 

@@ -16,12 +16,7 @@ from paper_figures.runner.results import read_failures, read_results, read_unit_
 from paper_figures.studies.design.arms import best_of
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.summaries.answers import answers_of
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import Margin
-from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode import RWS, Confidence, FlippedReward, Margin, Temperature, decode, load_predictor, load_reward
 from rws_decode.testing import tiny_checkpoint
 
 SCALES = (1.0, 8.0)

@@ -83,9 +83,6 @@ def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: b
     return answers[same & (answers["steps"] == WORLD.steps)].set_index("prompt").sort_index()
 
 
-# --- arms -------------------------------------------------------------------------------------------------------------
-
-
 RUNS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=3), st.lists(st.floats(-9, 9), min_size=4, max_size=4), min_size=2
 )
@@ -163,9 +160,6 @@ def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
     assert (better["forwards"] == 2 * WORLD.steps).all()
 
 
-# --- runs and records -------------------------------------------------------------------------------------------------
-
-
 def test_a_run_is_resumed_and_computes_nothing_twice(runs: Path) -> None:
     report = run(EvidenceOptions(out=str(runs), **SMALL))  # type: ignore[arg-type]
     assert report["units"]["computed"] == 0
@@ -200,9 +194,6 @@ def test_a_missing_record_or_run_is_told_in_one_line(tmp_path: Path, capsys: pyt
     assert "no record of a study" in capsys.readouterr().err
     assert main(["record", "--runs", str(tmp_path)]) == 2
     assert "no whole run of `experiment evidence" in capsys.readouterr().err
-
-
-# --- the record that ships --------------------------------------------------------------------------------------------
 
 
 def test_the_shipped_record_is_whole_and_small() -> None:

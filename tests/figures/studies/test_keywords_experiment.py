@@ -15,10 +15,7 @@ from paper_figures.studies import diversity
 from paper_figures.studies.keywords import tables
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
 METHODS = ("default", "rws", "constant")
 

@@ -21,11 +21,7 @@ from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
 from paper_figures.studies.summaries.llm_verdicts import read_verdicts
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.text.dialogue import Dialogue
+from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 
 TURNS = [
     ("the cat sat on a mat .", "then the dog ran"),

@@ -18,10 +18,7 @@ from paper_figures.__main__ import main
 from paper_figures.runner.results import ResultsWarning, read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode import RWS, Temperature, decode, load_predictor, load_reward
 from rws_decode.testing.networks import bert
 
 SCALES = (0.5, 8.0)

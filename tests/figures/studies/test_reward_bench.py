@@ -20,10 +20,7 @@ from paper_figures.studies.design.scale_selection import select_scales
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.reward_bench import tables
 from paper_figures.table import Table
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
 GUIDES = {"skywork-v0.2": 8.0, "grm": 2.0, "own": 4.0}
 METHODS = ("default", "rws", "constant")

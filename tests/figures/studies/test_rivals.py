@@ -13,12 +13,8 @@ from paper_figures.statistics.causal_scores import load_causal
 from paper_figures.statistics.frontier_points import context_and_canvas
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.perplexity import perplexity
-from rws_decode.decode import decode
-from rws_decode.predictors import WorldPredictor, load_predictor
-from rws_decode.rewards import load_reward
+from rws_decode import Shape, WorldPredictor, decode, load_predictor, load_reward, steer
 from rws_decode.rewards.world import WorldReward
-from rws_decode.settings import Shape
-from rws_decode.steering.steer import steer
 from rws_decode.steering.table import is_method
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.words import split_words

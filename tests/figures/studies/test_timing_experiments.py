@@ -25,10 +25,7 @@ from paper_figures.studies.options import OverheadOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import measured, run_timing, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
-from rws_decode.decode import decode
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import load_reward
-from rws_decode.strategies.reward_controls import RWSEvery
+from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
 RUNS = {

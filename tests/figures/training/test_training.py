@@ -19,13 +19,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from paper_figures.training import mini
 from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.training.english import (
-    Address,
-    EnglishRecipe,
-    build_english,
-    openings_of,
-    read_addresses,
-)
+from paper_figures.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
 from paper_figures.training.evaluate import held_out, nelbo
 from paper_figures.training.export import export, restore
 from paper_figures.training.loop import Muon, Run
@@ -39,10 +33,9 @@ from paper_figures.training.objective import (
     story_tokenizer,
 )
 from paper_figures.training.reward import bradley_terry
-from rws_decode import load_predictor
+from rws_decode import WorldPredictor, load_predictor
 from rws_decode.__main__ import main
 from rws_decode.mini.stories.tasks import Task, sample_split, split_of
-from rws_decode.predictors.world import WorldPredictor
 from rws_decode.text.words import Words
 
 TINY = MiniRecipe(

@@ -11,8 +11,7 @@ from examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rws_theory import testing
-from rws_theory.orders import footrule_distribution, order_test
+from rws_theory import footrule_distribution, order_test, testing
 from rws_theory.orders.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
 from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
 

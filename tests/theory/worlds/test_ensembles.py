@@ -9,9 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rws_decode.decode import decode
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode import RWS, Confidence, Shape, decode
 from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.gain import reward_factor
 from rws_theory.worlds import ensembles

@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rws_decode.decode import decode
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.protocol import Strategy
-from rws_decode.strategies.reward_controls import FlippedReward
+from rws_decode import RWS, Confidence, FlippedReward, RewardReplay, Shape, Strategy, Temperature, Trace, decode
 from rws_decode.testing import exact_predictor, token_reward
-from rws_decode.trace.trace import Trace
 from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import reference_decoder as decoder
 from rws_theory.worlds.joint_table import MASK, JointTable

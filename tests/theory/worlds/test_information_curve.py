@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from small_worlds import Case, tilted
 from torch import Tensor, from_numpy
 
-from rws_decode import Shape, strategy_log_prob
-from rws_decode.strategies.orders import RandomOrder
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode import MaskedPositions, RandomOrder, Shape, strategy_log_prob
 from rws_decode.testing import exact_predictor
 from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, contraction, information_curve
