@@ -162,10 +162,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: rws.steer(tiny(), "a", "svdd", Shape(4), reward=scored(1.0), n=10**400),
         "^length is 4, steps is 2, copies is 10{59}: a decode needs .* GB are missing$",
     ),
-    "hypotheses beyond memory": (
-        lambda: decode(tiny(), ["a"], "lookum", Shape(4), hypotheses=10**12),
-        "hypotheses is 10{12}: a decode needs",
-    ),
+    "hypotheses beyond memory": (lambda: decoded(strategy="lookum:1" + "0" * 12), "hypotheses is 10{12}: a decode"),
     # Decoding: prompts.
     "no prompts": (lambda: decoded([]), "^prompts "),
     "ids for prompts": (lambda: decoded([7, 8]), r"^prompts\[0\] is 7: text or a list of token ids is needed$"),
@@ -175,7 +172,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "ids of halves": (lambda: decoded([[7, 1.5]]), r"^prompts\[0\] "),
     "ids that are masks": (
         lambda: decoded([[tiny().mask_id]]),
-        r"^length is \d+: the gaps of prompts\[0\] have length 1, ",
+        r"^length is \d+: the gaps of prompts\[0\] have length",
     ),
     "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: beside the 64 tokens"),
     "bytes that are no text": (lambda: decoded([SURROGATE]), r"^turns\[0\] is 'caf\\udce9': no text"),
@@ -200,10 +197,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "ranking otherwise": (lambda: decoded(ranking="entropy"), "^ranking "),
     "precision otherwise": (lambda: decoded(precision="float8"), "^precision "),
     "logits of the mask alone": (lambda: predicting([1.0, -INF, -INF]), "^predictor odd "),
-    "logits in a tuple": (
-        lambda: returning(lambda z: (z,)),
-        "^predictor odd returned a tuple: .*model.canvas..logits$",
-    ),
+    "logits in a tuple": (lambda: returning(lambda z: (z,)), "^predictor odd returned a tuple: .*model.canvas..logits"),
     "no logits": (lambda: returning(lambda z: None), "^predictor odd returned a NoneType: a tensor of logits "),
     "sparse logits": (lambda: returning(lambda z: z.to_sparse()), "^predictor odd returned logits of torch.sparse_coo"),
     "logits of 8 bits": (lambda: returning(lambda z: z.to(torch.float8_e5m2)), "^predictor .* torch.float8_e5m2"),
@@ -211,19 +205,13 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "no order": (lambda: decoded(strategy=Ordered(lambda view: None)), "^strategy ordered gives no order: "),
     "a complex order": (
         lambda: decoded(strategy=Ordered(lambda view: 1j * view.position)),
-        "^strategy ordered gives an order of torch.complex64: real numbers are needed$",
+        "^strategy ordered .*complex",
     ),
-    "fewer than no positions": (
-        lambda: decoded(strategy=Counted(lambda view: -view.position.new_ones(view.rows))),
-        "^strategy .* counts -1 positions: at least 0 is needed$",
-    ),
+    "fewer than no": (lambda: decoded(strategy=Counted(lambda v: -torch.ones(v.rows).long())), " counts -1 positions:"),
     "ids that are truth values": (lambda: decoded([[True, False]]), r"^prompts\[0\] is "),
     "end ids in a text": (lambda: rws.Options(end_ids="abc"), "^end_ids is 'abc'"),
     "a temperature in a text": (lambda: rws.Options(sampling_temperature="1"), "^sampling_temperature is '1'"),  # type: ignore[arg-type]
-    "steering in no memory": (
-        lambda: rws.steer(tiny(), "the cat", "best-of:2", Shape(4), reward=scored(1.0), memory=-1),
-        "^memory is -1:",
-    ),
+    "steering in no memory": (lambda: rws.steer(tiny(), "a", "best-of:2", reward=len, memory=-1), "^memory is -1:"),
     "a rule without a scale": (lambda: rws_rule(-1), "^reward_scale "),
     "tables beyond memory": (lambda: corollary_study(words=1000), r"^models \* words\*\*length is 2e\+17 entries"),
     "a reward of three": (lambda: CallableReward(lambda a, b, c: 1.0), "^function of reward model callable is "),  # type: ignore[arg-type]

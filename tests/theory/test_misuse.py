@@ -139,14 +139,11 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: TABLE.conditionals([0]), "canvas has 1 positions: the model has 2"),
     (lambda: TABLE.conditionals([0, 2]), "canvas holds 2: tokens are -1 to 1, -1 a mask"),
     (
-        lambda: worlds.MarkovChain([0.0, -INF], np.zeros((2, 2))).conditionals([1, worlds.MASK]),
+        lambda: worlds.MarkovChain([0.0, -INF], np.zeros((2, 2))).conditionals([1, -1]),
         "canvas [1, -1] has probability 0",
     ),
     (lambda: worlds.MarkovChain(np.array(["a"]), np.zeros((1, 1))), "log_initial must ... got <U1 with nan, inf or no"),
-    (
-        lambda: worlds.MarkovChain(np.zeros(2), np.zeros((2, 3))),
-        "log_initial and log_transitions ... got (2,) and (2, 3)",
-    ),
+    (lambda: worlds.MarkovChain(np.zeros(2), np.zeros((2, 3))), "log_transitions ... got (2,) and (2, 3)"),
     (lambda: worlds.MarkovChain(np.zeros(2), [[0.0, 0.0], [-INF, -INF]]), "log_transitions must ... got only -inf"),
     (lambda: CHAIN.table(0), "length is 0:"),
     (lambda: reward_statistics(TABLE, [0.0]), "rewards must ... got (1,)"),
@@ -188,14 +185,8 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: worlds.Automaton(np.array([[0]]), np.array([[0.0, 1.0]])), "one shape"),
     (lambda: worlds.frontier(WIDE, [0.0] * 99, 20, beta=0.0), "beta is 0.0"),
     (lambda: worlds.frontier(WIDE, [0.0] * 99, 20, searches=1), "searches is 1"),
-    (
-        lambda: worlds.frontier(WIDE, [0.0] * 99, 10**5),
-        "n is 100000: the best text of at most 4096 words can be searched for",
-    ),
-    (
-        lambda: worlds.frontier(WIDE, worlds.keywords([[i] for i in range(9)], 99), 2000),
-        "n is 2000: the best text of at most 325",
-    ),
+    (lambda: worlds.frontier(WIDE, [0.0] * 99, 10**5), "n is 100000: the best text of at most 4096 words"),
+    (lambda: worlds.frontier(WIDE, worlds.keywords([[i] for i in range(9)], 99), 2000), "n is 2000: ... at most 325"),
     *(
         (lambda betas=betas: worlds.frontiers(WORLD, [0.0, 1.0, 0.0], 2, [[]], betas), "betas is")
         for betas in ([], [-1.0], [1.0, 1.0], [INF])

@@ -82,33 +82,27 @@ def with_tokenizer(tokenizer: Callable[[], Any], *added: str) -> Callable[[Path]
     return change
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (
-        lambda folder: os.truncate(folder / SHARD, (folder / SHARD).stat().st_size - 7),
-        rf"cannot be loaded: {SHARD} is truncated or no safetensors file",
+        lambda folder: os.truncate(folder / SHARD, 999),
+        rf"cannot be loaded: {SHARD} is truncated or no safet",
     ),
     "lost shard": (lambda folder: (folder / SHARD).unlink(), rf"cannot be loaded: {SHARD} is missing"),
     "missing tensor": (changed(lambda tensors, name: tensors.pop(name)), r"lacks weights: "),
-    "not in the index": (
-        indexed(lambda table, name: table.pop(name)),
-        r"has weights that model.safetensors.index.json does not list: ",
-    ),
-    "extra tensor": (
-        changed(lambda tensors, name: tensors.update({EXTRA: torch.zeros(2)})),
-        rf"has weights that its config does not ask for: {EXTRA}$",
-    ),
+    "not in the index": (indexed(lambda table, name: table.pop(name)), r"model.safetensors.index.json does not list: "),
+    "extra tensor": (changed(lambda tensors, name: tensors.update({EXTRA: torch.zeros(2)})), rf"not ask for: {EXTRA}$"),
     "nan": (filled(float("nan")), r"weight .* holds NaN or infinite numbers"),
     "integers": (
-        changed(lambda tensors, name: tensors.update({name: tensors[name].to(torch.int8)})),
-        r"is stored as I8, not as floating point",
+        changed(lambda tensors, name: tensors.update({name: tensors[name].char()})),
+        r"is stored as I8, not as",
     ),
     "path in the index": (
-        indexed(lambda table, name: table.update({name: "../other/model.safetensors"})),
-        r"names '../other/model.safetensors', not a safetensors file beside it",
+        indexed(lambda table, name: table.update({name: "../a.safetensors"})),
+        r"'../a.safetensors', not",
     ),
     "pickle alone": (
         lambda folder: without_weights(folder, pickled=True),
-        r"holds only pickled weights \(pytorch_model.bin\), which are never opened",
+        r"only pickled weights \(pytorch_model.bin\)",
     ),
     "no weights": (lambda folder: without_weights(folder, pickled=False), r"it holds no weights"),
     "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
@@ -123,17 +117,17 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "unknown kind": (with_config(model_type="llada_two"), r"model_type in its config.json is 'llada_two', no masked"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
     "larger tokenizer": (
-        with_tokenizer(llada_tokenizer, *(f"word{number}" for number in range(20))),
-        r"its tokenizer has ids up to 290, its embedding 274 tokens",
+        with_tokenizer(llada_tokenizer, *map(str, range(100, 120))),
+        r"ids up to 290, its embedding 274",
     ),
     "moved mask": (
         with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1),
-        r"its mask is 266, and its tokenizer calls 267 <\|mdm_mask\|>",
+        r"its mask is 266, and its tokenizer calls",
     ),
     "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
     "lost special tokens": (
-        lambda folder: edit_json(folder / "tokenizer_config.json", eos_token="", unk_token=""),
-        r"refused \(eos_token '' and unk_token '' are not in its",
+        lambda folder: edit_json(folder / "tokenizer_config.json", eos_token=""),
+        r"refused \(eos_token ''",
     ),
 }
 
@@ -284,7 +278,7 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
         ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
         (
             {"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}},
-            r"for bidirectional or block-causal attention",
+            r"for bidirectional or block-causal",
         ),
     ]:
         (tmp_path / "native" / "config.json").write_text(json.dumps(config | changes))

@@ -149,10 +149,7 @@ SINGLE = Automaton(np.zeros((1, 3), int), np.zeros((1, 3)))
     [
         *((lambda words=words: Words(words), "words hold '") for words in (["a", "a"], ["A"], ["a b"], ["-"])),
         *(
-            (
-                lambda said=said: load_reward(f"keywords:{said}"),
-                "words of english are needed, such as keywords:peace,war",
-            )
+            (lambda said=said: load_reward(f"keywords:{said}"), "words of english are needed, such as keywords:")
             for said in ("zyzzyva", "", "peace,,war")
         ),
         (lambda: WorldPredictor(WORLD, Words(["a", END])), "words are 2: the world has 3, name each of them"),

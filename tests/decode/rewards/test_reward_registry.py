@@ -321,11 +321,7 @@ def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "template", "said"),
     [
-        (
-            "intern",
-            "{% for m in messages %}{{ bos_token + m.content }}{% endfor %}",
-            "begins its texts with several '<s>'",
-        ),
+        ("intern", "{% for m in messages %}{{ bos_token + m.content }}{% endfor %}", "begins its texts with several"),
         ("skywork", "{{ raise_exception('no') }}", "^the chat template of reward model skywork cannot lay out"),
         ("skywork", "{% for message", "^the chat template of reward model skywork cannot lay out"),
     ],

@@ -54,11 +54,7 @@ def test_a_row_may_have_turns_and_keywords(tmp_path: Path) -> None:
         ("folder.csv", "folder", "a directory"),
         ("empty.jsonl", "", "it holds no row"),
         ("empty.csv", "prompt\n", "it holds no row; the first line names the columns"),
-        (
-            "field.jsonl",
-            '{"prompt": "a"}\n{"question": "b", "id": 1}',
-            "row 2 has no field prompt; it has question, id",
-        ),
+        ("field.jsonl", '{"prompt": "a"}\n{"question": "b", "id": 1}', "row 2 has no field prompt; it has question"),
         ("field.csv", "question\nb\n", "row 1 has no field prompt; it has question"),
         ("number.jsonl", '{"prompt": 3}', "row 1: prompt is '3', a text or a list of texts is needed"),
         ("words.jsonl", '{"prompt": "a", "keywords": [1]}', "row 1: keywords are '[1]', a list of texts is needed"),
