@@ -126,8 +126,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
     "lost special tokens": (
-        lambda folder: edit_json(folder / "tokenizer_config.json", eos_token=""),
-        r"refused \(eos_token ''",
+        lambda f: edit_json(f / "tokenizer_config.json", eos_token="", unk_token=""),
+        r"\(eos_token ''",
     ),
 }
 

@@ -275,14 +275,11 @@ def test_unnamed_ids_are_forbidden(models: dict[str, HFMaskPredictor], layout: s
 def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path: Path) -> None:
     tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
-    assert loaded.forbidden_ids == tuple(
-        range(
-            diffusion.MODELS["llada"].described()["vocab_size"], diffusion.MODELS["llada"].described()["embedding_size"]
-        )
-    )
+    described = diffusion.MODELS["llada"].described()
+    assert loaded.forbidden_ids == tuple(range(described["vocab_size"], described["embedding_size"]))
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
     (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.text is None and max(trace.tokens.tolist()) < diffusion.MODELS["llada"].described()["vocab_size"]
+    assert trace.text is None and max(trace.tokens.tolist()) < described["vocab_size"]
 
 
 @pytest.mark.parametrize(

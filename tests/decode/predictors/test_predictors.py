@@ -13,7 +13,6 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
 from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
-from rws_decode.checkpoints import files as checkpoints
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
@@ -33,14 +32,10 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
 
 
-def test_they_say_what_they_are_and_offer_their_prompts(saved: Path, bare: Path) -> None:
-    loaded = load_predictor(str(saved))
-    assert repr(loaded) == f"HFMaskPredictor('tiny', 6.32k parameters, {VOCABULARY} tokens, 2 examples)"
-    assert loaded.prompts == ["the cat", "a dog"]
+def test_they_offer_their_prompts(saved: Path, bare: Path) -> None:
+    assert load_predictor(str(saved)).prompts == ["the cat", "a dog"]
     assert load_predictor(str(bare)).prompts == []
-    assert repr(llada_predictor()) == f"CallablePredictor('tiny-llada', mask {MASK}, {VOCABULARY} tokens)"
     world = load_predictor("english")
-    assert repr(world).startswith("WorldPredictor('english', NGram(order=4, ") and len(repr(world)) <= 120
     assert world.prompts == [example["prompt"] for example in world.examples]
 
 
@@ -142,16 +137,6 @@ def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -
         (folder / "examples.json").write_text(content)
         with pytest.raises(ValueError, match=r"examples.json of"):
             load_predictor(str(folder))
-
-
-def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_checkpoint("bert", tmp_path / "small")
-    tiny_checkpoint("classifier", tmp_path / "judge")
-    monkeypatch.setattr(checkpoints, "models_directory", lambda: tmp_path)
-    assert load_predictor("small").name == "small"
-    for name in ("nothing", "judge", "./missing"):
-        with pytest.raises(ValueError, match=r"neither a shipped name \(small\)"):
-            load_predictor(name)
 
 
 class Able(CallablePredictor):

@@ -39,18 +39,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_they_say_what_they_are(saved: Path) -> None:
-    network = "SequenceClassifierReward('tiny-reward', 5.07k parameters, pair text, mean=0.5, std=2)"
-    for name, said in (
-        (str(saved), network),
-        ("exact", "ExactReward(mean=-4.6445, std=4.5629)"),
-        ("era", "WorldReward('era', mean=-1.1223, std=2.0603)"),
-    ):
-        assert repr(load_reward(name)) == said
-    assert CallableReward(len).score(["why?", ""], ["so", "as"]) == [2.0, 2.0]  # a function of the answer alone
+def test_a_function_may_read_the_answer_alone() -> None:
+    assert CallableReward(len).score(["why?", ""], ["so", "as"]) == [2.0, 2.0]
     refused(lambda: CallableReward(lambda: 1.0), "of the answer alone, is needed")
-    bounded = CallableReward(lambda prompt, answer: 0.5, mean=0.25, name="half", bounds=(0, 1))
-    assert repr(bounded) == "CallableReward('half', mean=0.25, std=1, bounds=(0, 1))"
 
 
 @pytest.mark.parametrize("batch_size", [2, 32])
