@@ -12,7 +12,6 @@ from torch import Tensor
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.step.cached_reward import Rewards
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_theory.checks import finite
 
 # Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
@@ -83,7 +82,7 @@ class TokenSampler:
     temperature: T, at least 0; 0 is greedy and draws nothing. top_p, top_k: as in `cut`. seed: one number, or one per
     row. At each step a row draws one float64 number per masked position and token, positions in order, from a
     torch.Generator on the CPU: what a prompt gets depends on its seed alone, not on the batch, the device or the
-    padding. ValueError for a temperature that is negative or not finite, and for bad seeds.
+    padding. ValueError for bad seeds.
 
     >>> sampler = TokenSampler(1.0, 0, rows=1)
     >>> sampler.draw(torch.tensor([[0.0, 50.0]]), torch.tensor([0])).token.tolist()
@@ -98,7 +97,6 @@ class TokenSampler:
         top_p: float = 1.0,
         top_k: int | None = None,
     ) -> None:
-        finite("sampling_temperature", temperature, least=0)
         seeds = tuple(seed) if isinstance(seed, Iterable) else seed
         check_seeds("seed", seeds)
         self.temperature, self.top_p, self.top_k = float(temperature), top_p, top_k
@@ -112,15 +110,13 @@ class TokenSampler:
         counts = torch.bincount(row, minlength=len(self._generators)).tolist()
         pieces, uniforms, begin, end = [], [], 0, 0
         for count, generator in zip(counts, self._generators, strict=True):
-            for size in [_CHUNK] * (count // _CHUNK) + [count % _CHUNK] * (count % _CHUNK > 0):
-                shape = (size, logits.shape[1])
+            for drawn in range(0, count, _CHUNK):
+                shape = (min(_CHUNK, count - drawn), logits.shape[1])
                 uniforms.append(torch.rand(shape, generator=generator, dtype=torch.float64))
-                end += size
-                if end - begin >= _CHUNK:  # many short rows are compared at once
+                end += shape[0]
+                if end - begin >= _CHUNK or end == len(row):  # many short rows are compared at once
                     pieces.append(self._draw(logits[begin:end], torch.cat(uniforms).to(logits.device)))
                     uniforms, begin = [], end
-        if uniforms:
-            pieces.append(self._draw(logits[begin:end], torch.cat(uniforms).to(logits.device)))
         return Candidates(torch.cat([piece.token for piece in pieces]), torch.cat([piece.lead for piece in pieces]))
 
     def _draw(self, logits: Tensor, uniform: Tensor) -> Candidates:
