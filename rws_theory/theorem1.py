@@ -133,39 +133,21 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     no_flip = supermajorises(*pair.gaps) or supermajorises(*pair.gaps[::-1])
     pair_crossings = crossings(*pair.logits)
     below, above = _sides(pair_crossings, ends)
+    never = _both(below.is_exactly(0), above.is_exactly(0))
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
 
     def clauses_with_b(delta_premise: bool) -> tuple[Clause, ...]:
-        if ends.at_one <= 0:
-            low = high = otherwise = False
-        else:
-            low, high = sigma[0] < sigma[1], delta_premise
-            otherwise = not (low or high)
+        ahead = ends.at_one > 0
+        low, high = ahead and sigma[0] < sigma[1], ahead and delta_premise
+        apart = _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0)))
+        one_below = _both(below.is_exactly(1), ends.near_zero < 0)
+        one_above = _both(above.is_exactly(1), ends.near_infinity < 0)
+        exclusive = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
         return (
-            Clause(
-                "exclusive",
-                ends.at_one > 0,
-                "(a) and (b) do not both apply, and no crossings lie on both sides of 1",
-                ends.at_one <= 0 or _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0))),
-            ),
-            Clause(
-                "a",
-                low,
-                "one crossing in (0, 1), P^a < P^b below it",
-                not low or _both(below.is_exactly(1), ends.near_zero < 0),
-            ),
-            Clause(
-                "b",
-                high,
-                "one crossing in (1, inf), P^a < P^b above it",
-                not high or _both(above.is_exactly(1), ends.near_infinity < 0),
-            ),
-            Clause(
-                "c",
-                otherwise,
-                "P^a > P^b at every r > 0",
-                not otherwise or _both(below.is_exactly(0), above.is_exactly(0)),
-            ),
+            _clause("exclusive", ahead, exclusive, apart),
+            _clause("a", low, "one crossing in (0, 1), P^a < P^b below it", one_below),
+            _clause("b", high, "one crossing in (1, inf), P^a < P^b above it", one_above),
+            _clause("c", ahead and not (low or high), "P^a > P^b at every r > 0", never),
         )
 
     return Theorem1Verdict(
@@ -181,15 +163,15 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
         corrected=(
             Clause("low", True, _number_of(ends.below_one, "(0, 1)"), below.has_parity(ends.below_one)),
             Clause("high", True, _number_of(ends.above_one, "(1, inf)"), above.has_parity(ends.above_one)),
-            Clause(
-                "none",
-                no_flip,
-                "no crossing: one position's gaps weakly supermajorise the other's",
-                not no_flip or _both(below.is_exactly(0), above.is_exactly(0)),
-            ),
+            _clause("none", no_flip, "no crossing: one position's gaps weakly supermajorise the other's", never),
         ),
         crossings=pair_crossings,
     )
+
+
+def _clause(name: str, premise: bool, asserts: str, so: bool | None) -> Clause:
+    """Return a clause whose assertion is so, or not: without its premise it holds."""
+    return Clause(name, premise, asserts, so if premise else True)
 
 
 @dataclass(frozen=True)

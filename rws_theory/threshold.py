@@ -103,7 +103,8 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     if not 0 < c_min <= c_max < math.inf:
         raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
     low, high = float(c_min), float(c_max)
-    target = _log_odds_against(tau)
+    with localcontext(_CONTEXT):
+        target = ((1 - Decimal(tau)) / Decimal(tau)).ln()  # to 38 digits
     always, passes = list[int](), list[_Pass]()
     for position, row in enumerate(x):
         allowed = row[np.isfinite(row)]
@@ -116,12 +117,6 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
         elif passing == "always":
             always.append(position)
     return _assemble(float(tau), low, high, always, sorted(passes))
-
-
-def _log_odds_against(tau: float) -> Decimal:
-    """Return log((1 - tau) / tau) to 38 digits."""
-    with localcontext(_CONTEXT):
-        return ((1 - Decimal(tau)) / Decimal(tau)).ln()
 
 
 def _sign(row: Row, target: Decimal, c: float) -> int:
