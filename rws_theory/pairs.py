@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rws_theory.certified.selection_sums import two_difference
 from rws_theory.confidence import check_logits
 from rws_theory.crossings import crossings
 from rws_theory.show import table_html
@@ -133,17 +134,16 @@ def _chunk(x: Float, y: Float) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
 def _merged(x: Float, y: Float) -> tuple[Float, Float, Bool]:
     """Merge the gaps of both, ascending; 1 marks those of a, -1 those of b, 0 absent ones; say where the order is sure.
 
-    A gap hi is a difference rounded once; lo, its error, is exact (Knuth's two-sum). See docs/theory.md, eq. (T28).
+    A gap is a difference rounded once; its error is exact. See docs/theory.md, eq. (T28).
     """
     both, rest, side = [], [], []
     for z, sign in ((x, 1.0), (y, -1.0)):
         z = np.sort(z, axis=1)[:, ::-1]
         finite = np.isfinite(z[:, 1:])
         top, other = z[:, :1], np.where(finite, z[:, 1:], z[:, :1])
-        gap = top - other
-        back = gap - top
+        gap, error = two_difference(top, other)
         both.append(gap)
-        rest.append((top - (gap - back)) + (-other - back))
+        rest.append(error)
         side.append(np.where(finite, sign, 0.0))
     times, low, signs = (np.concatenate(parts, axis=1) for parts in (both, rest, side))
     order = np.argsort(times, axis=1)

@@ -112,7 +112,7 @@ def _proved_orders(state: _Contest, pairs: Pairs) -> NDArray[np.bool_]:
     for p, q in _undecided(better):
         i, j = int(state.classes[p]), int(state.classes[q])
         sign = 0
-        if exact := pairs.known(i, j):
+        if exact := pairs.asked.get((i, j)):
             sign = exact.sign(a, b)
         elif a == b:
             sign = pairs.sign(i, j, a)
@@ -193,7 +193,7 @@ def _learn(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> bool:
     if b > a * (1 + _NARROW):
         return False
     open_ = [(int(state.classes[p]), int(state.classes[q])) for p, q in _undecided(better)]
-    new = [(i, j) for i, j in open_ if not pairs.tried(i, j)][:_MOST_PAIRS]
+    new = [(i, j) for i, j in open_ if (i, j) not in pairs.asked][:_MOST_PAIRS]
     return any([pairs.exact(i, j) is not None for i, j in new])
 
 
@@ -205,7 +205,7 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
     if not a < middle < b:
         return None
     for p, q in _undecided(better):
-        exact_order = pairs.known(int(state.classes[p]), int(state.classes[q]))
+        exact_order = pairs.asked.get((int(state.classes[p]), int(state.classes[q])))
         if exact_order and (end := exact_order.cut(a, b)):
             return end
         if exact_order or (b <= a * (1 + _NARROW) and _hidden(state, p, q)):

@@ -45,12 +45,15 @@ class ExactPair:
 
 @dataclass(eq=False)
 class Pairs:
-    """Comparisons among rows of unequal gaps, with a count of the values of log F that they take."""
+    """Comparisons among rows of unequal gaps, with a count of the values of log F that they take.
+
+    asked: what :meth:`exact` has answered.
+    """
 
     rows: list[Row]
     evaluations: int = 0
     used_exact: bool = False
-    _exact: dict[tuple[int, int], ExactPair | None] = field(default_factory=dict)
+    asked: dict[tuple[int, int], ExactPair | None] = field(default_factory=dict)
     _differences: dict[tuple[int, int], ExponentialSum | None] = field(default_factory=dict)
 
     def sample(self, i: int, c: float) -> Sample:
@@ -102,19 +105,11 @@ class Pairs:
 
     def exact(self, i: int, j: int) -> ExactPair | None:
         """Return the order of rows i and j on the half-line from exact gaps, or None where too many gaps remain."""
-        if (i, j) not in self._exact:
+        if (i, j) not in self.asked:
             g = self._difference(i, j)
-            self._exact[i, j] = None if g is None else ExactPair.of(self.rows[i], self.rows[j], g)
+            self.asked[i, j] = None if g is None else ExactPair.of(self.rows[i], self.rows[j], g)
             self.used_exact |= g is not None
-        return self._exact[i, j]
-
-    def known(self, i: int, j: int) -> ExactPair | None:
-        """Return what :meth:`exact` has found earlier."""
-        return self._exact.get((i, j))
-
-    def tried(self, i: int, j: int) -> bool:
-        """Say whether :meth:`exact` has been asked."""
-        return (i, j) in self._exact
+        return self.asked[i, j]
 
     def _difference(self, i: int, j: int) -> ExponentialSum | None:
         if (i, j) not in self._differences:

@@ -48,7 +48,7 @@ class Sample(NamedTuple):
     slope_error: float
 
 
-def _two_difference(a: _Array | np.float64, b: _Array) -> tuple[_Array, _Array]:
+def two_difference(a: _Array | np.float64, b: _Array) -> tuple[_Array, _Array]:
     """Return a - b = high + low without error (Knuth's TwoSum)."""
     high = np.asarray(a - b)
     shadow = high - a
@@ -65,7 +65,7 @@ def equal_classes(rows: list[_Array]) -> list[list[int]]:
     groups: list[list[int]] = []
 
     def exact(row: _Array) -> tuple[_Array, _Array]:
-        high, low = _two_difference(row[0], row[1:])
+        high, low = two_difference(row[0], row[1:])
         return high + 0.0, low + 0.0  # -0.0 becomes 0.0
 
     for i, row in enumerate(rows):
@@ -143,7 +143,7 @@ def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
     mantissa, exponent = math.frexp(c)  # powers of two move without error and keep the products in range
     with np.errstate(over="ignore", under="ignore"):
         kept = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
-        high, low = _two_difference(row.logits[1], row.logits[2 : 2 + kept])
+        high, low = two_difference(row.logits[1], row.logits[2 : 2 + kept])
         w, w_low = np.ldexp(high, exponent), np.ldexp(low, exponent)
         z = mantissa * w
         (m_high, m_low), (w_h, w_l) = _split(mantissa), _split(w)
@@ -162,7 +162,7 @@ def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
         while size > 1:
             half = (size + 1) // 2
             a, b = terms[: size - half], terms[half:size]
-            s, e = _two_difference(a, -b)
+            s, e = two_difference(a, -b)
             terms[: size - half] = s
             errors[: size - half] += errors[half:size] + e
             size = half

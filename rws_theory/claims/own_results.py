@@ -208,11 +208,8 @@ def quarter_law() -> Claim:
     share = end_reversals(*rng.standard_exponential((2, 2 * PAIRS, 256)))
     low, high = share.interval()
     holds = limit.lower == limit.upper == quarter == Fraction(1, 4) and low <= quarter <= high
-    heavy, bounded, uniform = (
-        reversal_limit("frechet", 3.0),
-        reversal_limit("weibull", 3.0),
-        reversal_limit("weibull", 1.0),
-    )
+    heavy, bounded = reversal_limit("frechet", 3.0), reversal_limit("weibull", 3.0)
+    uniform = reversal_limit("weibull", 1.0)
     return finding(
         "Ours, on rank reversal (Section 4.2)",
         "Let the logits of two positions be independent with one law in the Gumbel domain and finite variance (normal,"

@@ -45,6 +45,12 @@ class Pair:
         return len(self.a) + 1
 
     @property
+    def logits(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Logits whose largest is 0."""
+        a, b = ([Fraction(0), *(Fraction(-u, self.unit) for u in gaps)] for gaps in (self.a, self.b))
+        return a, b
+
+    @property
     def sigma(self) -> tuple[Fraction, Fraction]:
         """Total gaps."""
         return Fraction(sum(self.a), self.unit), Fraction(sum(self.b), self.unit)
@@ -82,8 +88,7 @@ class Pair:
     @cached_property
     def crossings(self) -> Crossings:
         """The certified crossings."""
-        a, b = ([Fraction(0), *(Fraction(-u, self.unit) for u in gaps)] for gaps in (self.a, self.b))
-        return crossings(a, b)
+        return crossings(*self.logits)
 
     @cached_property
     def counts(self) -> tuple[int, int]:
@@ -156,7 +161,7 @@ def _between(roots: list[float]) -> list[float]:
 @lru_cache(maxsize=2**14)
 def _isolated(a: tuple[int, ...], b: tuple[int, ...]) -> Crossings:
     """Return the certified crossings of integer gaps: one isolation serves both orders, every unit and every search."""
-    return crossings([0, *(Fraction(-u) for u in a)], [0, *(Fraction(-v) for v in b)])
+    return Pair(a, b).crossings
 
 
 @lru_cache(maxsize=64)

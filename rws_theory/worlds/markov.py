@@ -50,10 +50,7 @@ class MarkovChain:
         """Return the number of tokens."""
         return self.log_initial.size
 
-    @property
-    def length(self) -> None:
-        """Return None: there is a distribution for every length."""
-        return None
+    length = None  # there is a distribution for every length
 
     def conditionals(self, canvas: Sequence[int] | Ints) -> Floats:
         """Return log p(x_i = v | revealed), nats, shape (positions, vocabulary); each row sums to 1 in probability.

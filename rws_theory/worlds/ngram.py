@@ -94,10 +94,7 @@ class NGram:
         """Return whether it is the tilt of a model that was fitted."""
         return self._plain is not None
 
-    @property
-    def length(self) -> None:
-        """Return None: there is a distribution for every length."""
-        return None
+    length = None  # there is a distribution for every length
 
     @property
     def nbytes(self) -> int:
