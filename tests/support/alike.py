@@ -1,7 +1,5 @@
 """Work whose bytes must not depend on the process: `python alike.py MODELS OUT WORKERS` writes them below OUT."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

@@ -1,7 +1,5 @@
 """Layouts of models that fill block after block, with entries of config.json in place of the usual: each is a case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 BLOCK_LAYOUTS: list[tuple[str, dict[str, Any]]] = [

@@ -5,8 +5,6 @@
 The exit status is 0 if every theorem is proved from the axioms of Coq's real numbers, 1 if not, 2 without Coq.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

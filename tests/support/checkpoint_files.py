@@ -1,7 +1,5 @@
 """Look into a checkpoint's files, and change what they say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

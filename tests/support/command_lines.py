@@ -1,7 +1,5 @@
 """Commands of the decoder, run in this process: what they print, and how they refuse bad input."""
 
-from __future__ import annotations
-
 import pytest
 
 from rws_decode.__main__ import main

@@ -10,8 +10,6 @@ a cache. With --usual FILE those answers are written to FILE, or read from it wh
 instruction set (SSE of the Makefile has the variables) is compared with one of before, by --ways usual.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pages of README and docs, and every command line that documents, notebooks, docstrings and make show."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

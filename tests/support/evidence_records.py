@@ -1,7 +1,5 @@
 """A small evidence record with seeded numbers, in which RWS has more reward than each control but another prompt's."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The order of positions by confidence in exact arithmetic: fractions for gaps, ball arithmetic for exponentials."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction

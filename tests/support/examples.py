@@ -1,7 +1,5 @@
 """How many examples a slow property tries: a tenth at each run, and all in ten of the seeds of `make explore`."""
 
-from __future__ import annotations
-
 
 def examples(count: int) -> int:
     """Return the number of examples for `@settings(max_examples=...)`: a tenth of `count`.

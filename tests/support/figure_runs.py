@@ -3,8 +3,6 @@
 The claims are those of tests/theory/ledger.json: tests/theory/test_claims.py checks that these are what checking gives.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

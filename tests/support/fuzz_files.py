@@ -8,8 +8,6 @@ reader may return, or raise a ValueError of one line that names the file or its 
 printed with its seed, and its folder kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

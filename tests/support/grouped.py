@@ -1,7 +1,5 @@
 """Settings that a test keeps in one flat dict, grouped as the decoders take them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

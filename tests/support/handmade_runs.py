@@ -1,7 +1,5 @@
 """Results of experiments made by hand, for tests of figures, and what every exhibit has to have."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -5,8 +5,6 @@ here is a product of 1 - x, for equally many gaps, and factors whose zeros in (0
 (T27)).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

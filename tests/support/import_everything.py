@@ -5,8 +5,6 @@
 prints one JSON object: what was loaded after each package, what `__all__` gets wrong, and what each use answered.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.machinery

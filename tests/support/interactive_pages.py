@@ -1,7 +1,5 @@
 """What is inside an interactive page: its data, its elements, and models whose words try to break it."""
 
-from __future__ import annotations
-
 import json
 from html.parser import HTMLParser
 from typing import Any

@@ -1,7 +1,5 @@
 """The Triton kernels under Triton's interpreter, in a process of its own: it must be set before triton is imported."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Iterator

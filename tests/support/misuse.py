@@ -1,7 +1,5 @@
 """What misuse must be told by: a ValueError of one line that names the argument and its value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -14,8 +14,6 @@ A fault is written as
 The text must occur once in its package, so files may be moved. Test files are named without folders.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -5,8 +5,6 @@
 The decodes are made anew, the frontier is drawn from the record of the study of laws that ships.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

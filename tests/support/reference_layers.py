@@ -1,7 +1,5 @@
 """A transformer written from its description, to hold models against: one sequence, one expert at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

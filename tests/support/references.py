@@ -1,7 +1,5 @@
 """Slow references that several tests share."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath

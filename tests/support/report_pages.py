@@ -1,7 +1,5 @@
 """Pages to be checked: a small one of made-up exhibits, and what their HTML holds."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any

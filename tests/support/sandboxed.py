@@ -1,7 +1,5 @@
 """Skip tests that run programs where bubblewrap does not work."""
 
-from __future__ import annotations
-
 import pytest
 
 from paper_figures.sandbox import check_bubblewrap

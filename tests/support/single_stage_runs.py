@@ -1,7 +1,5 @@
 """Experiments of one round, as tests run them: command lines from options, what results.json holds, refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One row decoded by a plain loop, a token at a time: the slow version of what scales, orders, counts or revises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple

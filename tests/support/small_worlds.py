@@ -1,7 +1,5 @@
 """Small n-gram worlds that are written down from their definition and enumerated."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tiny checkpoints and finished runs of studies on them, for tests of experiments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mask predictors in float64 that batches do not change, so that outputs can be compared, and a reward of words."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

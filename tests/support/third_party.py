@@ -7,8 +7,6 @@ licences as their installed metadata state them. Those that are not installed wh
 have.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Sequence

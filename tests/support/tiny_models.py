@@ -1,7 +1,5 @@
 """Tiny mask predictors in memory, for tests of whatever decodes; those in files are `rws_decode.testing`'s."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

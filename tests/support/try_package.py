@@ -8,8 +8,6 @@ extra is imported and one command of each package runs, away from this tree. Nee
 what pip finds without one; takes minutes and some gigabytes. Exit status 1 with one line where something is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

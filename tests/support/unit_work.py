@@ -1,7 +1,5 @@
 """Units and tiny work for the tests of the runner: importable by worker processes, and without PyTorch."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence
