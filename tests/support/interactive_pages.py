@@ -1,7 +1,6 @@
 """What is inside an interactive page: its data, its elements, and models whose words try to break it."""
 
 import json
-from html.parser import HTMLParser
 from typing import Any
 
 import torch
@@ -19,37 +18,6 @@ HOSTILE = (
     "  ",
     "",
 )
-_EMPTY = {"meta", "input", "br", "img", "link"}
-
-
-class Elements(HTMLParser):
-    """The elements of a page: (name, attributes) in their order; `open_` are those that nothing closed."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.all: list[tuple[str, dict[str, str | None]]] = []
-        self.open_: list[str] = []
-        self.wrong: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.all.append((tag, dict(attrs)))
-        if tag not in _EMPTY:
-            self.open_.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open_ or self.open_.pop() != tag:
-            self.wrong.append(tag)
-
-    def named(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.all if name == tag]
-
-
-def elements_of(html: str) -> Elements:
-    """Return the elements of a whole page."""
-    elements = Elements()
-    elements.feed(html)
-    elements.close()
-    return elements
 
 
 def data_of(page: Page) -> Any:

@@ -1,8 +1,9 @@
 """Pages to be checked: a small one of made-up exhibits, and what their HTML holds."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+from html_elements import Elements
 
 from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, save
 from paper_figures.exhibits.style import figure, styled
@@ -15,40 +16,11 @@ from rws_decode.common.page import Page as Dragged
 SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
 SETTINGS |= {"traces": True}
 VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confirmed")
-_VOID = frozenset("meta link img br input".split())
 
 
-class Page(HTMLParser):
-    """The elements of a page with their attributes and text; AssertionError where one is not closed as it should be."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[tuple[str, ...], str]] = []
-        self._open: list[str] = []
-        self.feed(path.read_text(encoding="utf-8"))
-        assert not self._open, f"not closed: {self._open}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in _VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open and self._open.pop() == tag, f"</{tag}> closes nothing"
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append((tuple(self._open), data))
-
-    def of(self, *tags: str) -> list[dict[str, str | None]]:
-        """Return the attributes of all elements of these names, in order."""
-        return [attributes for tag, attributes in self.elements if tag in tags]
-
-    @property
-    def links(self) -> list[str]:
-        """Return all that is linked, but for what the page holds itself."""
-        addresses = [attributes.get("src") or attributes.get("href") for _, attributes in self.elements]
-        return [link for link in addresses if link and not link.startswith("data:")]
+def elements_of(page: Path) -> Elements:
+    """Return the elements of a page in a file."""
+    return Elements(page.read_text(encoding="utf-8"))
 
 
 def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from interactive_pages import HOSTILE, data_of, elements_of, hostile_predictor, written
+from html_elements import Elements
+from interactive_pages import HOSTILE, data_of, hostile_predictor, written
 from misuse import refused
 from table_models import REWARD, table_predictor
 
@@ -47,8 +48,7 @@ def restless(words: int = 200) -> CallablePredictor:
 @pytest.mark.parametrize("two", [False, True], ids=["one", "two"])
 def test_the_page_is_one_whole_document_that_asks_for_nothing(two: bool) -> None:
     page = run().view(run("default") if two else None)
-    elements = elements_of(page.html)
-    assert elements.wrong == [] and elements.open_ == []
+    elements = Elements(page.html)
     assert [len(elements.named(tag)) for tag in ("html", "title", "main", "h1")] == [1, 1, 1, 1]
     assert len(elements.named("section")) == 1 + two
     ids = [attributes["id"] for _, attributes in elements.all if "id" in attributes]
@@ -63,8 +63,7 @@ def test_the_page_is_one_whole_document_that_asks_for_nothing(two: bool) -> None
 def test_words_never_become_markup() -> None:
     (trace,) = decode(hostile_predictor(), "<b>&amp;</b> </main>", "default", SHAPE)
     page = trace.view(trace)
-    elements = elements_of(page.html)
-    assert elements.wrong == [] and elements.open_ == []
+    elements = Elements(page.html)
     assert not elements.named("img") and not elements.named("b") and not elements.named("i")
     assert len(elements.named("script")) == 2
     assert set(data_of(page)["words"]) <= set(HOSTILE) and len(data_of(page)["words"]) > 2
@@ -73,7 +72,7 @@ def test_words_never_become_markup() -> None:
 
 def test_a_page_is_saved_whole_and_shown_in_a_frame(tmp_path: Path) -> None:
     page = run().view()
-    (frame,) = elements_of(page._repr_html_()).named("iframe")  # in a notebook
+    (frame,) = Elements(page._repr_html_()).named("iframe")  # in a notebook
     assert frame["srcdoc"] == page.html and frame["title"] and re.match(r"Page\(\d+ KB of HTML: ", repr(page))
     assert page.save(tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page.html
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["page.html"]

