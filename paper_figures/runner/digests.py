@@ -34,14 +34,14 @@ def digest(value: Any) -> str:
 
 
 def module_of(work: object) -> str:
-    """Return the module whose code a piece of work is: its own, or the function's that it was made of.
+    """Return the module whose code a piece of work is.
 
-    That of `__main__` cannot be found from other processes: DECODER stands for it.
+    `__main__` cannot be found from other processes: DECODER stands for it.
 
     >>> module_of(digest)
     'paper_figures.runner.digests'
     """
-    name = getattr(getattr(work, "function", work), "__module__", None) or type(work).__module__
+    name = getattr(work, "__module__", None) or type(work).__module__
     return DECODER if name in ("__main__", "__mp_main__") else name
 
 

@@ -88,8 +88,8 @@ def run_units(
     """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
 
     units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
-    one `batch_key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: if None,
-    `origin_of(units, work)`. backend: in this process if None. progress: how many units are done, on standard error.
+    one `batch_key`, it returns the rows of each. origin: if None, `origin_of(units, work)`. backend: in this
+    process if None. progress: how many units are done, on standard error.
 
     Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
     and the same call again computes only the units that are in none of them. The process that computed a batch writes

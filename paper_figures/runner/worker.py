@@ -38,22 +38,6 @@ class Measured:
 Work = Callable[[Sequence[Unit]], Sequence[Rows | Measured]]
 
 
-@dataclass(frozen=True)
-class Each:
-    """Work that takes one unit at a time, made of a picklable function unit -> rows.
-
-    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"})
-    >>> Each(lambda unit: [{"letters": len(unit.prompt)}])([unit])
-    [[{'letters': 4}]]
-    """
-
-    function: Callable[[Unit], Rows | Measured]
-
-    def __call__(self, units: Sequence[Unit]) -> list[Rows | Measured]:
-        """Return the function's rows for each unit."""
-        return [self.function(unit) for unit in units]
-
-
 class NotWritten(OSError):
     """Results could not be written: no unit's fault, and no use in going on."""
 

@@ -106,16 +106,16 @@ from pathlib import Path
 from rws_theory.commands.exits import ended
 from paper_figures.runner.executors import in_process, processes
 from paper_figures.runner.runner import run_units
-from paper_figures.runner.worker import Each
 from paper_figures.runner.units import Model, Origin, Unit
 
-def work(unit):
-    folder = Path(unit.settings["folder"])
-    if unit.prompt == "2" and not (folder / "go").exists():
-        (folder / "begun").touch()
-        while not (folder / "go").exists():
-            time.sleep(0.01)
-    return [{"text": unit.prompt}]
+def work(units):
+    for unit in units:
+        folder = Path(unit.settings["folder"])
+        if unit.prompt == "2" and not (folder / "go").exists():
+            (folder / "begun").touch()
+            while not (folder / "go").exists():
+                time.sleep(0.01)
+    return [[{"text": unit.prompt}] for unit in units]
 
 def run():
     folder = sys.argv[1]
@@ -123,7 +123,7 @@ def run():
     units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}, settings={"folder": folder})
              for text in texts]
     backend = in_process() if sys.argv[2] == "1" else processes(2)
-    report = run_units(units, Each(work), folder + "/out", backend=backend, progress=False,
+    report = run_units(units, work, folder + "/out", backend=backend, progress=False,
                        origin=Origin("code", {}, {Model("predictor", "mini"): "0"}))
     print(len(report.found), len(report.computed), len(report.failed))
     return 0

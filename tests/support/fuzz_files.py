@@ -44,7 +44,6 @@ from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
-from paper_figures.runner.worker import Each
 from paper_figures.statistics.calibration import read_pairs
 from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.design.stages import SCHEMA
@@ -332,7 +331,7 @@ def _make_published(name: str, folder: Path) -> None:
 
 def _make_units(folder: Path) -> None:
     units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}) for text in ("a", "b", "c")]
-    report = run_units(units, Each(_rows), folder, batch=3, progress=False)
+    report = run_units(units, _rows_of, folder, batch=3, progress=False)
     write_manifest(report.folder, 0, report.asked)
     for path in [*report.folder.iterdir()]:
         os.replace(path, folder / "study" / path.name)
@@ -345,8 +344,8 @@ def _make_units(folder: Path) -> None:
     (folder / "study" / "units-0" / f"{unit}.failed.json").write_text(json.dumps(record))
 
 
-def _rows(unit: Any) -> list[dict[str, Any]]:
-    return [{"text": unit.prompt, "score": 1.5}]
+def _rows_of(units: Any) -> list[list[dict[str, Any]]]:
+    return [[{"text": unit.prompt, "score": 1.5}] for unit in units]
 
 
 def _read_units(folder: Path) -> None:

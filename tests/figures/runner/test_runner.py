@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from paper_figures.runner.parts import read_part, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_unit_rows
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit, unit_hash
-from paper_figures.runner.worker import Each, Measured
+from paper_figures.runner.worker import Measured
+
+ROWS = partial(unit_work.each, unit_work.rows)
 
 
 def parts(out: Path) -> list[Path]:
@@ -203,12 +206,12 @@ def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None
     unit_work.run(tmp_path, 4)
     first = read_unit_rows(tmp_path)
     other = replace(ORIGIN, code="other")
-    report = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=other, progress=False)
+    report = run_units(unit_work.units(2), ROWS, tmp_path, origin=other, progress=False)
     assert len(report.computed) == 2 and read_unit_rows(tmp_path)["code"].unique().tolist() == [other.name]
     assert read_unit_rows(tmp_path, ORIGIN.name[:6]).equals(first)
     refused(lambda: read_unit_rows(tmp_path, "zz"), "code is 'zz': it must begin one of")
     trained = replace(other, models=dict.fromkeys(other.models, "new"))
-    again = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=trained, progress=False)
+    again = run_units(unit_work.units(2), ROWS, tmp_path, origin=trained, progress=False)
     assert len(again.computed) == 2
     with pytest.warns(ResultsWarning, match="2 units of earlier model files are left out"):
         assert set(read_unit_rows(tmp_path)["unit"]) == set(again.asked)
@@ -217,7 +220,7 @@ def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None
 def test_worker_with_other_code_refuses(tmp_path: Path) -> None:
     strange = replace(ORIGIN, checked=True)
     with pytest.raises(ValueError, match="has other code or library versions than this one"):
-        run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=strange, progress=False)
+        run_units(unit_work.units(2), ROWS, tmp_path, origin=strange, progress=False)
     assert not parts(tmp_path) and not list(tmp_path.rglob("*.failed.json"))
 
 
@@ -231,11 +234,11 @@ def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
     def traced(unit: Unit) -> Measured:
         return Measured([{"value": 1}] if unit.seed else [], [Table()] if unit.seed else [])
 
-    report = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
+    report = run_units(unit_work.units(4), partial(unit_work.each, traced), tmp_path, origin=ORIGIN, progress=False)
     frame = report.read()
     assert len(report.computed) == 4 and frame["prompt"].tolist() == ["prompt 1", "prompt 3"]
     assert all((report.folder / name).read_text() == "trace" for name in frame["trace"])
-    again = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
+    again = run_units(unit_work.units(4), partial(unit_work.each, traced), tmp_path, origin=ORIGIN, progress=False)
     assert len(again.found) == 4
 
 
@@ -248,7 +251,7 @@ def test_misuse_is_named(tmp_path: Path) -> None:
         (two[:1], tmp_path / "file", "a directory is needed"),
     ):
         with pytest.raises(ValueError, match=message):
-            run_units(units, Each(unit_work.rows), out, origin=ORIGIN)
+            run_units(units, ROWS, out, origin=ORIGIN)
     refused(lambda: read_unit_rows(tmp_path), "no results of experiments here")
 
 

@@ -16,7 +16,6 @@ from misuse import refused
 
 from paper_figures.runner.digests import code_digest, module_of, modules_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
-from paper_figures.runner.worker import Each
 
 BASE = Unit(
     experiment="x",
@@ -182,7 +181,7 @@ def test_work_of_one_s_own_counts_with_what_it_imports(tmp_path: Path, monkeypat
     assert code_digest.__wrapped__("own_work_of_mine") != before
 
 
-def test_module_of_a_wrapped_function_is_the_function_s() -> None:
-    assert module_of(Each(unit_work.rows)) == "unit_work" == module_of(unit_work.rows)
+def test_module_of_work_is_where_it_is_written() -> None:
+    assert module_of(unit_work.rows) == "unit_work"
     assert module_of(exec) == "builtins"
     refused(lambda: modules_behind("builtins"), "root is 'builtins': a module with a source file is needed")
