@@ -68,21 +68,6 @@ def tost_net(wins: int, losses: int, n: int, margin: float) -> Equivalence:
     return Equivalence(float(max(stats.norm.cdf(below), stats.norm.sf(above))), p_different)
 
 
-def t_test_power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
-    """Return the probability that the two-sided t test of n paired differences gives p <= alpha.
-
-    The differences are normal with this mean and standard deviation. Then t has a noncentral t distribution with n - 1
-    degrees of freedom and noncentrality sqrt(n) difference / sd (`scipy.stats.nct`), which is exact. ValueError is
-    raised unless sd > 0, n >= 2 and alpha lies in (0, 1).
-
-    >>> round(t_test_power(0.5, 1.0, 34), 3)
-    0.808
-    """
-    if not 0 < sd < inf or n < 2 or not 0 < alpha < 1:
-        raise ValueError(f"sd, n, alpha are {(sd, n, alpha)}: sd > 0, n >= 2 and alpha in (0, 1) are needed")
-    return _power_at(sqrt(n) * abs(difference) / sd, n, alpha)
-
-
 def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """Return the least true mean difference that a two-sided paired t test of n prompts finds with this probability.
 
@@ -104,7 +89,8 @@ def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float
         if nearly_equal(array):
             return None
         sd = float(array.std(ddof=1))
-    t_test_power(0.0, sd, n, alpha)  # checks
+    if not 0 < sd < inf or n < 2:
+        raise ValueError(f"sd and n are {(sd, n)}: sd > 0 and n >= 2 are needed")
     return _center_of(n, power, alpha) * sd / sqrt(n)
 
 
@@ -147,9 +133,10 @@ def _center_of(n: int, power: float, alpha: float) -> float:
 
 
 def _power_at(center: float, n: int, alpha: float) -> float:
-    """Return the power of the two-sided t test at a noncentrality.
+    """Return the power of the two-sided t test of n normal differences at a noncentrality, sqrt(n) mean / sd.
 
-    The far tail is the upper one of the mirrored distribution: SciPy's lower one can be NaN there.
+    Then t has a noncentral t distribution with n - 1 degrees of freedom (`scipy.stats.nct`), which is exact. The far
+    tail is the upper one of the mirrored distribution: SciPy's lower one can be NaN there.
     """
     cut = stats.t.isf(alpha / 2, n - 1)
     return float(stats.nct.sf(cut, n - 1, center) + stats.nct.sf(cut, n - 1, -center))

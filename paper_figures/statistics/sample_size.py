@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import ceil, floor
@@ -78,17 +78,12 @@ def prompts_needed(
     (203, 83, None)
     """
     finite("power", power, above=0, below=1)
-    return least_count(lambda n: sign_test_power(win, loss, n, alpha) >= power, 1, largest)
-
-
-def least_count(enough: Callable[[int], bool], least: int, largest: int) -> int | None:
-    """Return a number from `least` to `largest` that is enough while one fewer is not; None if `largest` is not."""
-    low, high = least - 1, least
-    while not enough(high):
+    low, high = 0, 1
+    while sign_test_power(win, loss, high, alpha) < power:
         if high >= largest:
             return None
         low, high = high, min(2 * high, largest)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if sign_test_power(win, loss, middle, alpha) >= power else (middle, high)
     return high
