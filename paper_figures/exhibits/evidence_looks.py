@@ -57,11 +57,11 @@ def ends_of(interval: Interval) -> np.ndarray:
     return np.maximum(np.where(np.isfinite(spread), spread, 0.0), 0.0)
 
 
-def legend_of(picture: Figure, arms: Iterable[Arm], ncols: int, **names: str) -> None:
-    """Set the legend of the arms' families below all panels; names: family -> what it is called there."""
+def legend_of(picture: Figure, arms: Iterable[Arm], ncols: int) -> None:
+    """Set the legend of the arms' families below all panels."""
     present = {family_of(arm) for arm in arms}
     handles = [
-        Line2D([], [], color=look.color, marker=look.marker, linestyle="none", label=names.get(name, look.label))
+        Line2D([], [], color=look.color, marker=look.marker, linestyle="none", label=look.label)
         for name, look in FAMILIES.items()
         if name in present
     ]
@@ -129,11 +129,6 @@ def limits_of(places: Places) -> tuple[float, float] | None:
     low, high = min(y.low for y in near), max(y.high for y in near)
     room = 0.12 * (high - low) or 0.1
     return low - room, high + room
-
-
-def label_of(arm: Arm, x: float, y: float, text: str | None = None) -> Label:
-    """Return the label of an arm's point, in its family's colour; by default its short name."""
-    return Label(x, y, short_of(arm) if text is None else text, FAMILIES[family_of(arm)].color)
 
 
 def short_of(arm: Arm) -> str:
