@@ -107,16 +107,16 @@ def _broken(name: str, cells: Sequence[str]) -> str:
 
 def _cut(columns: Cells, width: int) -> Cells:
     """Return the columns with texts cut short, the longest first, as far as they must and may be."""
-    columns = dict(columns)
-    while (over := _width(columns) - width) > 0:
-        texts = {name: max(map(len, cells)) for name, cells in columns.items() if _is_text(cells, width)}
-        name = max(texts, key=lambda name: texts[name], default="")
-        if texts.get(name, 0) <= _LEAST:
-            break
-        others = sorted(texts.values())[-2:-1]
-        most = max(_LEAST, texts[name] - over, min(others[0] - 1, texts[name] - 1) if others else 0)
-        columns[name] = [cell if len(cell) <= most else f"{cell[: most - 3]}..." for cell in columns[name]]
+    texts = {name: cells for name, cells in columns.items() if _is_text(cells, width)}
+    most = max((len(cell) for cells in texts.values() for cell in cells), default=0)
+    while _width(columns) > width and most > _LEAST:
+        most -= 1
+        columns = columns | {name: [_short(cell, most) for cell in cells] for name, cells in texts.items()}
     return columns
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: max(1, most - 3)]}..."
 
 
 def _is_text(cells: Sequence[str], width: int) -> bool:
@@ -148,7 +148,7 @@ def _blocks(columns: Cells, keys: Sequence[str], width: int) -> list[Cells]:
         if _width({**blocks[-1], name: cells}) > width and len(blocks[-1]) > len(start):
             blocks.append(dict(start))
         room = width - _width(blocks[-1]) - _GAP
-        cut = [cell if len(cell) <= room else f"{cell[: max(1, room - 3)]}..." for cell in cells]
+        cut = [_short(cell, room) for cell in cells]
         blocks[-1][_broken(name, cut) if _column_width(name, cut) > room else name] = cut
     return blocks
 

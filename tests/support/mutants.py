@@ -60,8 +60,8 @@ draw-at-tolerance: paper_figures, test_win_rates
 - - default_scores) > tolerance
 + - default_scores) >= tolerance
 paired-by-position: paper_figures, test_summaries
-- return shared["_here"].to_numpy(), shared["_there"].to_numpy()
-+ return (np.arange(min(len(keys), len(others))),) * 2
+- here.merge(there, on=list(pair), suffixes=("", "_base"), validate="one_to_one")
++ here.reset_index(drop=True).join(there.reset_index(drop=True), rsuffix="_base", how="inner")
 arms-unsorted: paper_figures, test_evidence_comparisons
 - group.sort_values("prompt").reset_index
 + group.reset_index

@@ -144,7 +144,6 @@ def _measured(
     # Resampling draws row numbers, so rows are sorted: the order in which they were stored must not matter.
     columns = list(dict.fromkeys([*pair, *measures]))  # answers are long, and there are many of them
     rows = rows[columns].sort_values(list(pair), kind="stable", ignore_index=True)
-    pairs = None if base is None else _pairs(rows, base, measures, pair)
     for measure in measures:
         numbers: dict[str, Any] = dict.fromkeys(names)
         values = rows[measure].dropna().to_numpy(float)
@@ -152,9 +151,9 @@ def _measured(
         if len(values):
             interval = _interval(values, rng(measure, "mean"), measure not in _SIGNED)
             numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
-        if pairs is not None:
-            first, second = next(pairs)
-            numbers["pairs"] = len(first) if len(values) else None
+        if base is not None and len(values):
+            first, second = _pairs(rows, base, measure, pair)
+            numbers["pairs"] = len(first)
             if len(first):
                 paired = difference(measure, first, second)
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
@@ -163,29 +162,16 @@ def _measured(
 
 
 def _pairs(
-    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the values of each measure in the pairs of rows that have one in both frames, in the first's order."""
-    keys, others = rows[list(pair)], base[list(pair)].reset_index(drop=True)
-    here, there = _shared_rows(keys, others)
-    repeated = keys.duplicated().any() or others.duplicated().any()
-    for measure in measures:
-        present, compared = rows[measure].notna().to_numpy(), base[measure].notna().to_numpy()
-        if repeated and present.any() and (keys[present].duplicated().any() or others[compared].duplicated().any()):
-            known = " and ".join(pair)
-            raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed")
-        both = present[here] & compared[there]
-        yield (
-            rows[measure].to_numpy()[here[both]].astype(float),
-            base[measure].to_numpy()[there[both]].astype(float),
-        )
-
-
-def _shared_rows(keys: Any, others: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the row numbers, in each of two frames, of the keys that both have, in the order of the first."""
-    numbered = keys.assign(_here=np.arange(len(keys)))
-    shared = numbered.merge(others.assign(_there=np.arange(len(others))), on=list(keys))
-    return shared["_here"].to_numpy(), shared["_there"].to_numpy()
+    rows: pd.DataFrame, base: pd.DataFrame, measure: str, pair: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of a measure in the pairs of rows that have one in both frames, in the first's order."""
+    here, there = (frame[[*pair, measure]].dropna(subset=[measure]) for frame in (rows, base))
+    try:
+        both = here.merge(there, on=list(pair), suffixes=("", "_base"), validate="one_to_one")
+    except pd.errors.MergeError as error:
+        known = " and ".join(pair)
+        raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed") from error
+    return both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
