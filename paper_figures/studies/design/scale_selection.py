@@ -63,7 +63,7 @@ def select_scales(
 def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Sequence[float]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     if len(scores):
-        own = scores.loc[scores["judges"].map(lambda judges: judges[0] == guide), ["prompt", "answer", "score"]]
+        own = scores.loc[[judges[0] == guide for judges in scores["judges"]], ["prompt", "answer", "score"]]
         scored = answers.merge(own.rename(columns={"answer": "text"}).drop_duplicates(), on=["prompt", "text"])
         default = scored[scored["method"] == "default"].groupby("prompt")["score"].last()
         rws = scored[(scored["guide"] == guide) & scored["prompt"].isin(default.index)]

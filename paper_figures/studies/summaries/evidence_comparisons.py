@@ -218,7 +218,7 @@ def _row(
     else:
         test = tost(values, measure.margin)
         least, counts = least_difference(values, n), (None, None)
-    ends = (float(end) for end in interval_of(values, _KINDS[measure.kind]))
+    ends = Interval(*(float(end) for end in interval_of(values, _KINDS[measure.kind])))
     return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
 
 
