@@ -11,7 +11,7 @@ from rws_decode.decode import run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactDecoder
 from rws_decode.job import Prompts, prepare
-from rws_decode.predictors.base import LogitsAt, LogitsDtype, MaskPredictor
+from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
 from rws_decode.strategies.protocol import Changing, FactorStrategy, OrderStrategy, OwnCount
@@ -93,8 +93,7 @@ def decode_compact(
         if not (savings.places and isinstance(predictor, LogitsAt)):
             columns += max(job.widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
-        logit_bytes = predictor.logits_dtype.itemsize if isinstance(predictor, LogitsDtype) else 4
-        row_bytes = logit_bytes * predictor.vocab_size * (columns + 2 * shape.block)
+        row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)
     groups = batches(job.widths, row_bytes, savings.memory)
     settings = {"savings": {"compact": True} | asdict(savings)}
     return run_batches(run, groups, job, scorer, settings, [0] * count, finished)

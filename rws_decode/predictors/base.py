@@ -225,6 +225,16 @@ def block_of(predictor: MaskPredictor) -> int | None:
     return predictor.block if isinstance(predictor, FillsBlocks) else None
 
 
+def logit_bytes_of(predictor: MaskPredictor) -> int:
+    """Return the bytes of one logit; those of float32 if the predictor is no `LogitsDtype`.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> logit_bytes_of(CallablePredictor(lambda canvas: canvas, mask_id=0))
+    4
+    """
+    return (predictor.logits_dtype if isinstance(predictor, LogitsDtype) else torch.float32).itemsize
+
+
 def tokenizer_of(predictor: MaskPredictor) -> Any:
     """Return the predictor's tokenizer, None if it is no `HasTokenizer`."""
     return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
