@@ -79,23 +79,6 @@ def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[lis
     assert computed.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
 
 
-@settings(max_examples=examples(60))
-@given(testing.logit_pairs(), testing.scales(0.01, 100.0))
-@example((np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.76688292e-253, -1.0])), 1.0)  # they cross at 1.84e252
-def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
-    a, b = pair
-    certified = crossings(a, b)
-    assert certified.sign_at_one == exact_sign(a, b, 1.0) and (certified.sign_at_one == 0) == certified.identical
-    assert len(certified.roots) == certified.count <= certified.bound <= max(a.size - 2, 0)
-    odd = [c for c in certified.crossings if c.multiplicity is not None and c.multiplicity % 2]
-    for c in odd:
-        assert c.lower <= c.root <= c.upper and c.upper - c.lower <= 1e-12 * c.upper
-        assert exact_sign(a, b, c.lower) * exact_sign(a, b, c.upper) == -1
-    if certified.complete and not any(c.lower <= s <= c.upper for c in certified.crossings for s in (r, 1)):
-        flips = sum(min(r, 1) < c.root < max(r, 1) for c in odd)
-        assert exact_sign(a, b, r) == certified.sign_at_one * (-1) ** flips
-
-
 @settings(max_examples=examples(100))
 @given(testing.integer_gap_pairs())
 def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair: tuple[list[int], list[int]]) -> None:

@@ -7,11 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rws_theory import factor_range, inverse_reward, normalise, reward_factor, testing, tilting
-from rws_theory.tilting.reward import _mean_value
 
 Floats = NDArray[np.float64]
 
@@ -64,12 +62,6 @@ def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: lis
         assert sides.scale == pytest.approx(0.47, abs=0.01)
 
 
-def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
-    """As by rounding, where the variance is nearly constant; but a change that is there is found."""
-    assert _mean_value(lambda s: 1 + (s - 1.5) ** 2, 1.0, 2.0) == 1.5
-    assert _mean_value(lambda s: (s - 0.3) ** 2, 1e-4, 1.0) == pytest.approx(0.29)  # below its average for 1/50 only
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -90,14 +82,6 @@ def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
         alone = function(log_p[row], reward[row], float(r[row]))
         assert np.shape(alone) == np.shape(batched) and np.array_equal(alone, batched)
         assert np.array_equal(function(log_p[row], reward[row], r[[row]]), computed[[row]])
-
-
-@given(st.lists(testing.rewards(), min_size=1, max_size=6), testing.reward_scales(), testing.epsilons())
-def test_factor_rises_and_stays_in_its_range(rewards: list[float], reward_scale: float, eps: float) -> None:
-    factors = reward_factor(np.sort(rewards), reward_scale, eps)
-    low, high = factor_range(reward_scale, eps)
-    assert (np.diff(factors) >= 0).all()
-    assert (factors >= low).all() and (factors <= high).all()
 
 
 @given(testing.reward_scales(), testing.epsilons())
