@@ -670,6 +670,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode train mini": "--runs is missing",
     "rws_decode train mini --runs r --package p": "--package is p",
     "rws_decode train mini --runs runs --every 0": "--every is 0",
+    "rws_decode train mini --runs runs --export": "train it first",
     "paper_figures experiment precision --out out --scales 2 2": "--scales is [2.0, 2.0]",
     "paper_figures experiment frequency --out out --every 2 2": "--every is",
     "paper_figures experiment frequency --out out --timing-prompts 0": "--timing-prompts is 0",

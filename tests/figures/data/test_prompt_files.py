@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from misuse import refused
 
 from paper_figures.data.examples import unknown_words
 from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts
@@ -73,10 +74,7 @@ def test_what_cannot_be_read_is_one_line_that_names_the_file(
         path.mkdir()
     elif content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ValueError) as caught:
-        read_prompts(path, "--data")
-    said = str(caught.value)
-    assert said.startswith(f"--data is {path}: ") and message in said and "\n" not in said
+    refused(lambda: read_prompts(path, "--data"), f"--data is {path}: ... {message}")
 
 
 def test_unknown_words_are_found_in_a_vocabulary_of_words_and_in_a_world() -> None:
@@ -84,8 +82,7 @@ def test_unknown_words_are_found_in_a_vocabulary_of_words_and_in_a_world() -> No
     assert unknown_words("english", "peace, and zorp") == (["zorp"], False)
     assert unknown_words("english", "zorp flurb !") == (["zorp", "flurb"], True)
     assert unknown_words("mini", "? .") == ([], False)  # marks are no words
-    with pytest.raises(ValueError, match="model is 'nowhere'"):
-        unknown_words("nowhere", "a")
+    refused(lambda: unknown_words("nowhere", "a"), "model is 'nowhere'")
 
 
 @pytest.mark.parametrize("source", ["stories", "stories:all", "stories:puzzle", "dialogues", "keywords", "humaneval"])
@@ -143,14 +140,18 @@ def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "count", "message"),
+    ("source", "count", "validation", "message"),
     [
-        ("stories:tales", 1, "data is 'stories:tales'"),
-        ("text", 1, "text:FILE is needed"),
-        ("text:/nowhere", 1, "no such file"),
-        ("keywords", 101, "has 100 different prompts, 101 are wanted"),
+        ("stories:tales", 1, 0, "data is 'stories:tales'"),
+        ("text", 1, 0, "text:FILE is needed"),
+        ("text:/nowhere", 1, 0, "no such file"),
+        ("keywords", 101, 0, "has 100 different prompts, 101 are wanted"),
+        ("antibodies:0", 1, 0, "data is 'antibodies:0': antibodies:N is needed, N residues of each, 1 to 109"),
+        ("antibodies:110", 1, 0, "1 to 109"),
+        ("antibodies:x", 1, 0, "data is 'antibodies:x'"),
+        ("antibodies", 400, 73, "it has 472, 473 are wanted"),
+        ("reactions:25", 3, 0, "data is 'reactions:25': reactions:N is needed, N tokens of the product of"),
     ],
 )
-def test_misuse_names_what_is_wrong(source: str, count: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        prompts_of(source, count)
+def test_misuse_names_what_is_wrong(source: str, count: int, validation: int, message: str) -> None:
+    refused(lambda: prompts_of(source, count, validation), message)

@@ -66,10 +66,15 @@ def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeyp
     assert unit_work.table(out) == unit_work.table(tmp_path / "calm")
 
 
-def test_rerun_computes_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    monkeypatch.setenv("MARKS", str(marks))
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which units say that they have begun."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("MARKS", str(tmp_path / "marks"))
+    return tmp_path / "marks"
+
+
+def test_rerun_computes_only_what_is_missing(marks: Path, tmp_path: Path) -> None:
     unit_work.run(tmp_path / "out", 10, unit_work.slow, batch=3)
     removed = parts(tmp_path / "out")[1]
     lost = read_part(removed).units
@@ -82,11 +87,7 @@ def test_rerun_computes_only_what_is_missing(tmp_path: Path, monkeypatch: pytest
     assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
 
 
-def test_pool_whose_process_is_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    monkeypatch.setenv("MARKS", str(marks))
-
+def test_pool_whose_process_is_killed_goes_on(marks: Path, tmp_path: Path) -> None:
     def kill() -> None:
         while len(unit_work.asked(marks)) < 5:
             time.sleep(0.005)
@@ -219,8 +220,8 @@ def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None
 
 def test_worker_with_other_code_refuses(tmp_path: Path) -> None:
     strange = replace(ORIGIN, checked=True)
-    with pytest.raises(ValueError, match="has other code or library versions than this one"):
-        run_units(unit_work.units(2), ROWS, tmp_path, origin=strange, progress=False)
+    run = partial(run_units, unit_work.units(2), ROWS, tmp_path, origin=strange, progress=False)
+    refused(run, "has other code or library versions than this one")
     assert not parts(tmp_path) and not list(tmp_path.rglob("*.failed.json"))
 
 
@@ -250,12 +251,11 @@ def test_misuse_is_named(tmp_path: Path) -> None:
         ([], tmp_path, "units is empty"),
         (two[:1], tmp_path / "file", "a directory is needed"),
     ):
-        with pytest.raises(ValueError, match=message):
-            run_units(units, ROWS, out, origin=ORIGIN)
+        refused(partial(run_units, units, ROWS, out, origin=ORIGIN), message)
     refused(lambda: read_unit_rows(tmp_path), "no results of experiments here")
 
 
-def test_pool_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
+def test_pool_ends_with_the_process_that_made_it(marks: Path, tmp_path: Path) -> None:
     code = (
         "import sys, time, unit_work\n"
         "from pathlib import Path\n"
@@ -264,11 +264,8 @@ def test_pool_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
         f"    unit_work.run(Path({str(tmp_path / 'out')!r}), 4000, unit_work.slow, backend=processes(1))\n"
     )
     (tmp_path / "main.py").write_text(code)
-    marks = tmp_path / "marks"
-    marks.mkdir()
     root = Path(runner.__file__).parents[2]
-    path = os.pathsep.join([str(root), str(root / "tests" / "support")])
-    settings = os.environ | {"PYTHONPATH": path, "MARKS": str(marks)}
+    settings = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "tests" / "support")])}
     run = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env=settings)
     while not unit_work.asked(marks):
         time.sleep(0.01)

@@ -60,10 +60,7 @@ ANSWERS = {
     "bare, then checks": ("continuation", "{body}\n\nif __name__ == '__main__':\n    check({name})\n"),
     "bare, then a call cut short": ("continuation", "{body}\nprint({name}(1))\nassert {name}('"),
     "bare, then prose": ("continuation", "{body}\n{prose}"),
-    "bare, then the fence's end and prose": (
-        "continuation",
-        "{body}```\n\n{prose}\n```python\ndef other(): return 1\n```",
-    ),
+    "bare, then the fence's end and prose": ("continuation", "{body}```\n\n{prose}\n```py\ndef a(): return 1\n```"),
     "fenced function": ("fenced function", "{fenced}"),
     "fenced prompt and all": ("fenced function", "```py\n{whole}\n```"),
     "fence without language": ("fenced function", "```\n{alone}\n```"),
