@@ -7,6 +7,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misuse import refused
 
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
@@ -113,8 +114,7 @@ def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
     codec.chat_template = "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}{% endfor %}"
     encode = text_encoder("odd", codec, "chat")
     assert encode("the cat", "sat .")
-    with pytest.raises(ValueError, match=r"^the chat template of reward model odd changes with the message"):
-        encode("the <|eot_id|>", "sat .")
+    refused(lambda: encode("the <|eot_id|>", "sat ."), "the chat template of reward model odd changes with the message")
 
 
 @pytest.mark.parametrize("spelled", ["[MASK]", "[SEP] [EOS]"])
@@ -151,7 +151,5 @@ def test_the_harness_adapter_reads_spelled_tokens_as_text_and_the_templates_as_t
 def test_a_text_that_an_encoder_of_its_own_turns_into_the_mask_is_refused() -> None:
     predictor = load_predictor("mini")
     model = RWSLM(predictor, mc_num=1, encode=lambda text: [predictor.mask_id] * len(text.split()))
-    with pytest.raises(ValueError, match=r"^continuation ' a' encodes to the mask token"):
-        model.loglikelihood([SimpleNamespace(args=("the", " a"))])
-    with pytest.raises(ValueError, match=r"^text 'a b' encodes to the mask token"):
-        model.loglikelihood_rolling([SimpleNamespace(args=("a b",))])
+    refused(lambda: model.loglikelihood([SimpleNamespace(args=("the", " a"))]), "continuation ' a' encodes to the mask")
+    refused(lambda: model.loglikelihood_rolling([SimpleNamespace(args=("a b",))]), "text 'a b' encodes to the mask")

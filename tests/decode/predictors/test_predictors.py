@@ -135,8 +135,7 @@ def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -
     folder = tiny_checkpoint("bert", tmp_path / "odd")
     for content in ("{", '[{"question": "?"}]'):
         (folder / "examples.json").write_text(content)
-        with pytest.raises(ValueError, match=r"examples.json of"):
-            load_predictor(str(folder))
+        refused(lambda: load_predictor(str(folder)), "examples.json of")
 
 
 class Able(CallablePredictor):

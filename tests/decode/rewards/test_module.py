@@ -1,5 +1,6 @@
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -67,11 +68,9 @@ def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_lin
             load_reward(f"{module}:{name}")
         assert "\n" not in str(error.value)
     refused(lambda: load_reward(f"{module}:reward", mean=1.0), "mean is 1.0, std is None: the reward model")
-    with pytest.raises(ValueError, match=r"^reward is broken_reward:f: module broken_reward fails \(ZeroDivisionError"):
-        load_reward("broken_reward:f")
+    refused(lambda: load_reward("broken_reward:f"), "reward is broken_reward:f: module broken_reward fails (Zero")
     for name in ("no_such_module:f", "no_such.module:f"):
-        with pytest.raises(ValueError, match=f"^reward is {name}: no module .* is installed"):
-            check_reward_name(name)
+        refused(partial(check_reward_name, name), f"reward is {name}: no module ... is installed")
     refused(lambda: check_reward_name("no_such.py:f"), "reward is no_such.py:f: ... ; leave out .py")
     refused(lambda: check_reward_name("no_such"), "reward is 'no_such': ... nor MODULE:NAME, nor a directory")
 

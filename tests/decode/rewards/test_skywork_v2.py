@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from misuse import refused
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rws_decode.checkpoints.files import Checkpoint
@@ -51,8 +52,7 @@ def test_the_eight_are_known_by_short_name_and_hub_id() -> None:
     for name, entry in SKYWORK_V2.items():
         assert known_reward(name) is known_reward(entry.hub_id) is entry
         assert locate_reward(name)[0].name == entry.hub_id
-    with pytest.raises(ValueError, match=r"nor Skywork-Reward-V2's \(skywork-v2-qwen3-0.6b, skywork-v2-qwen3-1.7b, "):
-        load_reward("skywork-v2")
+    refused(lambda: load_reward("skywork-v2"), "nor Skywork-Reward-V2's (skywork-v2-qwen3-0.6b, skywork-v2-qwen3-1.7b,")
 
 
 @pytest.mark.parametrize("name", ["skywork-v2-qwen3-0.6b", HUB_ID])
@@ -84,5 +84,4 @@ def test_the_llamas_begin_their_texts_once_and_another_model_is_refused(tmp_path
     ids = reward.ids("the cat", "sat .")
     assert ids.count(reward.tokenizer.bos_token_id) == 1 and ids[0] == reward.tokenizer.bos_token_id
     assert reward.score(["the cat"], ["sat ."])[0] == pytest.approx(recipe(folder, "the cat", "sat ."), rel=1e-4)
-    with pytest.raises(ValueError, match=r"is not that of a Qwen3ForSequenceClassification, which skywork-v2-qwen3-4b"):
-        load_reward(str(folder), mean=0, std=1, published="skywork-v2-qwen3-4b")
+    refused(lambda: load_reward(str(folder), mean=0, std=1, published="skywork-v2-qwen3-4b"), "is not that of a Qwen")

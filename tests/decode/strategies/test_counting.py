@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 from slow_rows import Row, Rule, by_value, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
@@ -307,10 +308,8 @@ class Three:
 def test_a_strategy_of_ones_own_counts() -> None:
     traces = decode(PREDICTOR, PROMPTS, Three(), SHAPE)
     assert [trace.chosen.sum(axis=1).tolist() for trace in traces] == [[3, 3, 3, 3]] * 2
-    with pytest.raises(ValueError, match=r"gives counts of shape \(5,\) and dtype torch.int64: int64 \(2,\)"):
-        decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE)
-    with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone"):
-        decode_compact(PREDICTOR, [[3]], Three(), SHAPE)
+    refused(lambda: decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE), "gives counts of shape (5,) and dtype torch.int64:")
+    refused(lambda: decode_compact(PREDICTOR, [[3]], Three(), SHAPE), "the compact decoder goes by confidence and the")
 
 
 def test_runs_that_commit_other_numbers_say_so() -> None:

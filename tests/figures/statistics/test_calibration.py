@@ -164,8 +164,7 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
         score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0})
     asked.remove("stop")
     assert json.loads(progress.read_text())["scores"] == [0.0, 1.0, 2.0, 3.0]
-    with pytest.raises(ValueError, match=r"progress of another calibration"):
-        score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 1})
+    refused(lambda: score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 1}), "progress of another")
     steps: list[int] = []
     asked[:] = ["-"] * 6
     done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
@@ -173,8 +172,7 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
         done == [float(row) for row in range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
     )
     progress.write_text("{")
-    with pytest.raises(ValueError, match=r"holds no progress of a calibration"):
-        score_pairs(model, wanted, progress=progress, key={"seed": 0})
+    refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
 
 
 def test_longer_pairs_are_refused_or_left_out_and_counted(

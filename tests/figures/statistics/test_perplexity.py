@@ -136,9 +136,7 @@ def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pyte
 
 def test_a_broken_gguf_file_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(40))
-    with pytest.raises(ValueError, match=r"causal .*model.gguf cannot be loaded: ") as error:
-        load_causal(str(tmp_path / "model.gguf"))
-    assert "\n" not in str(error.value)
+    refused(lambda: load_causal(str(tmp_path / "model.gguf")), "causal ... model.gguf cannot be loaded: ")
 
 
 # The package is a plugin of another program: its file alone is of use, so it is found and not imported.
@@ -202,8 +200,7 @@ def test_scores_are_the_slow_scores_alone_and_in_batches() -> None:
 
 def test_scoring_refuses_what_it_cannot_score() -> None:
     refused(lambda: answer_scores(CAUSAL, ["a", "b"], ["a"]), "answers has 1 texts: prompts has 2")
-    with pytest.raises(ValueError, match=r"71 tokens: causal model tiny-causal reads at most 64"):
-        answer_scores(CAUSAL, ["a"], [" ".join(["cat"] * 67)])
+    refused(lambda: answer_scores(CAUSAL, ["a"], [" ".join(["cat"] * 67)]), "71 tokens: causal model tiny-causal reads")
     endless = word_tokenizer()
     endless.eos_token = None
     refused(lambda: answer_scores(CausalScorer(llama(), endless), ["a"], ["b"]), "no end-of-text token")

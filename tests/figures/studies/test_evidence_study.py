@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misuse import refused
 
 from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
@@ -111,10 +112,8 @@ def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale:
 
 
 def test_misuse_is_refused() -> None:
-    with pytest.raises(ValueError, match="rewards is of 1 prompts"):
-        numbers_of_runs("swapped", 8.0, {"a": [0.0]})
-    with pytest.raises(ValueError, match="run is None: constant is made from rws runs"):
-        unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test")
+    refused(lambda: numbers_of_runs("swapped", 8.0, {"a": [0.0]}), "rewards is of 1 prompts")
+    refused(lambda: unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test"), "run is None: constant")
 
 
 def test_a_text_has_one_score_and_draws_with_itself() -> None:
