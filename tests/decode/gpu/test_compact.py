@@ -11,6 +11,7 @@ import transformers
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misuse import refused
 from tiny_models import bert_predictor, full_modernbert_predictor, llada_predictor
 from torch.overrides import TorchFunctionMode
 
@@ -50,18 +51,11 @@ SIZES: dict[str, Any] = {
     "eos_token_id": EOS,
     "pad_token_id": PAD,
 }
+LLAMA = transformers.LlamaForCausalLM, transformers.LlamaConfig
 NETWORKS: dict[str, Any] = {
-    "llama": (transformers.LlamaForCausalLM, transformers.LlamaConfig, {}),
-    "llama with offsets": (
-        transformers.LlamaForCausalLM,
-        transformers.LlamaConfig,
-        {"attention_bias": True, "mlp_bias": True},
-    ),
-    "llama, heads of their own": (
-        transformers.LlamaForCausalLM,
-        transformers.LlamaConfig,
-        {"num_key_value_heads": 4, "head_dim": 16},
-    ),
+    "llama": (*LLAMA, {}),
+    "llama with offsets": (*LLAMA, {"attention_bias": True, "mlp_bias": True}),
+    "llama, heads of their own": (*LLAMA, {"num_key_value_heads": 4, "head_dim": 16}),
     "mistral": (transformers.MistralForCausalLM, transformers.MistralConfig, {"sliding_window": None}),
     "qwen2": (transformers.Qwen2ForCausalLM, transformers.Qwen2Config, {}),
     "qwen3": (transformers.Qwen3ForCausalLM, transformers.Qwen3Config, {"head_dim": 12}),
@@ -130,15 +124,7 @@ def reward_named(name: str) -> Any:
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
 )
 def test_the_tokens_are_those_of_decode(
-    name: str,
-    model: str,
-    reward: str,
-    prompts: list[str],
-    scale: float,
-    rule: Any,
-    policy: Any,
-    padding: Any,
-    shape: Any,
+    name: str, model: str, reward: str, prompts: list, scale: float, rule: Any, policy: Any, padding: Any, shape: Any
 ) -> None:
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": reward_named(reward)}
     options |= {"end_of_text": policy, "padding": padding}
@@ -222,11 +208,8 @@ def test_padding_is_not_seen_and_does_not_move_positions() -> None:
 
 
 def test_other_networks_run_their_own_forward() -> None:
-    turned, other, windowed = (
-        network("llama"),
-        network("llama"),
-        transformers.MistralConfig(**SIZES | {"sliding_window": 8}),
-    )
+    turned, other = network("llama"), network("llama")
+    windowed = transformers.MistralConfig(**SIZES | {"sliding_window": 8})
     turned.config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
     object.__setattr__(other.config, "model_type", "other")
     for model in (turned, other, transformers.MistralForCausalLM(windowed)):
@@ -429,13 +412,11 @@ class Wrong:
     [
         ({"strategy": Margin()}, "strategy is Margin"),
         ({"strategy": RWS(8.0)}, "reward is None"),
-        ({"strategy": Wrong()}, "factor is .-1.0.: it must be positive"),
-        ({"end_of_text": "defer"}, "end_of_text is 'defer': the compact decoder knows none, suppress"),
-        ({"savings": Savings()}, "savings is Savings.*: a CompactSavings is needed"),
+        ({"strategy": Wrong()}, "factor is [-1.0]"),
+        ({"end_of_text": "defer"}, "end_of_text is 'defer'"),
+        ({"savings": Savings()}, "savings is Savings"),
     ],
 )
 def test_misuse_is_told_in_one_line(changes: dict[str, Any], message: str) -> None:
     options: dict[str, Any] = {"prompts": ["a dog"], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4}
-    with pytest.raises(ValueError, match=message) as caught:
-        decode_compact(predictor_named("bert"), **grouped(**options | changes))
-    assert "\n" not in str(caught.value)
+    refused(lambda: decode_compact(predictor_named("bert"), **grouped(**options | changes)), message)

@@ -21,7 +21,6 @@ from tiny_models import (
 from paper_figures.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
 from rws_decode.canvas.batches import batches
-from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
@@ -58,15 +57,7 @@ ALL = ONE | {
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
 )
 def test_tokens_are_the_same_with_each_saving(
-    name: str,
-    model: str,
-    reward: str,
-    prompts: list[str],
-    scale: float,
-    rule: Any,
-    policy: Any,
-    drawn: float,
-    shape: Any,
+    name: str, model: str, reward: str, prompts: list, scale: float, rule: Any, policy: Any, drawn: float, shape: Any
 ) -> None:
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARDS[reward]}
     options |= {"end_of_text": policy, "sampling_temperature": drawn, "seed": 5}
@@ -195,34 +186,13 @@ def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: St
     predictor, order = PREDICTORS["bert"], []
     options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
     together = decode(predictor, PROMPTS, rule, **grouped(**options))
-    apart = decode(
-        predictor,
-        PROMPTS,
-        rule,
-        savings=Savings(memory=1),
-        finished=lambda row, trace: order.append((row, trace)),
-        **grouped(**options),
-    )
+    options |= {"savings": Savings(memory=1), "finished": lambda row, trace: order.append((row, trace))}
+    apart = decode(predictor, PROMPTS, rule, **grouped(**options))
     assert (together.forwards, apart.forwards) == (6, 24)
     assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
     assert all(trace is apart[row] for row, trace in order)
     for trace, other in zip(together, apart, strict=True):
         assert trace.tokens.tolist() == other.tokens.tolist() and trace.prompt_text == other.prompt_text
-
-
-@pytest.mark.parametrize("model", PREDICTORS)
-def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> None:
-    predictor, shape = PREDICTORS[model], {"length": 12, "steps": 5, "block": 12}
-    prompt = torch.tensor([predictor.encode_prompt(PROMPTS[0])])
-    with torch.inference_mode():
-        plain = plain_loop(predictor, prompt, **shape)
-        naive = plain_rws(predictor, REWARDS["words"], PROMPTS[0], 8.0, **shape)
-    (exact,) = decode(
-        predictor, PROMPTS[:1], Confidence(), **grouped(ranking="probability", precision="model", **shape)
-    )
-    (rws,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=REWARDS["words"], **grouped(**shape))
-    assert plain.tokens[0].tolist() == exact.tokens.tolist() and plain.ties == int((exact.ties > 0).sum()) == 0
-    assert naive.tokens[0].tolist() == rws.tokens.tolist() and naive.reward_calls == 5
 
 
 @pytest.mark.parametrize("padding", ["left", "right"])

@@ -167,14 +167,10 @@ CURVES, AXES = plots.confidence_curves, Figure().subplots(1, 3)
 # What is said, and the call that it refuses: of functions that need no decode.
 REFUSED: dict[str, Callable[[], Any]] = {
     "scale_min and scale_max are 3 and 2: 0 < ": lambda: CURVES(APPENDIX_D, scale_min=3, scale_max=2),
-    "unit is 'percent': one of log-odds, probability": lambda: CURVES(APPENDIX_D, unit="percent"),  # type: ignore[arg-type]
-    "words has 1 entries: the path selects row 1": lambda: plots.selection(
-        theory.selection_path(APPENDIX_D, 1, 0.1, 10.0), words=["a"]
-    ),
-    "radii holds nothing: what stability_radius(logits, k) returns is needed": lambda: plots.stability([]),
-    "limits holds 'other': one of drawn": lambda: plots.reversal_shares(
-        SHARES, {"other": theory.reversal_limit("gumbel")}
-    ),
+    "unit is 'percent'": lambda: CURVES(APPENDIX_D, unit="percent"),  # type: ignore[arg-type]
+    "words has 1 entries": lambda: plots.selection(theory.selection_path(APPENDIX_D, 1, 0.1, 10.0), words=["a"]),
+    "radii holds nothing": lambda: plots.stability([]),
+    "limits holds 'other'": lambda: plots.reversal_shares(SHARES, {"other": theory.reversal_limit("gumbel")}),
     "values holds 'a' of shape (1,): at least two finite log-likelihoods": lambda: plots.order_spread({"a": [1.0]}),
     "paths holds nothing: a name with what path_diagnostics(": lambda: plots.entropy_left({"default": []}),
     "texts holds 'a', 8.06 nats above the frontier: give": lambda: plots.frontier(CURVE, {"a": (6.0, 1.0)}),
