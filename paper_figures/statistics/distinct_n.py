@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.sparse import csr_array
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_tests
@@ -126,26 +127,28 @@ def _compare(pairs: _Pairs, n: int, rng: np.random.Generator, level: float, resa
         ]
         return (np.abs(of[0] - of[1]) >= abs(estimate) - 1e-12).sum(keepdims=True)
 
-    batch = max(1, 2**24 // max(1, int(held.sum())))
+    batch = max(1, 2**24 // max(1, sum(side.nnz for side in held)))
     p = float(exchange_tests(count, as_far, rng, resamples, batch=batch)[0])
     return DistinctDifference(float(first), float(second), Interval(float(estimate), float(low), float(high)), p)
 
 
-def _held(pairs: _Pairs, n: int) -> NDArray[np.float32]:
-    """Return 1 where a text holds an n-gram, else 0: [2, pairs, different n-grams of all texts]."""
-    grams = [[{text[start : start + n] for start in range(len(text) - n + 1)} for text in pair] for pair in pairs]
-    number = {gram: at for at, gram in enumerate(set().union(*(of for pair in grams for of in pair)))}
-    held = np.zeros((2, len(pairs), len(number)), dtype=np.float32)
-    for at, pair in enumerate(grams):
-        for side, of in enumerate(pair):
-            held[side, at, [number[gram] for gram in of]] = 1
-    return held
+def _held(pairs: _Pairs, n: int) -> list[csr_array]:
+    """Return 1 where a text holds an n-gram, else 0: of each side, [pairs, different n-grams of all texts]."""
+    number: dict[tuple[str, ...], int] = {}
+    cells: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for at, pair in enumerate(pairs):
+        for text, of in zip(pair, cells, strict=True):
+            grams = {text[start : start + n] for start in range(len(text) - n + 1)}
+            of += [(at, number.setdefault(gram, len(number))) for gram in grams]
+    shape = (len(pairs), len(number))
+    places = [np.array(of, dtype=np.int64).reshape(-1, 2).T for of in cells]
+    return [csr_array((np.ones(place.shape[1], np.float32), tuple(place)), shape=shape) for place in places]
 
 
-def _left_out(held: NDArray[np.float32], words: NDArray[np.int64]) -> NDArray[np.float64]:
+def _left_out(held: csr_array, words: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return one side's distinct-n without each pair in turn, and at the end without none, shape (pairs + 1,)."""
     texts = held.sum(axis=0)
-    alone = held[:, texts == 1].sum(axis=1)  # n-grams that no other text has
+    alone = held @ (texts == 1)  # n-grams that no other text has
     return _share((texts > 0).sum() - np.append(alone, 0), words.sum() - np.append(words, 0))
 
 
