@@ -5,9 +5,9 @@ import os
 import re
 import shlex
 import subprocess
-import textwrap
 from collections.abc import Iterator
 from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,6 @@ def spans(text: str) -> Iterator[str]:
             yield " ".join(span.split())
 
 
-def dedented(text: str) -> str:
-    """Return a docstring without the indentation that all its lines but the first share."""
-    first, _, rest = text.partition("\n")
-    return f"{first}\n{textwrap.dedent(rest)}"
-
-
 def texts(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield the texts of a file, and whether each has blocks: documents, docstrings, cells; not other strings."""
     text = path.read_text(encoding="utf-8")
@@ -82,7 +76,7 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
-            yield dedented(node.value), id(node) in docstrings
+            yield cleandoc(node.value), id(node) in docstrings
     if path.parent.name == "notebooks":
         for cell in re.findall(r"^# %% \[markdown\]\n((?:#.*\n)+)", text, flags=re.MULTILINE):
             yield re.sub(r"^# ?", "", cell, flags=re.MULTILINE), True

@@ -26,13 +26,10 @@ def exact_gaps(row: Sequence[float], token: int | None = None) -> list[Fraction]
 
 def log_odds_ball(gaps: Sequence[Fraction], scale: Fraction, bits: int = 256) -> arb:
     """Enclose -log sum_k exp(-scale gap_k); for gaps that are not empty."""
-    before, ctx.prec = ctx.prec, bits
-    try:
+    with ctx.workprec(bits):
         nearest = min(gaps)
         rest = sum(((-ball(scale * (gap - nearest))).exp() for gap in gaps), arb(0))
         return ball(scale * nearest) - rest.log()
-    finally:
-        ctx.prec = before
 
 
 def compared(first: Sequence[Fraction], second: Sequence[Fraction], scale: Any) -> int:
@@ -48,12 +45,9 @@ def compared(first: Sequence[Fraction], second: Sequence[Fraction], scale: Any) 
         return 0
     nearest = min(gap for gap, _ in terms)
     for bits in _BITS:
-        before, ctx.prec = ctx.prec, bits
-        try:
+        with ctx.workprec(bits):
             c = scale(bits) if callable(scale) else ball(scale)
             total = sum((count * (-c * ball(gap - nearest)).exp() for gap, count in terms), arb(0))
-        finally:
-            ctx.prec = before
         if not total.contains(0):
             return -1 if total > 0 else 1  # the sum F of the first is the larger one: it is less sure
     raise ArithmeticError(f"{_BITS[-1]} bits do not tell two positions apart")

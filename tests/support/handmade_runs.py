@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.text import Text
+from tiny_models import fixed_predictor
 from torch import Tensor
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
-from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
@@ -40,14 +40,8 @@ def write_commit_order(
 
     logits: of two tokens of prompt and the answer's positions, with MASK and END among the tokens.
     """
-    predictor = CallablePredictor(
-        lambda canvas: logits[: canvas.shape[1]].expand(len(canvas), -1, -1),
-        mask_id=MASK,
-        end_id=END,
-        encode=lambda text: [2, 3],
-        decode=lambda ids: " ".join(map(str, ids)),
-        name="tiny",
-    )
+    texts = {"encode": lambda text: [2, 3], "decode": lambda ids: " ".join(map(str, ids))}
+    predictor = fixed_predictor(logits, mask_id=MASK, end_id=END, name="tiny", **texts)
     length = len(logits) - 2
     variants: dict[str, tuple[Strategy, int]] = {
         "left-to-right": (Confidence(), length // steps),

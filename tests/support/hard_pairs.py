@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import fmpz_poly
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 KINDS = ("several", "shared", "touching", "tangent", "nearly tangent", "nearly touching")
 _LOG2_SCALE = 27  # gaps are scaled by 2^-27 to 2^27, 7e-9 to 1e8: powers of two, so that float64 logits are exact
@@ -66,22 +67,15 @@ def _factor(i: int, j: int) -> fmpz_poly:
     return 1 - x**i - x**j
 
 
-def _zero(i: int, j: int) -> float:
-    """Return the log of the zero of 1 - x^i - x^j in (0, 1), by bisection."""
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if middle**i + middle**j < 1 else (low, middle)
-    return math.log(low)
-
-
 def _distinct(count: int, rng: np.random.Generator) -> list[fmpz_poly]:
     """Draw `count` factors 1 - x^i - x^j whose zeros in r are at least 0.1 % apart."""
-    chosen: list[tuple[int, int]] = []
+    chosen: dict[float, fmpz_poly] = {}
     while len(chosen) < count:
         i, j = (int(k) for k in rng.integers(1, 25, size=2))
-        if all(abs(_zero(i, j) / _zero(*other) - 1) > 1e-3 for other in chosen):
-            chosen.append((i, j))
-    return [_factor(i, j) for i, j in chosen]
+        zero = math.log(brentq(lambda x, i=i, j=j: x**i + x**j - 1, 0.0, 1.0))
+        if all(abs(zero / other - 1) > 1e-3 for other in chosen):
+            chosen[zero] = _factor(i, j)
+    return [*chosen.values()]
 
 
 def _gaps(polynomial: fmpz_poly) -> tuple[list[int], list[int]]:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import torch
+from tiny_models import fixed_predictor
 
 from rws_decode.common.page import Page
 from rws_decode.predictors import CallablePredictor
@@ -35,10 +36,5 @@ def hostile_predictor(length: int = 8) -> CallablePredictor:
     """A predictor whose words are markup, blanks and marks that turn the direction of a text."""
     generator = torch.Generator().manual_seed(5)
     table = torch.randn(length, len(HOSTILE) + 1, generator=generator, dtype=torch.float64)
-    return CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1),
-        mask_id=len(HOSTILE),
-        encode=lambda text: [],
-        decode=lambda ids: "".join((*HOSTILE, "?")[token] for token in ids),
-        name="<i>hostile</i>",
-    )
+    texts = {"encode": lambda text: [], "decode": lambda ids: "".join((*HOSTILE, "?")[token] for token in ids)}
+    return fixed_predictor(table, mask_id=len(HOSTILE), name="<i>hostile</i>", **texts)

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,22 +65,15 @@ class Case:
     @property
     def log_p(self) -> Floats:
         """The log-probability of each text, word by word from the definition."""
-        known: dict[tuple[int, ...], float] = {}
+        told = self.sequences, self.order, self.vocabulary, self.minimum
+        probability = cache(lambda *words: by_definition(*told, list(words[:-1]), words[-1]))
 
-        def log_prob(history: tuple[int, ...], word: int) -> float:
-            key = (*history[-(self.order - 1) :], word) if self.order > 1 else (word,)
-            if key not in known:
-                known[key] = by_definition(
-                    self.sequences, self.order, self.vocabulary, self.minimum, list(key[:-1]), word
-                )
-            return float(np.log(known[key]))
+        def log_prob(text: list[int]) -> float:
+            read = [*self.context, *text]
+            ends = range(len(self.context) + 1, len(read) + 1)
+            return float(sum(np.log(probability(*read[max(0, end - self.order) : end])) for end in ends))
 
-        return np.array(
-            [
-                sum(log_prob((*self.context, *text[:i]), int(word)) for i, word in enumerate(text))
-                for text in self.texts.tolist()
-            ]
-        )
+        return np.array([log_prob(text) for text in self.texts.tolist()])
 
     def score(self, reward: Floats | Automaton, text: NDArray[np.int64]) -> float:
         """Return what a reward gives a text, by its definition."""
