@@ -102,9 +102,7 @@ def reversal_limit(domain: Domain, alpha: float | None = None) -> ReversalLimit:
 
 def _enclosed(domain: Domain, alpha: float) -> tuple[float, float]:
     """Enclose 12 times the integral of w / (1 + w)^4 (1 - w/2 - h(w)) over (0, 1), h of eq. (T71) or (T72)."""
-    before = ctx.prec
-    ctx.prec = 80 + int(30 / alpha)  # at the cut t is 2^(-30 / alpha), and 1 - t must not be 1
-    try:
+    with ctx.workprec(80 + int(30 / alpha)):  # at the cut t is 2^(-30 / alpha), and 1 - t must not be 1
         a = arb(alpha)
 
         def integrand(w: acb, analytic: bool) -> acb:
@@ -123,8 +121,6 @@ def _enclosed(domain: Domain, alpha: float) -> tuple[float, float]:
         body = acb.integral(integrand, arb(_CUT), 1 - arb(_CUT), rel_tol=arb(1e-10), abs_tol=arb(1e-10)).real
         most = body + arb(1.3) * 2 * arb(_CUT)  # 12 w / (1 + w)^4 is at most 81/64, the last factor at most 1
         return _outward(body.lower(), -1), _outward(most.upper(), 1)
-    finally:
-        ctx.prec = before
 
 
 def _outward(bound: arb, direction: int) -> float:
