@@ -175,9 +175,8 @@ class Tab:
     @property
     def failures(self) -> list[str]:
         """Return why requests failed."""
-        return [
-            params["errorText"] or params.get("blockedReason", "") for params in self._events("Network.loadingFailed")
-        ]
+        failed = self._events("Network.loadingFailed")
+        return [params["errorText"] or params.get("blockedReason", "") for params in failed]
 
 
 @pytest.fixture(scope="session")

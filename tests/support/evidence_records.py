@@ -55,18 +55,15 @@ def _rows(world: str, rng: np.random.Generator) -> list[dict[str, Any]]:
     arms += [Arm("tilt-decode", 1.0)] if WORLDS[world].exact else []
     level = {prompt: float(rng.normal()) for prompt in range(PROMPTS)}
     rows: list[dict[str, Any]] = []
+    guided: dict[Any, dict[str, Any]] = {}  # the rows of RWS, by number, temperature and prompt
     for arm in arms:
         for prompt in range(PROMPTS):
             if arm.method == "swapped":
-                same = next(
-                    row
-                    for row in rows
-                    if (row["method"], row["number"], row["drawn"], row["prompt"])
-                    == ("rws", arm.number, bool(arm.sampling_temperature), f"p{prompt:02}")
-                )
-                rows.append(same | {"method": "swapped"})
+                rows.append(guided[arm.number, arm.sampling_temperature, prompt] | {"method": "swapped"})
                 continue
             rows.append(answer_of(world, arm, prompt, level[prompt], rng))
+            if arm.method == "rws":
+                guided[arm.number, arm.sampling_temperature, prompt] = rows[-1]
     for method in ("rws", "temperature"):
         for number in (0.5, 8.0):
             for prompt in range(VALIDATION):
@@ -80,13 +77,8 @@ def _rows(world: str, rng: np.random.Generator) -> list[dict[str, Any]]:
 def answer_of(world: str, arm: Arm, prompt: int, level: float, rng: np.random.Generator) -> dict[str, Any]:
     setting, more = WORLDS[world], 2.0 if arm.method == "rws" else 0.0
     reward = level + more + float(rng.normal(scale=0.5))
-    row: dict[str, Any] = {
-        "world": world,
-        "split": "test",
-        "prompt": f"p{prompt:02}",
-        "method": arm.method,
-        "number": arm.number,
-    }
+    row: dict[str, Any] = {"world": world, "split": "test", "prompt": f"p{prompt:02}"}
+    row |= {"method": arm.method, "number": arm.number}
     row |= {"drawn": bool(arm.sampling_temperature), "steps": setting.length if arm.one_by_one else setting.steps}
     row |= {"text": f"text {rng.integers(10**9)}", "tokens": f"{rng.integers(10**9):x}", "reward": reward}
     row |= {"log_prob": -45.0 + float(rng.normal()) if setting.exact else None}

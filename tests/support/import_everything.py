@@ -111,11 +111,8 @@ def answer(use: Callable[[], Any]) -> dict[str, Any]:
             status = end.code
         except (ValueError, ImportError) as error:
             return {"raised": type(error).__name__, "text": str(error)}
-    return {
-        "raised": None,
-        "status": status if isinstance(status, int) else None,
-        "text": out.getvalue() + err.getvalue(),
-    }
+    said = out.getvalue() + err.getvalue()
+    return {"raised": None, "status": status if isinstance(status, int) else None, "text": said}
 
 
 def main(absent: list[str]) -> dict[str, Any]:

@@ -57,11 +57,9 @@ def decoder_states(
             if f"self_attn.{letter}_norm.weight" in part:
                 rows = rms_norm(rows, part[f"self_attn.{letter}_norm.weight"], eps)
             split.append(rows.transpose(0, 1).repeat_interleave(heads // count, dim=0))
-        theta, part_turned = (
-            config["rope_theta"] if frequencies is None else frequencies,
-            config.get("partial_rotary_factor") or 1,
-        )
-        turned = [rows.split([int(size * part_turned), size - int(size * part_turned)], dim=-1) for rows in split[:2]]
+        theta = config["rope_theta"] if frequencies is None else frequencies
+        wide = int(size * (config.get("partial_rotary_factor") or 1))
+        turned = [rows.split([wide, size - wide], dim=-1) for rows in split[:2]]
         query, key = (torch.cat([rotate(first, theta), rest], dim=-1) for first, rest in turned)
         scores = (query @ key.transpose(1, 2) / size**0.5).masked_fill(hidden, -torch.inf)  # [heads, L, L]
         mixed = (scores.softmax(-1) @ split[2]).transpose(0, 1).reshape(len(ids), -1)

@@ -25,16 +25,10 @@ def elements_of(page: Path) -> Elements:
 
 def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
     """Write an experiment's results.json as far as a page reads it, beside a trace and a folder of traces."""
-    content: dict[str, Any] = {
-        "settings": SETTINGS,
-        "prompts": {"test": 4, "validation": 2},
-        "selection": {"mini": 8.0},
-    }
-    content |= {
-        "sources": {"work": "rws_theory.claims", "code": "0" * 64, "libraries": {"torch": "2"}},
-        "seconds": 12.5,
-    }
-    content["sources"]["models"] = {"predictor tiny": {"model.safetensors": "ab" * 32}, "reward mini": "some/hub@id"}
+    models = {"predictor tiny": {"model.safetensors": "ab" * 32}, "reward mini": "some/hub@id"}
+    sources = {"work": "rws_theory.claims", "code": "0" * 64, "libraries": {"torch": "2"}, "models": models}
+    content = {"settings": SETTINGS, "prompts": {"test": 4, "validation": 2}, "selection": {"mini": 8.0}}
+    content |= {"sources": sources, "seconds": 12.5}
     (folder / experiment / "units-1" / "traces").mkdir(parents=True, exist_ok=True)
     (folder / experiment / "trace.parquet").write_bytes(b"PAR1")
     return write_json(folder / experiment / "results.json", content | parts)

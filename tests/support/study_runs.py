@@ -19,9 +19,7 @@ SHAPE = {"length": 8, "steps": 4, "block": 4}
 def save_models(root: Path) -> list[str]:
     """Save a predictor, two reward models and a causal model, and return the options that name them and a small run."""
     tiny_checkpoint("bert", root / "model", files={"examples.json": EXAMPLES})  # type: ignore[arg-type] - keywords are lists
-    tiny_checkpoint("classifier", root / "guide", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", root / "other")
-    bert_classifier(1).save_pretrained(root / "other")
+    _save_rewards(root / "guide", root / "other")
     llama(5).save_pretrained(root / "causal")
     word_tokenizer().save_pretrained(root / "causal")
     words = ["--data", "examples:keywords", "--prompts", "3", "--reward-scale", "8"]
@@ -30,12 +28,16 @@ def save_models(root: Path) -> list[str]:
     return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
 
 
+def _save_rewards(guide: Path, other: Path) -> None:
+    tiny_checkpoint("classifier", guide, files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", other)
+    bert_classifier(1).save_pretrained(other)
+
+
 def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
     """Save a predictor, two reward models and dialogues below a folder, and return it."""
     tiny_checkpoint("bert", root / "model")
-    tiny_checkpoint("classifier", root / "one", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    tiny_checkpoint("classifier", root / "two")
-    bert_classifier(1).save_pretrained(root / "two")
+    _save_rewards(root / "one", root / "two")
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return root
 

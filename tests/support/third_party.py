@@ -9,9 +9,12 @@ have.
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "THIRD_PARTY.md"
@@ -76,7 +79,9 @@ def needed() -> dict[str, tuple[str, str]]:
         for name in map(canonical, requirements):
             if name != project["name"]:
                 by.setdefault(name, []).append(group)
-    pinned = dict(_pinned())
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = (line.partition("==") for line in lines if "==" in line and not line.startswith("#"))
+    pinned = {canonical(name): version.strip() for name, _, version in pins}
     return {
         name: (pinned.get(name, ""), ", ".join(by.get(name, []))) for name in sorted({*pinned, *by}, key=str.casefold)
     }
@@ -130,16 +135,7 @@ def render(kept: str) -> str:
 
 
 def canonical(requirement: str) -> str:
-    match = re.match(r"[\w.-]+", requirement)
-    assert match is not None, requirement
-    return re.sub(r"[-_.]+", "-", match[0]).lower()
-
-
-def _pinned() -> Iterator[tuple[str, str]]:
-    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
-        if "==" in line and not line.startswith("#"):
-            name, _, version = line.partition("==")
-            yield canonical(name), version.strip()
+    return canonicalize_name(Requirement(requirement).name)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
