@@ -85,15 +85,10 @@ def figure_page(figure_runs: Path) -> Path:
     Its pictures are not laid out and its PDFs are stubs: test_every_exhibit.py and test_paper_figures.py have them.
     """
     from paper_figures.__main__ import main
-    from paper_figures.studies.summaries import evidence_comparisons
 
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
-            with (
-                mock.patch("paper_figures.exhibits.exhibit._printed", sketch),
-                mock.patch.object(evidence_comparisons, "RESAMPLES", 499),  # as many verdicts of each kind
-            ):
+            with mock.patch("paper_figures.exhibits.exhibit._printed", sketch):
                 assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
-            evidence_comparisons.comparisons_of.cache_clear()
     return page
