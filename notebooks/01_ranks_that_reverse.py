@@ -109,7 +109,10 @@ display(plots.confidence_curves(mine, names="ab", unit="probability"), theorem1(
 # %% [markdown]
 # ## Conclusion
 #
-# Computed from the pairs above:
+# From the sums and the smallest gaps, where they differ, one can tell whether the number of crossings on each side of 1
+# is odd or even. One cannot tell how many there are, nor where. The theorem has four faults: the sign of (b) is wrong;
+# both flips can happen to one pair; a flip can happen where it allows none; and crossings need not be unique. The three
+# pairs above are named after the last three. Computed from them:
 
 # %%
-Markdown(ranks.conclusion(verdicts, shares, DRAWN))
+Markdown(ranks.conclusion(verdicts, shares))

@@ -48,7 +48,7 @@ from rws_theory.worlds.less_reward import rws_less_reward_example
 tilting.means_picture(tilting.WEIGHTS, tilting.REWARDS)
 
 # %%
-Markdown(tilting.slopes(tilting.WEIGHTS, tilting.REWARDS))
+tilting.slopes(tilting.WEIGHTS, tilting.REWARDS)
 
 # %% [markdown]
 # Where the reward rises with the probability, scaling up helps, at every $c$. Else nothing is promised. The factor of
@@ -77,7 +77,7 @@ tilting.identity_picture(at=2.0)
 
 # %%
 at_two = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
-Markdown(tilting.identity_words(at_two, 2.0))
+print(at_two)
 
 # %% [markdown]
 # ## What a factor changes in one step: where, not what
@@ -94,7 +94,7 @@ decodes = corollary.decode_both(rws_less_reward_example())
 corollary.order_picture(decodes)
 
 # %%
-Markdown(corollary.decodes_table(decodes))
+corollary.decodes_table(decodes)
 
 # %% [markdown]
 # One model refutes a guarantee; it says nothing of how often. So:
@@ -115,8 +115,12 @@ Markdown(corollary.decodes_table(decodes))
 study = corollary_study(models=400)
 corollary.outcomes_picture(corollary.tallies_of(study))
 
+# %% [markdown]
+# In how many models RWS ends with more / equal / less reward than each control, and in how many its first commit lowers
+# the expected reward:
+
 # %%
-Markdown(corollary.counts_table(study))
+corollary.counts_table(study)
 
 # %% [markdown]
 # ## Conclusion

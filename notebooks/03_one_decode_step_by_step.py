@@ -50,8 +50,8 @@ default.view(rws, predictor)
 
 # %%
 apart = one_decode.steps_apart(default, rws)
-step = int(apart[0]) if apart.size else 0
-Markdown(one_decode.parting_words(apart, rws.steps))
+step = int(apart[0])
+print(f"The chosen positions differ at {len(apart)} of {rws.steps} steps (from 0):", *apart)
 
 # %% [markdown]
 # The canvas before that step, and the greedy completion that the reward model reads. Its reward is normalised with the
@@ -103,9 +103,10 @@ steps[step].view(scale_min=low, scale_max=high)
 
 # %% [markdown]
 # At how many steps can the factor change anything? (`steps[5].view(scale_min=low, scale_max=high)` shows another one.)
+# So many sets of positions are committed at some factor of the range, at each step:
 
 # %%
-Markdown(one_decode.what_any_factor_changes(paths, low, high))
+print(*(len(path.pieces) for path in paths))
 
 # %% [markdown]
 # ## All steps at once
@@ -130,7 +131,9 @@ display(runs, again)
 # %% [markdown]
 # ## Conclusion
 #
-# Computed from the traces above:
+# What is written differs after the step of the parting, as the other positions see other words. Where every factor
+# commits the same positions, as at the last step of a block, which takes what is left, the reward could change nothing.
+# This is one prompt: which of the two is better as a rule it cannot say. Computed from the traces above:
 
 # %%
-Markdown(one_decode.conclusion(default, rws, again, selected, paths, low, high))
+Markdown(one_decode.conclusion(default, rws, again, selected, paths))

@@ -87,7 +87,7 @@ plots.selection(path, seen.words, seen.positions)
 # committed.
 
 # %%
-display(rounding.commits_picture(first), Markdown(rounding.commits_words(first, path)))
+display(rounding.commits_picture(first), rounding.commits_table(first))
 
 # %% [markdown]
 # ## Whole decodes
@@ -113,7 +113,9 @@ table.round(3)
 #
 # ## Conclusion
 #
-# Computed from the cells above:
+# Log-odds themselves go on where the probability is 1. The paper prints GOD at these scales too (Table 8), for another
+# model and other prompts, and does not say how ties fall. How much of its rise is rounding only a run with the exact
+# ranking can tell; levels here and there cannot be compared. Computed from the cells above:
 
 # %%
 Markdown(rounded_decodes.conclusion(ones, first, frame, table))

@@ -16,16 +16,14 @@ import pandas as pd
 
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import (
-    MaskPredictor,
     RewardModel,
     ScalePath,
     Shape,
     Trace,
-    decode,
+    compare,
     load_predictor,
     load_reward,
     scale_path,
-    steer,
 )
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.final_text import FinalReward
@@ -91,8 +89,7 @@ def record(folder: Path = FOLDER) -> None:
     judges: dict[str, Any] = {"mouse": _judges(reward, fill_gaps(text, answer))}
     for name in METHODS:
         if not _file(name, folder).exists():
-            (trace,) = _decoded(predictor, reward, text, name)
-            trace.save(_file(name, folder))
+            compare(predictor, text, [name], SHAPE, reward=reward)[name][0].save(_file(name, folder))
         judges[name] = _judges(reward, fill_gaps(text, _written(load(_file(name, folder)))))
     write_json(folder / "judges.json", judges)
     overs: tuple[Over, ...] = ("temperature", "reward-scale")
@@ -100,12 +97,6 @@ def record(folder: Path = FOLDER) -> None:
         if not (file := folder / f"{over}.json.gz").exists():
             found = scale_path(predictor, text, *_RANGE, SHAPE, over=over, reward=reward, budget=_BUDGET)
             write_bytes(file, gzip.compress(json.dumps(asdict(found)).encode(), mtime=0))
-
-
-def _decoded(predictor: MaskPredictor, reward: RewardModel, text: str, name: str) -> Any:
-    if name.startswith("best-of"):
-        return steer(predictor, text, name, SHAPE, reward=reward)
-    return decode(predictor, text, name, SHAPE, reward=reward)
 
 
 def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:

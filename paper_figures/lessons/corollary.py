@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paper_figures.lessons.tilting import REWARDS
@@ -93,15 +94,18 @@ def order_picture(decodes: TwoDecodes) -> Figure:
     return figure
 
 
-def decodes_table(decodes: TwoDecodes) -> str:
-    """Return factors, commit order, output and reward of both decodes as a table in Markdown."""
-    lines = ["| decoding | factors | commit order | output | reward |", "|---|---|---|---|---|"]
-    for name, run in decodes.runs.items():
-        order = ", then ".join(f"position {place + 1}" for place in np.argsort(run.commit_step))
-        first, second = tokens = tuple(run.tokens.tolist())
-        factors = ", ".join(f"{factor:.3f}" for factor in run.factors)
-        lines.append(f"| {name} | {factors} | {order} | {tokens} | {decodes.example.rewards[first][second]} |")
-    return "\n".join(lines)
+def decodes_table(decodes: TwoDecodes) -> pd.DataFrame:
+    """Return factors, commit order, output and reward of both decodes."""
+    rows = {
+        name: {
+            "factors": ", ".join(f"{factor:.3f}" for factor in run.factors),
+            "commit order": ", then ".join(f"position {place + 1}" for place in np.argsort(run.commit_step)),
+            "output": tuple(run.tokens.tolist()),
+            "reward": decodes.example.rewards[run.tokens[0]][run.tokens[1]],
+        }
+        for name, run in decodes.runs.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def tallies_of(study: CorollaryStudy) -> Tallies:
@@ -150,14 +154,13 @@ def _outcome(
     panel.errorbar(sign * share, row, xerr=error, color=BLACK, capsize=3, linewidth=1)
 
 
-def counts_table(study: CorollaryStudy) -> str:
-    """Return how often RWS ended with more, equal and less reward than each control as a table in Markdown."""
-    heads = ("reward", *CONTROLS.values(), "first commit lowers the expected reward")
-    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for reward, comparisons in tallies_of(study).items():
-        counts = " | ".join(f"{tally.more} / {tally.equal} / {tally.less}" for tally in comparisons)
-        rows.append(f"| {reward} | {counts} | {_lowered(study)[reward]} of {comparisons[0].models:,} |")
-    return "RWS ends with more / equal / less reward than:\n\n" + "\n".join(rows)
+def counts_table(study: CorollaryStudy) -> pd.DataFrame:
+    """Return how often RWS ended with more / equal / less reward than each control, a row for each kind of reward."""
+    counts = {
+        reward: {CONTROLS[tally.against]: f"{tally.more} / {tally.equal} / {tally.less}" for tally in of}
+        for reward, of in tallies_of(study).items()
+    }
+    return pd.DataFrame.from_dict(counts, orient="index").assign(**{"first commit lowers it": _lowered(study)})
 
 
 def _lowered(study: CorollaryStudy) -> dict[str, int]:
@@ -169,41 +172,26 @@ def _lowered(study: CorollaryStudy) -> dict[str, int]:
     return {reward: _summed(tallies, "nothing").less for reward, tallies in first.items()}
 
 
-def _compared(tallies: Tallies, level: float) -> Iterator[tuple[str, str]]:
-    """Yield what RWS is to each control at a level of confidence, and the control's name."""
-    for reward, comparisons in tallies.items():
-        for tally in comparisons:
-            start, end = tally.more_if_different(level)
-            verdict = "ahead of" if start > 0.5 else "behind" if end < 0.5 else "level with"
-            yield verdict, f"{CONTROLS[tally.against]} ({reward})"
-
-
 def conclusion(
     rising: tuple[list[str], list[str]], identity: VarianceIdentity, decodes: TwoDecodes, study: CorollaryStudy
 ) -> str:
     """Say what was found of tilting, of the proof, of the order within a step, and of RWS beside its controls."""
     (tilted, scaled), tallies, example = rising, tallies_of(study), decodes.example
-    all_of = sum(map(len, tallies.values()))
-    joint = list(_compared(tallies, 1 - 0.05 / all_of))
-    alone = [f"{verdict} {name}" for verdict, name in _compared(tallies, 0.95) if verdict != "level with"]
-    outcomes = {kind: [name for verdict, name in joint if verdict == kind] for kind in ("ahead of", "behind")}
-    listed = {kind: f": {'; '.join(names)}" if names else "" for kind, names in outcomes.items()}
-    lowered, number = _lowered(study), next(iter(tallies.values()))[0].models
+    pairs = [tally for of in tallies.values() for tally in of]
+    ends = [tally.more_if_different(1 - 0.05 / len(pairs)) for tally in pairs]
+    ahead, behind = sum(start > 0.5 for start, _ in ends), sum(end < 0.5 for _, end in ends)
+    lowered, number = sum(_lowered(study).values()), len(tallies) * pairs[0].models
     return (
         f"- The expected reward rises with $r$ for **{len(tilted)} of {len(REWARDS)}** rewards; with $c$ for "
         f"**{len(scaled)} of {len(REWARDS)}** ({', '.join(scaled)}).\n"
         f"- The proof's identity is false: **{identity.gain:.4f}** against **{identity.printed:.4f}** for two words at "
         "r = 2.\n"
-        f"- Within a step the greedy completion was **{'the same' if decodes.completions == 1 else 'not the same'}** "
-        f"at all {decodes.factors} factors tried. What changed is the order. There it takes the expected reward from "
-        f"{example.mean} to {example.rws_expected}, and the output's reward from {example.confidence_reward} to "
-        f"{example.rws_reward} ({'proved' if example.proved and example.step_proved else 'not proved'} in rational "
-        "arithmetic).\n"
-        f"- Of {all_of} comparisons of the outputs' rewards, RWS is ahead in **{len(outcomes['ahead of'])}**"
-        f"{listed['ahead of']}; behind in **{len(outcomes['behind'])}**{listed['behind']}; in the rest the two cannot "
-        f"be told apart. Each taken alone, without the correction, {len(alone)} would differ (RWS "
-        f"{'; '.join(alone) or 'in none'}).\n"
+        f"- In the smallest model {decodes.factors} factors gave **{decodes.completions}** greedy completion. Order "
+        f"alone takes the expected reward from {example.mean} to {example.rws_expected}, and the output's reward from "
+        f"{example.confidence_reward} to {example.rws_reward} "
+        f"({'proved' if example.proved and example.step_proved else 'not proved'} in rational arithmetic).\n"
+        f"- Of {len(pairs)} comparisons of the outputs' rewards, RWS is ahead in **{ahead}** and behind in "
+        f"**{behind}**; in the rest the two cannot be told apart.\n"
         f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-        f"**{sum(lowered.values()):,} of {number * len(tallies):,}** pairs of a model and a "
-        f"reward ({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
+        f"**{lowered:,} of {number:,}** pairs of a model and a reward."
     )

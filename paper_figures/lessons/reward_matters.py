@@ -213,7 +213,6 @@ def findings(
     assert chosen is not None
     warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.__getitem__)
     further = difference(record, warm, nearest)
-    schedule = difference(record, nearest, nearest._replace(method="schedule"))
     gain = difference(record, chosen, Arm("default"), "reward_sd")
     rest = difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
     count, alike = alike_settings(rows)
@@ -221,33 +220,24 @@ def findings(
     swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
     text = next(each for each in texts if each.strategy == "rws:8")
     better = [p for p in curve.points if p.reward > text.reward and p.log_prob > text.log_prob]
-    same = [each.strategy for each in texts if each.tokens == text.tokens and each is not text]
     least = np.array(list(least_of(record, rows, SIZES).values())).T
-    spans = [f"{np.nanmin(each):.1f} to {np.nanmax(each):.1f} margins" for each in least]
-    none, enough = np.isnan(least).sum(axis=1), int((least[2] <= 1).sum())
     return f"""
 1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
    best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
-   The schedule of that RWS, which reads no reward,
-   is {abs(schedule.mean):.1f} nats **{"nearer" if schedule.low > 0 else "no nearer"}**.
    {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
-   It has {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] more than its schedule, which averages its factors over
-   prompts and keeps **{1 - rest.mean / gain.mean:.0%}** of the gain.
+   Its schedule, which reads no reward, keeps **{1 - rest.mean / gain.mean:.0%}** of the gain: it has
+   {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] less.
 
 2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
    settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
-   more than all three controls in **{more} of {count}**, and less than all in
-   {less}.
+   more than all three controls in **{more} of {count}**, and less than all in {less}.
 
 3. After the prompt above **{len(better)}** texts of the frontier have more reward than that of RWS 8, and are likelier.
-   One has {better[-1].reward - text.reward:.1f} more reward and {better[-1].log_prob - text.log_prob:.1f} nats more.
-   RWS 8 wrote the same words as {" and ".join(same) or "none of the others"}.
 
-4. With 16 prompts the least difference that is found is {spans[0]}, and {none[0]} of {len(least[0])} measures find none
-   at all. With 160 it is {spans[1]}, and {none[1]} finds none. With 400 it is {spans[2]}: in this comparison
-   **{enough} of {len(least[2])}** measures can find a margin.
+4. With {SIZES[0]} prompts {np.isnan(least[0]).sum()} of {len(least[0])} measures find no difference at all. With
+   {SIZES[-1]}, **{(least[-1] <= 1).sum()} of {len(least[-1])}** can find a margin.
 
 In these two worlds the reward was **{"seldom" if 4 * more < count else "often"}** seen to matter. In
-{count - more - equal - less} of {count} settings the controls
-disagree, or nothing is decided. The worlds are small: nothing was measured on LLaDA.
+{count - more - equal - less} of {count} settings the controls disagree, or nothing is decided. The worlds are small:
+nothing was measured on LLaDA.
 """

@@ -16,7 +16,6 @@ from rws_decode.common.palette import GREY
 from rws_decode.view.plots import intervals
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import footrule_mean
-from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,10 +45,6 @@ def decode_all(predictor: HFMaskPredictor, prompts: Sequence[str], shape: Shape)
 def _cells(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
     """Return the rows of each ranking and scale, a row for each prompt."""
     return {key: rows.reset_index() for key, rows in frame.groupby(["ranking", "scale"], sort=False)}
-
-
-def _mean(frame: pd.DataFrame, column: str) -> dict[tuple[str, float], float]:
-    return {key: float(np.mean(rows[column].to_numpy())) for key, rows in _cells(frame).items()}
 
 
 def _intervals(frame: pd.DataFrame, column: str) -> dict[str, dict[float, Interval]]:
@@ -93,30 +88,20 @@ def due_to_rounding(frame: pd.DataFrame) -> pd.DataFrame:
 def conclusion(ones: Mapping[str, float], steps: FirstSteps, frame: pd.DataFrame, table: pd.DataFrame) -> str:
     """Say where probabilities become 1, what a step commits, and what rounding does to whole decodes, in Markdown."""
     lowest, highest = SCALES[0], SCALES[-1]
-    god, inexact = _mean(frame, "GOD"), _mean(frame, "inexact")
-    rises = {name: god[name, highest] - god[name, lowest] for name in RANKINGS}
+    god = frame.groupby(["ranking", "scale"])["GOD"].mean()
     due: Any = table.to_dict("index")["bfloat16", highest]
     shift, low, high = due["due to rounding"], due["low"], due["high"]
-    leaves = "leaves out 0" if low > 0 or high < 0 else "holds 0"
-    printed = {row["scale"]: row["god"] for row in printed_in("table8_temperature")["rows"]}
     exact, rounded = (steps.committed(name, 8.0) for name in ("exact", "bfloat16"))
     return (
         f"- The probability is exactly 1.0 from log-odds of **{ones['bfloat16']:.1f}** in bfloat16, "
-        f"{ones['float32']:.1f} in float32, {ones['float64']:.1f} in float64. Log-odds themselves go on.\n"
+        f"{ones['float32']:.1f} in float32, {ones['float64']:.1f} in float64.\n"
         f"- At the step looked at, at scale 8, the exact order commits {exact}, bfloat16 {rounded}: "
-        f"**{len(set(exact) & set(rounded))} of {len(exact)}** in common.\n"
-        f"- From scale {lowest:g} to {highest:g} GOD changes by **{rises['exact']:+.2f}** tokens in the exact order "
-        f"and by **{rises['bfloat16']:+.2f}** in bfloat16 with ties leftmost. At scale {highest:g} rounding makes the "
-        f"text **{'more' if shift < 0 else 'less'}** left to right, by {abs(shift):.2f} tokens (change of GOD "
-        f"{shift:+.2f} [{low:+.2f}, {high:+.2f}]; the interval {leaves}).\n"
-        f"- bfloat16 commits other positions than the exact order in {inexact['bfloat16', lowest]:.1f} % of the steps "
-        f"at scale {lowest:g} and in **{inexact['bfloat16', highest]:.1f} %** at {highest:g}; float32 in "
-        f"{inexact['float32', lowest]:.1f} % and {inexact['float32', highest]:.1f} %.\n"
-        f"- Nothing but the rule for ties lies between GOD {god['bfloat16', highest]:.2f} (leftmost) and "
-        f"{god['bfloat16, torch.topk', highest]:.2f} (`torch.topk`) at scale {highest:g}, both in bfloat16; the exact "
-        f"order has {god['exact', highest]:.2f}.\n"
-        f"- The paper prints GOD {printed[lowest]:.2f} at scale {lowest:g}, {printed[16.0]:.2f} at 16 and "
-        f"{printed[highest]:.2f} at {highest:g}, for another model and other prompts. It does not say how ties fall. "
-        "How much of that is rounding only a run with the exact ranking can tell; levels here and there cannot be "
-        "compared."
+        f"**{len(set(exact) & set(rounded))} of {len(exact)}** in common. In whole decodes bfloat16 commits other "
+        f"positions in **{due['inexact, %']:.1f} %** of the steps at scale {highest:g}.\n"
+        f"- There rounding makes the text **{'more' if shift < 0 else 'less'}** left to right (change of GOD "
+        f"{shift:+.2f} [{low:+.2f}, {high:+.2f}]; the interval {'leaves out' if low > 0 or high < 0 else 'holds'} 0).\n"
+        f"- From scale {lowest:g} to {highest:g} GOD goes from {god['exact', lowest]:.2f} to "
+        f"{god['exact', highest]:.2f} in the exact order, and from {god['bfloat16', lowest]:.2f} to "
+        f"{god['bfloat16', highest]:.2f} in bfloat16 with ties leftmost; `torch.topk`, whose ties alone differ, has "
+        f"{god['bfloat16, torch.topk', highest]:.2f}."
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 
@@ -18,7 +19,6 @@ from rws_decode.step.select import rank_values
 from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.axes import scale_axis
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory import SelectionPath
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,14 +165,15 @@ def commits_picture(steps: FirstSteps) -> Figure:
     return finished(figure, None, f"{len(steps.scales)} scales were tried.")
 
 
-def commits_words(steps: FirstSteps, path: SelectionPath) -> str:
-    """Say how often rounded rankings commit what the exact one does, and what is level at the highest scale."""
-    same = {name: int((chosen == steps.chosen["exact"]).all(axis=1).sum()) for name, chosen in steps.chosen.items()}
-    last, top = steps.scales[-1], {name: np.flatnonzero(chosen[-1]).tolist() for name, chosen in steps.chosen.items()}
-    return (
-        f"The exact order has {len(path.pieces)} pieces here ({'proved' if path.certified else 'not proved'}). float32 "
-        f"commits the same positions at {same['float32']} of {len(steps.scales)} scales, bfloat16 at "
-        f"{same['bfloat16']}. At scale {last:g}, {int((steps.value['bfloat16'][-1] == 1).sum())} of "
-        f"{len(steps.words)} positions are level in bfloat16. There the leftmost rule commits {top['bfloat16']}, "
-        f"`torch.topk`, which public decoders call, {top['bfloat16, torch.topk']}, and the exact order {top['exact']}."
-    )
+def commits_table(steps: FirstSteps) -> pd.DataFrame:
+    """Return, by ranking, the share of scales at which it commits what the exact one does, and the highest scale's."""
+    exact = steps.chosen["exact"]
+    rows = {
+        name: {
+            "as the exact order, %": round(100 * (chosen == exact).all(axis=1).mean()),
+            "level at the highest scale": int((steps.value[name][-1] == 1).sum()),
+            "committed there": np.flatnonzero(chosen[-1]).tolist(),
+        }
+        for name, chosen in steps.chosen.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
 from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory.tilting import (
-    VarianceIdentity,
     rises_with_log_p,
     scaled_reward_mean,
     scaled_reward_slope,
@@ -59,19 +59,22 @@ def means_picture(weights: Mapping[str, float], rewards: Rewards) -> Figure:
     return finished(figure, None, "The dotted lines meet at p itself, r = 0 and c = 1. At c = 0 all words are alike.")
 
 
-def slopes(weights: Mapping[str, float], rewards: Rewards) -> str:
-    """Return the slopes of the expected rewards at p itself as a table in Markdown.
+def slopes(weights: Mapping[str, float], rewards: Rewards) -> pd.DataFrame:
+    """Return the slopes of the expected rewards at p itself, a row for each reward.
 
-    >>> slopes({"cat": 1, "dog": 1}, {"on the cat": (1, 0)}).splitlines()[-1]
-    '| on the cat | no | +0.2500 | +0.0000 |'
+    >>> slopes({"cat": 1, "dog": 1}, {"on the cat": (1, 0)})["of tilting, r = 0"].tolist()
+    [0.25]
     """
-    heads = ("reward 1", "$R$ rises with $p$", "slope of tilting at $r = 0$", "slope of scaling at $c = 1$")
-    rows, log_p = [f"| {' | '.join(heads)} |", "|---|---|---|---|"], _log_p(weights)
-    for name, values in rewards.items():
-        variance, covariance = tilted_cumulants(log_p, values, 0.0)[1], scaled_reward_slope(log_p, values, 1.0)
-        rises = "yes" if rises_with_log_p(log_p, values) else "no"
-        rows.append(f"| {name} | {rises} | {variance:+.4f} | {covariance:+.4f} |")
-    return "\n".join(rows)
+    log_p = _log_p(weights)
+    rows = {
+        f"reward 1 {name}": {
+            "R rises with p": rises_with_log_p(log_p, values),
+            "of tilting, r = 0": float(tilted_cumulants(log_p, values, 0.0)[1]),
+            "of scaling, c = 1": float(scaled_reward_slope(log_p, values, 1.0)),
+        }
+        for name, values in rewards.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").round(4)
 
 
 def drag(weights: Mapping[str, float], rewards: Rewards) -> Page:
@@ -138,11 +141,3 @@ def identity_picture(at: float = 2.0) -> Figure:
     panel.set_ylim(0, 0.78)
     panel.legend(loc="upper left", ncols=2)
     return figure
-
-
-def identity_words(at: VarianceIdentity, r: float) -> str:
-    """Say what the gain and the printed expression are at r, in Markdown."""
-    return (
-        f"At r = {r:g} the gain is **{at.gain:.4f}** (the integral, by quadrature: {at.integral:.4f}) and the printed "
-        f"expression **{at.printed:.4f}**; the variance that would do is that at s = {at.scale:.4f}."
-    )
