@@ -66,16 +66,6 @@ def paired_bootstrap_interval(
     return bootstrap_interval(first_values - second_values, rng, level, resamples)
 
 
-def percentile_interval(estimate: float, draws: NDArray[np.float64], level: float) -> Interval:
-    """Return the estimate with the percentile bootstrap interval of its resampled values, shape (m,), m >= 1.
-
-    >>> percentile_interval(0.0, np.arange(-50.0, 51.0), 0.9)
-    Interval(mean=0.0, low=-45.0, high=45.0)
-    """
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(estimate), float(low), float(high))
-
-
 def ratio_interval(first: ArrayLike, second: ArrayLike, rng: np.random.Generator) -> Interval | None:
     """Return the mean of `first` over that of `second` with its 95 % percentile bootstrap interval over the pairs.
 
@@ -89,7 +79,10 @@ def ratio_interval(first: ArrayLike, second: ArrayLike, rng: np.random.Generator
     count = pairs.shape[1]
     draws = [pairs[:, rng.integers(count, size=(size, count))].mean(axis=2) for size in batch_sizes(9999, count)]
     above, below = np.column_stack([pairs.mean(axis=1), *draws])
-    return percentile_interval(above[0] / below[0], above[1:] / below[1:], 0.95) if below.all() else None
+    if not below.all():
+        return None
+    low, high = np.quantile(above[1:] / below[1:], [(1 - 0.95) / 2, (1 + 0.95) / 2])
+    return Interval(float(above[0] / below[0]), float(low), float(high))
 
 
 def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from paper_figures.statistics.intervals import Interval, percentile_interval
+from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.statistics.resampling import finite_arrays
 from rws_decode.canvas.layout import lay_out
 from rws_decode.common.threads import torch_threads
@@ -24,7 +24,6 @@ from rws_theory.checks import whole
 
 _MOST = 200_000  # canvases and subsets of one step
 _AT_ONCE = 32  # canvases of one forward: more leave the processor's cache, and take longer
-_RESAMPLES = 9999
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +116,10 @@ def _completions(predictor: MaskPredictor, ids: list[int], canvases: NDArray[np.
     return texts
 
 
-def share_of_room(
-    reached: ArrayLike, start: ArrayLike, ceiling: ArrayLike, rng: np.random.Generator, level: float = 0.95
-) -> Interval:
+def share_of_room(reached: ArrayLike, start: ArrayLike, ceiling: ArrayLike, rng: np.random.Generator) -> Interval:
     """Return which share of the way from `start` to `ceiling` was gone: mean(reached - start) / mean(ceiling - start).
 
-    All three have shape (prompts,). The interval is the percentile bootstrap's over prompts, infinite where a
+    All three have shape (prompts,). The interval is that of `ratio_interval` over prompts, infinite where a
     resample has no room. ValueError where the mean of `ceiling` is no greater than that of `start`.
 
     >>> start, ceiling = np.zeros(4), np.array([2.0, 1.0, 3.0, 2.0])
@@ -133,9 +130,4 @@ def share_of_room(
     gone, room = arrays[0] - arrays[1], arrays[2] - arrays[1]
     if not room.mean() > 0:
         raise ValueError(f"ceiling has mean {arrays[2].mean():.3g} and start {arrays[1].mean():.3g}: no room is left")
-    chosen = rng.integers(len(room), size=(_RESAMPLES, len(room)))
-    gains, rooms = gone[chosen].mean(axis=1), room[chosen].mean(axis=1)
-    estimate = float(gone.mean() / room.mean())
-    if not (rooms > 0).all():
-        return Interval(estimate, -np.inf, np.inf)
-    return percentile_interval(estimate, gains / rooms, level)
+    return ratio_interval(gone, room, rng) or Interval(float(gone.mean() / room.mean()), -np.inf, np.inf)

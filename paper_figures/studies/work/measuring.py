@@ -38,7 +38,7 @@ from paper_figures.studies.work.timing import time_units
 from rws_decode.mini.stories.answers import judge
 from rws_decode.predictors.base import before_end, ends_of
 from rws_decode.rewards.base import score_checked
-from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.dialogue import as_dialogue
 from rws_decode.trace.trace import Trace
 
 
@@ -68,7 +68,7 @@ def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
     tokens = trace.tokens.tolist()
     length = len(before_end(tokens, ends))
     keywords = unit.labels.get("keywords")
-    story = judge(_text(unit), text)
+    story = judge(as_dialogue(prompt_of(unit)).text, text)
     is_story = story.kind != "free"
     return {
         "text": text,
@@ -113,11 +113,6 @@ def _rounded(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _text(unit: Unit) -> str:
-    prompt = prompt_of(unit)
-    return prompt.text if isinstance(prompt, Dialogue) else prompt
-
-
 def _scores(units: Sequence[Unit]) -> list[Rows]:
     (name,) = units[0].judges
     model = reward_for(units[0], name)
@@ -129,5 +124,5 @@ def _scores(units: Sequence[Unit]) -> list[Rows]:
 def _perplexities(units: Sequence[Unit]) -> list[Rows]:
     first = units[0]
     causal = causal_of(first.causal or "", first.device, first.settings.get("reward_dtype") or "float32")
-    scores = answer_scores(causal, [_text(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    scores = answer_scores(causal, [prompt_of(unit) for unit in units], [unit.labels["answer"] for unit in units])
     return [[{"nll": score.nll, "causal_tokens": score.tokens, "perplexity": score.perplexity}] for score in scores]
