@@ -52,11 +52,8 @@ MEASURES: dict[str, Measure] = {
     "reward_sd": Measure("reward", "the guide's deviations"),
     "log_p_word": Measure("log p", "nats per word"),
     "coherent": Measure("coherent answers", "share of answers", share=True),
-    "log_perplexity": Measure("log of perplexity", "nats per token"),
     "regret": Measure("regret", "nats"),
     "god_tokens": Measure("GOD", "tokens"),
-    "forwards": Measure("forwards", "per answer"),
-    "reward_calls": Measure("reward calls", "per answer"),
 }
 
 
@@ -109,13 +106,10 @@ def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
     Arms that have not answered all test prompts of the world are left out, so that all arms are of the same prompts.
     An empty mapping where the world has no answers.
     """
-    # Log perplexity is that of the exact world, else of the causal model.
-    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
+    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent"}
     arms = {}
     for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
         scores = {column: scores_of(frame, world, measure) for column, measure in columns.items()}
-        if WORLDS[world].exact:
-            scores["log_perplexity"] = -scores["log_p_word"]
         arms[arm] = frame.assign(**scores).set_index("prompt")
     return arms
 
