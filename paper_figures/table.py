@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 # Columns of what was printed and of what was measured stand under these headings.
-_GROUPS = {"paper": "printed in the paper", "here": "here"}
+GROUPS = {"paper": "printed in the paper", "here": "here"}
 
 
 class Brief(NamedTuple):
@@ -188,7 +188,7 @@ def to_latex(table: Table) -> str:
     )
     if any(": " in column for column in frame.columns):
         split = [column.partition(": ") if ": " in column else ("", "", column) for column in frame.columns]
-        frame.columns = pd.MultiIndex.from_tuples([(_GROUPS.get(group, group), label) for group, _, label in split])
+        frame.columns = pd.MultiIndex.from_tuples([(GROUPS.get(group, group), label) for group, _, label in split])
     text = frame.to_latex(index=False, escape=True, multicolumn_format="l")
     return f"% {' '.join(table.caption.split())}\n{text}"
 

@@ -8,12 +8,10 @@ is better for RWS.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from paper_figures.exhibits.names import method_name, methods_in
-from paper_figures.table import Rows, Table, wide
-
-Row = Mapping[str, Any]
+from paper_figures.table import Row, Rows, Table, wide
 
 ALPHA = 0.05
 _CAPTION = (

@@ -9,8 +9,7 @@ from typing import Any
 
 from paper_figures.exhibits.differences import Difference, rws_minus
 from paper_figures.exhibits.runs import Results, read_run
-
-Row = Mapping[str, Any]
+from paper_figures.table import Row
 
 _ASKS = "`rws experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"
 _REWARDS = {"net": "own guide", "others_net": "other reward models"}

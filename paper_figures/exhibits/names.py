@@ -7,8 +7,7 @@ from typing import Any
 
 from paper_figures.studies.design.methods import METHODS
 from paper_figures.studies.summaries.printed import paper_names
-
-Row = Mapping[str, Any]
+from paper_figures.table import Row
 
 
 def method_name(method: str) -> str:

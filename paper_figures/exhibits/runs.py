@@ -11,10 +11,9 @@ from typing import Any
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.names import guide_name, with_guide_names
 from paper_figures.plan import command
+from paper_figures.table import Row
 from rws_decode.common.files import parse_json
 from rws_theory.printed import printed_in
-
-Row = Mapping[str, Any]
 
 _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from paper_figures.exhibits.style import GREY, LINES, figure, styled
 from paper_figures.plan import make_missing
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
-from paper_figures.table import to_markdown
+from paper_figures.table import Row, to_markdown
 from rws_decode.common.page import Page
 from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_theory.claims import Claim
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = Mapping[str, Any]
 SIZES = tuple(10 * 2**power for power in range(8))  # prompts, of the page
 _SMALL = (
     "--prompts 8 --validation 0 --reward-scale 8 --rewards mini --judges mini-judge "

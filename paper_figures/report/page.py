@@ -20,14 +20,13 @@ from markupsafe import Markup, escape
 from paper_figures.contents import NAMES, by_heading
 from paper_figures.report.runs import copied_files, runs_behind, setting, time_text
 from paper_figures.runner.versions import provenance
+from paper_figures.table import GROUPS
 from rws_decode.common.files import read_json, write_text
 
 Record = Mapping[str, Any]
 
 _PARTS = ("title", "pictures", "tables", "conclusions", "inputs", "story", "interactive", "runs")
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-# Columns of what was printed and of what was measured stand under these headings.
-_GROUPS = {"paper": "printed in the paper", "here": "here"}
 # Cells with more letters, or longer than that, are text and wrap; others are numbers and stay on one line.
 _LETTERS, _LONG = 20, 44
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( ?%)?$")
@@ -157,7 +156,7 @@ def columns_of(entry: Record) -> list[HtmlColumn]:
     columns = []
     for column, cells in zip(entry["columns"], zip(*entry["rows"], strict=True), strict=True):
         group, colon, label = column.partition(": ") if ": " in column else ("", "", column)
-        columns.append(HtmlColumn(label, group, _kind(cells), f"{_GROUPS.get(group, group)}{colon}{label}"))
+        columns.append(HtmlColumn(label, group, _kind(cells), f"{GROUPS.get(group, group)}{colon}{label}"))
     return columns
 
 
@@ -178,7 +177,7 @@ def _kind(cells: Sequence[Any]) -> str:
 def _spans(columns: Sequence[HtmlColumn]) -> list[tuple[str, str, int]]:
     """Return each group beside its neighbours, its title, and over how many columns it stands."""
     runs = [(group, len(list(of))) for group, of in groupby(columns, key=lambda column: column.group)]
-    return [(group, _GROUPS.get(group, group), count) for group, count in runs]
+    return [(group, GROUPS.get(group, group), count) for group, count in runs]
 
 
 def _verdicts(record: Record) -> list[str]:

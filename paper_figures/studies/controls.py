@@ -28,7 +28,7 @@ import pandas as pd
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.options import ControlsOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.means import Summary, summary_table
+from paper_figures.studies.summaries.means import against_rws, summary_table
 from paper_figures.table import Table
 
 NAME = "controls"
@@ -52,13 +52,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     judged = judged_by_guide(answers_of(frame))
     if not len(judged):
         return []
-    summary = Summary(
-        ("net", "others_net", "own_score", "coherent", "god_tokens", "god_steps", "samples", "cost"),
-        ("guide", "reward_scale", "method"),
-        {"method": "rws"},
-        ("example", "turn"),
-        ("guide", "reward_scale"),
-    )
+    measures = ("net", "others_net", "own_score", "coherent", "god_tokens", "god_steps", "samples", "cost")
     caption = _CAPTION.format(reward_cost=judged["reward_cost"].iloc[0])
-    table = summary_table("controls", caption, judged, summary, seed)
+    table = summary_table("controls", caption, judged, against_rws(measures, "example", "turn"), seed)
     return [] if table is None else [table]

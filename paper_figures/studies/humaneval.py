@@ -32,7 +32,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import HumanEvalOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.work.programs import EXECUTE, program_settings
 from paper_figures.table import Table
@@ -145,13 +145,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         rows[f"pass@{k}"] = [
             100 * pass_at_k(int(n), int(c), k) for n, c in zip(rows["samples"], rows["right"], strict=True)
         ]
-    summary = Summary(
-        (*(f"pass@{k}" for k in ks), *measures),
-        ("guide", "reward_scale", "method"),
-        {"method": "rws"},
-        ("example",),
-        ("guide", "reward_scale"),
-    )
+    summary = against_rws([*(f"pass@{k}" for k in ks), *measures], "example")
     outcome_text = (
         "Programs run against the benchmark's checks." if outcome == "passed" else "Puzzles answered word for word."
     )

@@ -25,7 +25,7 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, Summary, means_table, plain, summarise
+from paper_figures.studies.summaries.means import BRACKETS, against_rws, means_table, plain, summarise
 from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
@@ -77,8 +77,7 @@ def _means(answers: pd.DataFrame, seed: int) -> Table | None:
     measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
     frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
     present = tuple(measure for measure in measures if measure in frame)
-    over = ("guide", "reward_scale")
-    rows = summarise(frame, Summary(present, LINE, {"method": "rws"}, PAIR, over), seed=seed)
+    rows = summarise(frame, against_rws(present, *PAIR), seed=seed)
     caption = (
         "perplexity_per_text: mean over the answers of each one's perplexity, given the prompt, the end of text "
         "included. GOD counts tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of "

@@ -31,7 +31,7 @@ from paper_figures.studies.options import MTBenchOptions
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide, mean_over_turns
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, ask_judge, judge_from
-from paper_figures.studies.summaries.means import BRACKETS, Summary, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
@@ -73,7 +73,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
             "of answers won, drawn, lost; net: won minus lost; others_net: the mean net of all other reward models; "
             f"scores are raw; cost: per answer, forwards and weighted reward calls. {BRACKETS.format('dialogues')}.",
             by_dialogue,
-            Summary(measures, keys, {"method": "rws"}, ("example",), ("guide", "reward_scale")),
+            against_rws(measures, "example"),
             seed,
         ),
     ]

@@ -14,6 +14,7 @@ permutation test, corrected over the reward models by Holm's method.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,7 @@ from paper_figures.statistics.win_rates import quintile_rates
 from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.options import RewardBenchOptions
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
-from paper_figures.studies.summaries.means import BRACKETS, Summary, plain, readable, summary_table
+from paper_figures.studies.summaries.means import BRACKETS, against_rws, plain, readable, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
@@ -46,18 +47,11 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     shares = ["win", "draw", "loss", "net", "others_net"]
     percent = by_guide.assign(**{share: 100 * by_guide[share] for share in shares})
 
-    shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example", "turn")}
-    first = Summary(
-        (*shares, "own_score", "god_tokens", "god_steps", "cost"),
-        ("guide", "reward_scale", "method"),
-        over=("guide", "reward_scale"),
-        **shared,
-    )
+    first = against_rws((*shares, "own_score", "god_tokens", "god_steps", "cost"), "example", "turn")
     # A mean over several scales of one guide would describe no method.
     scale_columns = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
-    means = Summary(
-        ("win", "draw", "loss", "net"), (*scale_columns, "relation", "method"), over=tuple(scale_columns), **shared
-    )
+    by, over = (*scale_columns, "relation", "method"), tuple(scale_columns)
+    means = replace(first, measures=("win", "draw", "loss", "net"), by=by, over=over)
     grouped = judged.groupby([*scale_columns, "relation", "method", "example", "turn"])
     averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
     # A prompt is dropped if a guide or a judge failed on it: its means would be over fewer values.

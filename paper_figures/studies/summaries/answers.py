@@ -76,25 +76,21 @@ def _with_measures(rows: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     if not len(measures):
         return rows
     measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
-    for judges, measured in measures[measures["strategy"] == "score"].groupby(measures["judges"].map(_first)):
-        names = {"score": f"score of {judges}", "normalised_score": f"normalised score of {judges}"}
-        rows = rows.merge(
-            measured[[*_TEXT, *names]].rename(columns=names).drop_duplicates(_TEXT),
-            on=_TEXT,
-            how="left",
-            validate="m:1",
-        )
-    measured = measures[measures["strategy"] == "perplexity"]
-    if len(measured):
-        kept = measured[[*_TEXT, "perplexity", "nll", "causal_tokens"]].drop_duplicates(_TEXT)
-        rows = rows.merge(kept, on=_TEXT, how="left", validate="m:1")
-    measured = measures[measures["strategy"] == "execute"]
-    if len(measured) and "problem" in rows:
-        # A unit that runs a program names the problem itself, not the wording in which it was asked.
-        keys = ["problem", "text"]
-        kept = measured.rename(columns={"prompt": "problem"})[[*keys, "passed", "status", "how"]]
-        rows = rows.merge(kept.drop_duplicates(keys), on=keys, how="left", validate="m:1")
-    return rows
+    scores, read, run = (measures[measures["strategy"] == name] for name in MEASURING)
+    for judge, scored in scores.groupby(scores["judges"].map(_first)):
+        names = {"score": f"score of {judge}", "normalised_score": f"normalised score of {judge}"}
+        rows = _joined(rows, scored.rename(columns=names), _TEXT, [*names.values()])
+    rows = _joined(rows, read, _TEXT, ["perplexity", "nll", "causal_tokens"])
+    # A unit that runs a program names the problem itself, not the wording in which it was asked.
+    run = run.rename(columns={"prompt": "problem"})
+    return _joined(rows, run, ["problem", "text"], ["passed", "status", "how"]) if "problem" in rows else rows
+
+
+def _joined(rows: pd.DataFrame, measured: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return rows with the columns of what was measured of the same keys, once for each; as they are without any."""
+    if not len(measured):
+        return rows
+    return rows.merge(measured[[*keys, *columns]].drop_duplicates(keys), on=keys, how="left", validate="m:1")
 
 
 def _expanded(run: pd.DataFrame) -> list[pd.DataFrame]:

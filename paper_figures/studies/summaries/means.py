@@ -53,6 +53,12 @@ class Summary:
     over: tuple[str, ...] = ("scale",)
 
 
+def against_rws(measures: Sequence[str], *pair: str) -> Summary:
+    """Return the summary of every method against rws, by guide and reward scale, with one correction over these."""
+    by = ("guide", "reward_scale")
+    return Summary(tuple(measures), (*by, "method"), {"method": "rws"}, pair, by)
+
+
 def summary_for(frame: pd.DataFrame) -> Summary:
     """Return a summary of every numeric column of the rows, for an experiment that has no tables of its own."""
     start = list(frame.columns).index("strategy_json") + 1
