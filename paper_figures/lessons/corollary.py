@@ -160,7 +160,9 @@ def counts_table(study: CorollaryStudy) -> pd.DataFrame:
         reward: {CONTROLS[tally.against]: f"{tally.more} / {tally.equal} / {tally.less}" for tally in of}
         for reward, of in tallies_of(study).items()
     }
-    return pd.DataFrame.from_dict(counts, orient="index").assign(**{"first commit lowers it": _lowered(study)})
+    return pd.DataFrame.from_dict(counts, orient="index").assign(
+        **{"first commit lowers it": pd.Series(_lowered(study))}
+    )
 
 
 def _lowered(study: CorollaryStudy) -> dict[str, int]:
