@@ -189,8 +189,8 @@ done-units-again: paper_figures, test_runner
 - skipped = done if retry_failed else done | failed
 + skipped = done
 csv-rounded: paper_figures, test_paper_figures
-- writer.writerows(rows)
-+ writer.writerows([{k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+- pd.DataFrame(rows, dtype=object).to_csv
++ pd.DataFrame(rows).round(6).to_csv
 stability-far-end: rws_theory, test_stability
 - nearest.lower if upwards else nearest.upper
 + nearest.upper if upwards else nearest.lower
