@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.studies.design.methods import METHODS
-from paper_figures.studies.summaries.printed import paper_names
 from paper_figures.table import Row
+from rws_decode.rewards.registry import PUBLISHED
 
 
 def method_name(method: str) -> str:
@@ -54,7 +54,7 @@ def guide_name(guide: str) -> str:
     >>> guide_name("skywork-v0.2"), guide_name("mini")
     ('Skywork', 'mini')
     """
-    return paper_names().get(guide, guide)
+    return next((entry.paper for entry in PUBLISHED.values() if guide in (entry.name, entry.hub_id)), guide)
 
 
 def names_of(rows: Iterable[Row]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.table import Column, Table, cell_text, make_table
+from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 
 Numbers = Mapping[str, Mapping[str, Any]]
@@ -36,7 +36,7 @@ def beside(
     for name in dict.fromkeys([*printed, *here]):
         given, ours = printed.get(name, {}), here.get(name, {})
         row: dict[str, Any] = {key: name} | {f"paper: {column}": given.get(column) for column in left}
-        text = {key: name} | {f"paper: {column}": number_text(given.get(column)) for column in left}
+        text = {key: name} | {f"paper: {column}": Column(column).text(given) for column in left}
         for column in columns:
             row |= {f"here: {label}": value for label, value in column.values(ours).items()}
             text[f"here: {column.label}"] = column.text(ours) if ours else None
@@ -62,15 +62,6 @@ def numbers_by(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 def measured(label: str, measure: str, form: str = ".3g") -> Column:
     """Return the column of a measure of `numbers_by` with its interval."""
     return Column(label, measure, form, (f"{measure} low", f"{measure} high"))
-
-
-def number_text(value: Any) -> str | None:
-    """Return a number to four significant digits; text and None as they are.
-
-    >>> number_text(0.123456), number_text("a"), number_text(None), number_text(1200)
-    ('0.1235', 'a', None, '1200')
-    """
-    return None if value is None else cell_text(value, "")
 
 
 def printed_range(quantity: str) -> tuple[float, float]:

@@ -6,7 +6,7 @@ same prompt, unmasked step by step by confidence decoding. Figure 3 has the conf
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,26 +44,15 @@ class Masking:
     reverse: Masks
 
 
-def forward_masks(length: int, times: Sequence[int], steps: int, seed: int = _SEED) -> NDArray[np.bool_]:
-    """Return which of `length` tokens are masked at each time, bool [times, length], drawn from q(x_t | x_0).
-
-    Each token is masked with probability t / steps, independently of the others (the paper's appendix on masked
-    diffusion). One uniform number per token serves all times, so that what is masked once stays masked.
-
-    >>> forward_masks(4, (0, 2, 4), 4).sum(axis=1).tolist()[::2]
-    [0, 4]
-    """
-    uniform = np.random.default_rng(seed).uniform(size=length)
-    return uniform < np.array(times)[:, None] / steps
-
-
 def compute(runs: Path) -> Masking:
     """Draw the forward masks and read the reverse process from the default trace of the run's first prompt."""
     orders = commit_orders(runs)
     trace, answer = orders.of("default"), _held_out(orders)
     original = (answer or orders.words(trace, trace.tokens[: orders.written(trace)]))[:_SHOWN]
     times = [trace.steps * quarter // 4 for quarter in range(5)]
-    forward = dict(zip(times, forward_masks(len(original), times, trace.steps), strict=True))
+    # As q(x_t | x_0): each token with probability t / T. One number per token serves all times, so masks are nested.
+    uniform = np.random.default_rng(_SEED).uniform(size=len(original))
+    forward = {t: uniform < t / trace.steps for t in times}
     commit = trace.commit_step[: min(trace.block, _SHOWN)]
     of_block = min(trace.steps_run, trace.steps * trace.block // trace.length)
     stops = sorted({max(1, of_block * quarter // 4) for quarter in range(1, 5)})

@@ -29,7 +29,7 @@ class Run:
     keep: tuple[int, ...] = ()
 
 
-Schedule = Sequence[tuple[int, float]]
+Schedule = Sequence[tuple[int, float]]  # (step, factor on the peak rate), linear between these points
 
 
 def seeded(seed: int, build: Callable[[], Any]) -> Any:
@@ -39,24 +39,14 @@ def seeded(seed: int, build: Callable[[], Any]) -> Any:
         return build()
 
 
-def learning_rate(step: int, schedule: Schedule) -> float:
-    """Return the factor on the peak rate at a step: linear between the schedule's (step, factor) points.
-
-    >>> [learning_rate(step, ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))) for step in (50, 300, 900)]
-    [0.5, 1.0, 0.25]
-    """
-    steps, factors = zip(*schedule, strict=True)
-    return float(np.interp(step, steps, factors))
-
-
-def warm_flat_decay(steps: int, warmup: int = 100, decay: float = 0.4) -> Schedule:
-    """Return the usual schedule: linear warmup, a plateau, linear decay over the last `decay` of the run.
+def warm_flat_decay(steps: int) -> Schedule:
+    """Return the usual schedule: linear warmup over 100 steps, a plateau, linear decay over the last 40 % of the run.
 
     >>> warm_flat_decay(1000)
     ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))
     """
-    flat = max(round(steps * (1 - decay)), 1)
-    return ((0, 0.0), (min(warmup, flat), 1.0), (flat, 1.0), (steps, 0.0))
+    flat = max(round(steps * 0.6), 1)
+    return ((0, 0.0), (min(100, flat), 1.0), (flat, 1.0), (steps, 0.0))
 
 
 def _optimizers(model: nn.Module, lr: float) -> list[torch.optim.Optimizer]:
@@ -108,7 +98,8 @@ def fit(
 
     ValueError where the directory holds a checkpoint of another recipe.
     """
-    steps = schedule[-1][0]
+    points, factors = zip(*schedule, strict=True)
+    steps = points[-1]
     run.directory.mkdir(parents=True, exist_ok=True)
     checkpoint, log = run.directory / "checkpoint.safetensors", run.directory / "log.jsonl"
     optimizers = _optimizers(model, lr)
@@ -127,7 +118,7 @@ def fit(
     model.train()
     with progress(run.directory.name, steps, "step", done=first) as bar:
         for step in range(first, last):
-            factor = learning_rate(step + 1, schedule)
+            factor = float(np.interp(step + 1, points, factors))
             for optimizer in optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = lr * factor

@@ -8,6 +8,7 @@ import platform
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from paper_figures.training.reward import (
     build_reward,
     completions,
     encode_pairs,
-    reference_set,
+    graded_answers,
     train_reward,
 )
 from rws_decode.checkpoints.files import models_directory
@@ -176,7 +177,9 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
     metadata = restore(model, runs / name)
     model = model.half().float().eval()
     written = completions(mini, tokenizer, "validation", 128, 0, runs / "reference-completions.json")
-    reference = reference_set(written)
+    # Where the paper has the Nectar validation set: held-out prompts with several answers of different quality.
+    rng = Random("reference-99")
+    reference = [graded_answers(rng, "validation", written) for _ in range(256)]
     scores: list[float] = []
     truths: list[float] = []
     right: dict[str, list[bool]] = {"all": [], "true against one corruption": []}

@@ -139,14 +139,3 @@ def train_reward(
 
     fit(run, model, loss, schedule=warm_flat_decay(recipe.steps), lr=recipe.lr, recipe=asdict(recipe))
     return model
-
-
-def reference_set(
-    written: list[tuple[str, list[str]]], seed: int = 99, count: int = 256, split: str = "validation"
-) -> list[tuple[str, Graded]]:
-    """Return held-out prompts with graded answers: what accuracies, mean and deviation of every reward are measured on.
-
-    It stands where the paper has the Nectar validation set: prompts with several answers of different quality.
-    """
-    rng = Random(f"reference-{seed}")
-    return [graded_answers(rng, split, written) for _ in range(count)]

@@ -159,17 +159,6 @@ def seconds_of(frame: pd.DataFrame) -> float | None:
     return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
 
 
-def sources_of(origin: Origin | None) -> dict[str, Any] | None:
-    """Return what results depend on, as JSON-ready data: digests of code and model files, and library versions.
-
-    `work` names the module of the work, and `code` is the digest of the modules behind it.
-    """
-    if origin is None:
-        return None
-    models = {f"{model.role} {model.name}": files for model, files in origin.models.items()}
-    return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
-
-
 def finish(
     name: str,
     options: RunOptions,
@@ -181,10 +170,10 @@ def finish(
 ) -> dict[str, Any]:
     """Write a study's tables, manifest and OUT/NAME/results.json, and return what `--json` prints.
 
-    results.json has the experiment; settings, the options; sources, digests of code and models, and library versions;
-    units, the name of their folder; seconds, those of all units added up; and `results`. A study without tables has no
-    such file; one whose record ships has about.json in its place (`about_run`). Files that hold the same stay as they
-    are.
+    results.json has the experiment; settings, the options; sources, the module of the work, digests of the code behind
+    it and of models, and library versions; units, the name of their folder; seconds, those of all units added up; and
+    `results`. A study without tables has no such file; one whose record ships has about.json in its place
+    (`about_run`). Files that hold the same stay as they are.
     """
     folder = outcome.folder.parent
     write_manifest(outcome.folder, getattr(options, "seed", 0), outcome.asked)
@@ -193,7 +182,11 @@ def finish(
     write_tables(folder, measured_tables(tables))
     if tables and results is not None:
         whole = {"schema": SCHEMA[0], "version": SCHEMA[1], "experiment": name, "settings": settings_of(options)}
-        whole |= {"sources": sources_of(outcome.origin), "units": outcome.folder.name}
+        whole |= {"sources": None, "units": outcome.folder.name}
+        if (origin := outcome.origin) is not None:
+            models = {f"{model.role} {model.name}": files for model, files in origin.models.items()}
+            whole["sources"] = {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries)}
+            whole["sources"]["models"] = models
         whole |= {"seconds": seconds_of(outcome.frame), **results}
         text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
         write_changed(folder / "results.json", text + "\n")

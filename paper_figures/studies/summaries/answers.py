@@ -129,17 +129,6 @@ def _best(samples: pd.DataFrame, by: str) -> pd.DataFrame:
     return rows.assign(method="best-of-n", sampling_temperature=0.0, samples=samples["sample"].nunique())
 
 
-def with_default(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Add to each answer the values of the default's answer to the same prompt, as `COLUMN of default`.
-
-    Rows without such an answer are left out.
-    """
-    keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example", "turn"]
-    base = answers[answers["method"] == "default"]
-    names = {column: f"{column} of default" for column in columns}
-    return answers.merge(base[[*keys, *columns]].rename(columns=names), on=keys, how="inner", validate="m:1")
-
-
 def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
     """Return one row per answer and judge, which compares the answer with the default's answer to the same prompt.
 
@@ -151,10 +140,13 @@ def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
     - `net`, which is win - loss.
     """
     parts: list[Any] = []
+    keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example", "turn"]
+    default = answers[answers["method"] == "default"]
     judges = [str(column).removeprefix("score of ") for column in answers if str(column).startswith("score of ")]
     for judge in judges:
         column = f"score of {judge}"
-        rows = with_default(answers, [column])
+        base = default[[*keys, column]].rename(columns={column: f"{column} of default"})
+        rows = answers.merge(base, on=keys, how="inner", validate="m:1")
         rows = rows[rows[column].notna() & rows[f"{column} of default"].notna()]
         if not len(rows):
             continue

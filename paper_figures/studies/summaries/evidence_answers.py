@@ -91,23 +91,16 @@ class EqualOrders:
     by_address: int | None
 
 
-def order_arms(arms: Mapping[Arm, pd.DataFrame]) -> list[Arm]:
-    """Return the arms that differ in their order alone: all of them commit the likeliest words, as many a step.
-
-    A factor on the logits leaves the likeliest word of a position as it is. Copies, lookahead and tilts do more.
-    """
-    kinds = ("rws", "factor", "order")
-    return [
-        arm for arm in arms if METHODS[arm.method].kind in kinds and not arm.sampling_temperature and not arm.one_by_one
-    ]
-
-
 def equal_orders(arms: Mapping[Arm, pd.DataFrame], world: str, name: str) -> EqualOrders | None:
     """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
 
-    GOD is equivalent within its margin by two one-sided tests; p of the measure is corrected for all pairs (max-T).
+    The orders are of arms that commit the likeliest words, as many a step: a factor on the logits leaves these as they
+    are, while copies, lookahead and tilts do more. GOD is equivalent within its margin by two one-sided tests; p of the
+    measure is corrected for all pairs (max-T).
     """
-    orders, margin = order_arms(arms), MEASURES["god"].margin
+    greedy = [arm for arm in arms if not arm.sampling_temperature and not arm.one_by_one]
+    orders = [arm for arm in greedy if METHODS[arm.method].kind in ("rws", "factor", "order")]
+    margin = MEASURES["god"].margin
     god = [scores_of(arms[arm], world, "god") for arm in orders]
     pairs = [
         (i, j)

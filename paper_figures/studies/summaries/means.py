@@ -219,17 +219,7 @@ def means_table(name: str, caption: str, rows: Sequence[Mapping[str, Any]], base
         about += (
             f" A * marks a difference from {reference}, p < {_CLEAR} after Holm's correction; {name}.md has them all."
         )
-    return Table(name, rows, markdown_rows(rows), caption, Brief(about, _wide(rows, _marked)))
-
-
-def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Format a summary for reading: a row per line of the table, a column per measure, differences in brackets.
-
-    "0.50 (+0.10 [+0.02, +0.19], p 0.031)" is a mean, its difference from the baseline with the interval, and Holm's p.
-    If all pairs differ by the same number, a bootstrap interval has no width and says nothing about other prompts.
-    The text is then "(+0.10 in all 8, p 0.031)", and of fewer than 6 pairs "(+0.10 n = 3, too few)".
-    """
-    return _wide(rows, _with_difference)
+    return Table(name, rows, _wide(rows, _with_difference), caption, Brief(about, _wide(rows, _marked)))
 
 
 def readable(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -265,6 +255,11 @@ def _wide(
 
 
 def _with_difference(row: Mapping[str, Any]) -> str:
+    """Return a mean, and in brackets its difference from the baseline with the interval and Holm's p (`spread_text`).
+
+    "0.50 (+0.10 [+0.02, +0.19], p 0.031)"; "(+0.10 in all 8, p 0.031)" if all pairs differ by the same number, of which
+    a bootstrap interval has no width and says nothing about other prompts.
+    """
     text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
     if row["difference"] is not None:
         low, high = row["difference_low"], row["difference_high"]

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paper_figures.table import Table
-from rws_decode.rewards.registry import PUBLISHED
 from rws_theory.printed import printed_in
 
 PREFIX = "printed: "  # begins the name of every table that the paper printed
-
-
-def paper_names() -> dict[str, str]:
-    """Return a map from our names of the paper's reward models to the names in its tables.
-
-    >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
-    ('Skywork', 'Eurus')
-    """
-    return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
 
 
 def printed_tables(*files: str) -> list[Table]:
