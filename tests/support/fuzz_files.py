@@ -309,10 +309,6 @@ def _read_reward(folder: Path) -> None:
     load_reward(str(folder))
 
 
-def _make_published(name: str, folder: Path) -> None:
-    tiny_checkpoint(name, folder, files={"reward.json": {"mean": 0.5, "std": 2.0}})
-
-
 def _make_units(folder: Path) -> None:
     units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}) for text in ("a", "b", "c")]
     report = run_units(units, _rows_of, folder, batch=3, progress=False)
@@ -404,7 +400,7 @@ TARGETS: dict[str, Target] = {
     "trace": Target(_make_trace, ("trace.parquet",), _read_trace),
     "digest": Target(_make_digest, ("digest.json",), _read_digest),
     "predictor": Target(
-        lambda folder: tiny_checkpoint("bert", folder, files={"examples.json": [{"kind": "a", "prompt": "x"}]}),
+        partial(tiny_checkpoint, "bert", files={"examples.json": [{"kind": "a", "prompt": "x"}]}),
         (*WEIGHTS, *CODEC, "examples.json"),
         _read_predictor,
         _ENCODING,
@@ -415,14 +411,16 @@ TARGETS: dict[str, Target] = {
     "dream": Target(partial(tiny_checkpoint, "dream"), ("config.json", *CODEC), _read_predictor, _ENCODING),
     "world": Target(_make_world, ("config.json", "world.npz", "words.json"), _read_world, _ENCODING),
     "reward": Target(
-        lambda folder: tiny_checkpoint(
-            "classifier", folder, files={"reward.json": {"mean": 0.0, "std": 1.0, "template": "pair"}}
-        ),
+        partial(tiny_checkpoint, "classifier", files={"reward.json": {"mean": 0.0, "std": 1.0, "template": "pair"}}),
         (*WEIGHTS, "reward.json", *CODEC),
         _read_reward,
     ),
     **{
-        name: Target(partial(_make_published, name), (*SHARDS, "reward.json", "tokenizer.json"), _read_reward)
+        name: Target(
+            partial(tiny_checkpoint, name, files={"reward.json": {"mean": 0.5, "std": 2.0}}),
+            (*SHARDS, "reward.json", "tokenizer.json"),
+            _read_reward,
+        )
         for name in ("skywork", "intern", "eurus", "qrm")
     },
     "units": Target(_make_units, ("study/last_run.json",), _read_units),
