@@ -15,7 +15,7 @@ from rws_theory.claims.tables import costs, counts, scores, win_rates
 __all__ = ["CHECKS", "PARTS", "Check", "Claim", "Verdict", "claims"]
 
 # The ledger in its order, by what a claim is about.
-PARTS: dict[str, dict[str, Check]] = {
+_LEDGER: dict[str, dict[str, Check]] = {
     "the method": {
         "AB-selective": method.selective,
         "S3-gaps": method.probability_gaps,
@@ -103,7 +103,8 @@ PARTS: dict[str, dict[str, Check]] = {
         "N-threshold-monotone": scales.threshold_monotone,
     },
 }
-CHECKS: dict[str, Check] = {id: named(id, check) for part in PARTS.values() for id, check in part.items()}
+PARTS = {part: {id: named(id, check) for id, check in checks.items()} for part, checks in _LEDGER.items()}
+CHECKS: dict[str, Check] = {id: check for checks in PARTS.values() for id, check in checks.items()}
 
 
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
