@@ -41,7 +41,8 @@ def in_f(*lines: str) -> str:
     return "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-# The statuses that it may end with -> what it does -> the program.
+# The statuses that it may end with -> what it does -> the program. Pipes have the numbers that they have outside, where
+# a busy process has more than 64 files open.
 TORRENT = ("        try: os.write(n, b'7' * 4096)", "        except OSError: pass")
 SOCKET = "socket.create_connection(('127.0.0.1', PORT), 1)"
 ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
@@ -65,7 +66,7 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
     ("ended",): {
         "exits at once with os._exit": "import os\nos._exit(0)",
         "exits in a call with os._exit": in_f("import os", "os._exit(0)"),
-        "closes every file": in_f("import os", "os.closerange(0, 64)", "return x + 1"),
+        "closes every file": in_f("import os", "os.closerange(0, 2**16)", "return x + 1"),
     },
     ("time",): {
         "stubborn fork bomb": in_f("import os", "while True:", "    try: os.fork()", "    except OSError: pass"),
@@ -105,12 +106,12 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
         + in_f("return 0")
     },
     ("wrong", "refused", "error", "ended"): {
-        "claims success on every descriptor": "import os\nfor n in range(64):\n"
+        "claims success on every descriptor": "import os\nfor n in range(2**10):\n"
         '    try: os.write(n, b\'{"status": "passed", "detail": ""}\\n\')\n'
         "    except OSError: pass\nprint('passed')\n" + in_f("return 0")
     },
     ("refused", "error", "ended", "time"): {
-        "answers with a torrent": in_f("import os", "while True:", "    for n in range(3, 64):", *TORRENT)
+        "answers with a torrent": in_f("import os", "while True:", "    for n in range(3, 2**10):", *TORRENT)
     },
     ("wrong", "ended"): {
         # getpid by i386's int 0x80
