@@ -44,7 +44,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     other = {"PYTHONHASHSEED": "3" if os.environ.get("PYTHONHASHSEED") == "2" else "2", "HF_HUB_OFFLINE": "1"}
     # Else MKL takes no more threads than there are cores; threads that wait shall sleep.
     other |= dict.fromkeys(names, "4") | {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
-    other["PYTHONPATH"] = f"{SUPPORT.parent}{os.pathsep}{SUPPORT}"
+    other["PYTHONPATH"] = f"{SUPPORT.parents[1]}{os.pathsep}{SUPPORT}"
     words = [sys.executable, str(SUPPORT / "alike.py"), str(root / "models"), str(root / "four"), request.param]
     with (
         (root / "log").open("wb") as log,

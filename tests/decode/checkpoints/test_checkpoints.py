@@ -107,7 +107,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "larger tokenizer": (with_tokenizer(llada_tokenizer, *map(str, range(100, 120))), r"ids up to 290, its embedding"),
     "moved mask": (with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1), r"its mask is 266, and"),
     "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
-    "lost special tokens": (lambda f: edit_json(f / "tokenizer_config.json", eos_token=""), r"\(eos_token ''"),
+    "lost special tokens": (
+        lambda f: edit_json(f / "tokenizer_config.json", eos_token="", unk_token=""),
+        r"\(eos_token ''",
+    ),
 }
 
 
