@@ -268,7 +268,9 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     answers = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
     assert answers == [str(text).split(stop)[0] for text in texts] and answers != texts
     assert model.generate_until(requests((contexts[0], {"until": stop}))) == answers[:1]
-    (short,) = model.generate_until(requests((contexts[0], {"max_gen_toks": 2, "do_sample": False})))
+    (short,) = model.generate_until(
+        requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
+    )
     assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
 
 
@@ -285,7 +287,10 @@ def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        *((lambda it=it: hooks(RWS(8.0), **{it: None}), f"{it} is None") for it in ("reward", "prompts", "decode")),
+        *(
+            (lambda name=name: hooks(RWS(8.0), **{name: None}), f"{name} is None: strategy rws needs it")
+            for name in ("reward", "prompts", "decode")
+        ),
         (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
         (lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits), "prompts has 1 texts: the canvas has 3"),
         (lambda: hooks(RWS(8.0)).tokens(None, IDS, None), "x holds a row without masks"),
@@ -313,6 +318,7 @@ def test_the_harness_knows_the_model_where_it_is_installed() -> None:
     from lm_eval.api.registry import get_model
 
     assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
-    words = "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4"
-    adapter = RWSLM.create_from_arg_string(words, {"batch_size": 2})
+    adapter = RWSLM.create_from_arg_string(
+        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
+    )
     assert (adapter.config.steps, adapter.batch_size, adapter.rank, adapter.world_size) == (8, 2, 0, 1)

@@ -37,9 +37,13 @@ PREDICTORS = {
     "llada": llada_predictor(),
 }
 STRATEGIES: dict[str, Strategy] = {
-    "default": Confidence(), "temperature": Temperature(8.0), "rws": RWS(8.0), "margin": Margin(),
-    "entropy": Entropy(), "random-order": RandomOrder(2),
-}  # fmt: skip
+    "default": Confidence(),
+    "temperature": Temperature(8.0),
+    "rws": RWS(8.0),
+    "margin": Margin(),
+    "entropy": Entropy(),
+    "random-order": RandomOrder(2),
+}
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 ids = st.lists(st.integers(6, VOCABULARY - 1), max_size=6)
 
@@ -58,10 +62,13 @@ def test_padding_changes_no_logits_but_by_rounding(model: str, padding: str) -> 
 
 
 @given(
-    st.sampled_from(["bert", "modernbert", "roberta"]), st.sampled_from(sorted(STRATEGIES)),
-    st.lists(ids, min_size=2, max_size=4), st.sampled_from(["right", "left"]), st.sampled_from([0.0, 0.9]),
+    st.sampled_from(["bert", "modernbert", "roberta"]),
+    st.sampled_from(sorted(STRATEGIES)),
+    st.lists(ids, min_size=2, max_size=4),
+    st.sampled_from(["right", "left"]),
+    st.sampled_from([0.0, 0.9]),
     st.randoms(use_true_random=False),
-)  # fmt: skip
+)
 @settings(max_examples=examples(20), deadline=None)
 def test_alone_together_and_in_another_order_the_answer_is_the_same(
     model: str, name: str, prompts: list[list[int]], padding: str, temperature: float, random: object
@@ -85,7 +92,7 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
 
 def test_near_ties_are_rare_enough_for_that_to_say_something() -> None:
     prompts = [[6 + i, 7 + i, 8 + i] for i in range(12)]
-    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), Shape(8, 5, 8))
+    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), Shape(length=8, steps=5, block=8))
     assert sum(bool(trace.near_ties.any() or trace.near_tokens.any()) for trace in runs) <= 2
 
 

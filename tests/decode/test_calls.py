@@ -112,7 +112,9 @@ def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
     ids=str,
 )
 @pytest.mark.parametrize("strategy", ["default", Confidence()], ids=["name", "object"])
-def test_settings_beside_the_strategy_are_sent_where_they_belong(strategy: Any, numbers: dict, message: str) -> None:
+def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
+    strategy: Any, numbers: dict[str, Any], message: str
+) -> None:
     for call in (decode, decode_compact):
         refused(partial(call, BERT, "the cat", strategy, **numbers), message)
 
@@ -223,7 +225,9 @@ def test_a_budget_of_seconds_is_kept_by_the_clock(monkeypatch: pytest.MonkeyPatc
     runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of"], **asked, budget=5.5)
     assert [*runs] == ["default", "best-of:5"]
     assert runs.to_frame()[["strategy", "seconds"]].values.tolist() == [["default", 1.0], ["best-of:5", 5.0]] * 2
-    refused(lambda: compare(BERT, "the cat", ["best-of"], **asked, budget=0.5), "budget is 0.5: best-of:1 takes")
+    refused(
+        lambda: compare(BERT, "the cat", ["best-of"], **asked, budget=0.5), "budget is 0.5: best-of:1 takes 1 seconds"
+    )
 
 
 def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,9 @@ def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
 def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, MASK], table[:, PAD], table[:, CLS], table[:, SEP], table[:, 9] = 50.0, 40.0, 30.0, 20.0, 10.0
-    (trace,) = decode(table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), Shape(4, 2, 4))
+    (trace,) = decode(
+        table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), Shape(length=4, steps=2, block=4)
+    )
     assert trace.tokens.tolist() == [9] * 4
     assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
     # Forbidden tokens take no probability either: 20 others share what 9 leaves.
@@ -45,7 +47,7 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 def test_padding_that_also_ends_the_text_can_be_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, EOS] = 5.0
-    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), Shape(4, 2, 4))
+    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.tokens.tolist() == [EOS] * 4
 
 
@@ -77,7 +79,7 @@ def test_only_masks_of_the_current_block_ever_change(prompts: list[list[int]], r
     predictor = Spy()
     strategy = (Confidence(), Temperature(5.0), RWS(4.0))[rule]
     reward = CallableReward(lambda prompt, answer: float(len(prompt + answer) % 5))
-    batch = decode(predictor, prompts, strategy, Shape(8, 4, 4), reward=reward)
+    batch = decode(predictor, prompts, strategy, Shape(length=8, steps=4, block=4), reward=reward)
     assert len(predictor.seen) == 4
     final = batch.tokens
     for row, prompt in enumerate(prompts):
@@ -101,7 +103,7 @@ def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
         asked.append((prompt, answer))
         return 0.0
 
-    (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), Shape(8, 8, 4), reward=CallableReward(remember))
+    (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), Shape(length=8, steps=8, block=4), reward=CallableReward(remember))
     completions = [" ".join(map(str, row)) for row in trace.candidate.tolist()]
     completions = [text.split(f" {EOS}")[0] for text in completions]
     assert [prompt for prompt, _ in asked] == ["7 8"] * len(asked)
@@ -112,7 +114,7 @@ def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
 
 
 def test_rewards_are_recorded_raw_and_normalised() -> None:
-    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), Shape(12, 6, 12), reward=REWARD)
+    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), Shape(length=12, steps=6, block=12), reward=REWARD)
     texts = [PREDICTORS["llada"].decode_answer(row) or "" for row in trace.candidate.tolist()]
     assert trace.reward_raw.tolist() == [many_words(PROMPTS[0], text) for text in texts]
     np.testing.assert_allclose(trace.reward_normalised, (trace.reward_raw - 4) / 1.5, rtol=1e-15)
@@ -122,7 +124,9 @@ def test_rewards_are_recorded_raw_and_normalised() -> None:
 def test_a_predictor_without_padding_takes_uneven_batches() -> None:
     table = torch.zeros(20, VOCABULARY)
     table[:, 9] = 1.0
-    batch = decode(table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), Shape(2, 1, 2))
+    batch = decode(
+        table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), Shape(length=2, steps=1, block=2)
+    )
     assert batch.tokens.tolist() == [[9, 9], [9, 9]]
 
 
@@ -143,7 +147,7 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
     told: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
     options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **told)
-    prompts, shape = [[6, 7], "the cat sat"], Shape(8, 4, 4)
+    prompts, shape = [[6, 7], "the cat sat"], Shape(length=8, steps=4, block=4)
     batch = decode(
         PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, reward=bounded, savings=savings, options=options
     )
@@ -186,7 +190,7 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(places: bool,
 def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, forwards: int) -> None:
     """Prompt and answer are of 9 and 11 columns."""
     predictor, savings = table_predictor(torch.randn(11, VOCABULARY)), Savings(spread=spread)
-    batch = decode(predictor, [[7] * 3, [7]], Confidence(), Shape(8, 2, 8), savings=savings)
+    batch = decode(predictor, [[7] * 3, [7]], Confidence(), Shape(length=8, steps=2, block=8), savings=savings)
     assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
 
 
@@ -194,8 +198,8 @@ def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, f
 def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
     broken = CallableReward(lambda prompt, answer: value, name="broken")
     with pytest.raises(ValueError, match=rf"^reward model broken scored {value} for prompt 'a dog'"):
-        decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), Shape(2, 1, 2), reward=broken)
+        decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), Shape(length=2, steps=1, block=2), reward=broken)
     table = torch.zeros(9, VOCABULARY)
     table[3, 9] = value
     with pytest.raises(ValueError, match=r"^predictor odd gives no finite largest logit at step 0$"):
-        decode(table_predictor(table, name="odd"), [[7]], Confidence(), Shape(4, 1, 4))
+        decode(table_predictor(table, name="odd"), [[7]], Confidence(), Shape(length=4, steps=1, block=4))

@@ -52,7 +52,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         warnings.catch_warnings(action="ignore"),
     ):
         alike.work(root / "models", root / "one", "1")
-    assert process.returncode == 0, (root / "log").read_text("utf-8")[-3000:]
+    assert process.returncode == 0, (root / "log").read_text(encoding="utf-8")[-3000:]
     return root
 
 
@@ -97,7 +97,10 @@ def test_what_is_compared_is_there(written: Path) -> None:
 def mini_traces(**options: Any) -> list[bytes]:
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [example["prompt"] for example in predictor.examples[:2]]
-    return [*map(trace_bytes, decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options)))]
+    return [
+        trace_bytes(trace)
+        for trace in decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
+    ]
 
 
 @pytest.fixture

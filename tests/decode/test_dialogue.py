@@ -76,7 +76,9 @@ def test_what_is_no_dialogue_is_refused(call: Any, message: str) -> None:
 
 
 def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() -> None:
-    rows = json.loads((Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text("utf-8"))
+    rows = json.loads(
+        (Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8")
+    )
     dialogue_prompts = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
     assert len(dialogue_prompts) > 3
     for prompt in dialogue_prompts:

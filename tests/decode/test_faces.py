@@ -36,8 +36,11 @@ def reward() -> Any:
 @cache
 def runs() -> rws_decode.Comparison:
     labels = {
-        "default": "default", "guided": "rws:8", HOSTILE: "temperature:4", **{f"s{n}": "margin" for n in range(9)},
-    }  # fmt: skip
+        "default": "default",
+        "guided": "rws:8",
+        HOSTILE: "temperature:4",
+        **{f"s{n}": "margin" for n in range(9)},
+    }
     return rws_decode.compare(mini(), mini().prompts[:2], labels, SHAPE, reward=reward())
 
 
@@ -83,7 +86,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Breakpoint": lambda: path().breakpoints[0],
     "CallablePredictor": callable_predictor,
     "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),
-    "CausalReward": lambda: rws_decode.CausalReward(llama_classifier(), word_tokenizer(), mean=0, std=1, name=HOSTILE),
+    "CausalReward": lambda: rws_decode.CausalReward(
+        llama_classifier(), word_tokenizer(), mean=0.0, std=1.0, name=HOSTILE
+    ),
     "Comparison": runs,
     "Decoding": lambda: runs()["guided"],
     "Digest": lambda: digest(),

@@ -36,7 +36,9 @@ from rws_decode.trace.trace import load
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]
-REWARD = CallableReward(lambda a, b: len(set(b.split())) + 0.1 * len(a), mean=4.0, std=1.5, name="many-words")
+REWARD = CallableReward(
+    lambda prompt, answer: len(set(answer.split())) + 0.1 * len(prompt), mean=4.0, std=1.5, name="many-words"
+)
 GAPPED = [CLS, 6, MASK, MASK, 8, MASK, 9, MASK, MASK, MASK, 7, SEP]
 SIX = Shape(6, 4, 3)
 
@@ -152,7 +154,9 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     letters = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text])
     assert letters.encode_prompt("a [MASK:2] b") == [97, 0, 0, 32, 98]
     assert encode_prompts(letters, ["a", "a [MASK:2]"], 2)[1].ids == [97, 0, 0]
-    careless = CallablePredictor(lambda canvas: canvas, mask_id=97, encode=lambda text: [*text.encode()])
+    careless = CallablePredictor(
+        lambda canvas: canvas, mask_id=97, encode=lambda text: [ord(letter) for letter in text]
+    )
     refused(lambda: careless.encode_prompt("bab [MASK:1]"), "encodes to the mask token 97")
     tiny_checkpoint("llada", tmp_path / "llada")
     llada = load_predictor(str(tmp_path / "llada"), progress=False, chat=False)

@@ -36,9 +36,14 @@ NAMES = (
     "random-order left-to-right default+apart:2 rws:8+apart:3 random-order+apart:2 threshold:0.4+apart:2"
 ).split()
 COUNTING = (
-    "threshold:0.5", "parallel-factor:1", "entropy-bound:0.3", "klass:0.4", "dus:2", "lopa:0.5",
+    "threshold:0.5",
+    "parallel-factor:1",
+    "entropy-bound:0.3",
+    "klass:0.4",
+    "dus:2",
+    "lopa:0.5",
     "threshold:0.4+apart:2",
-)  # fmt: skip
+)
 ONE_BY_ONE = [name for name in NAMES if name not in COUNTING]
 
 
@@ -46,9 +51,12 @@ def table_predictor(seed: int) -> CallablePredictor:
     """Return a predictor whose logits are drawn for every canvas by itself: its conditionals fit no joint law."""
     logits = torch.from_numpy(np.random.default_rng(seed).normal(0, 2, (*(WORDS + 1,) * LENGTH, LENGTH, WORDS + 1)))
     return CallablePredictor(
-        lambda canvas: logits[tuple(canvas.T)].clone(), mask_id=WORDS, vocab_size=WORDS + 1,
-        encode=lambda text: [int(digit) for digit in text.split()], decode=lambda ids: " ".join(map(str, ids)),
-    )  # fmt: skip
+        lambda canvas: logits[tuple(canvas.T)].clone(),
+        mask_id=WORDS,
+        vocab_size=WORDS + 1,
+        encode=lambda text: [int(digit) for digit in text.split()],
+        decode=lambda ids: " ".join(map(str, ids)),
+    )
 
 
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(int, answer.split()))), mean=4.0, std=2.0)

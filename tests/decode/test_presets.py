@@ -22,33 +22,55 @@ REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), 
 
 # Copied from the tables of ML-GSAI/LLaDA, EVAL.md: length, block, logits_eos_inf, confidence_eos_eot_inf.
 LLADA = {
-    "llada-mmlu": (3, 3, False, False), "llada-mmlu-pro": (256, 256, False, False),
-    "llada-hellaswag": (3, 3, False, False), "llada-arc-c": (512, 512, False, False),
-    "llada-gsm8k": (512, 512, False, True), "llada-math": (512, 512, False, True),
-    "llada-gpqa": (64, 64, False, True), "llada-humaneval": (512, 512, True, False),
-    "llada-mbpp": (256, 256, False, True), "llada-gsm8k-blocks": (256, 8, False, False),
-    "llada-math-blocks": (512, 64, False, False), "llada-1.5-gsm8k": (256, 16, False, True),
-    "llada-1.5-math": (1024, 128, False, True), "llada-1.5-gpqa": (256, 16, False, False),
-    "llada-1.5-humaneval": (512, 32, False, True), "llada-1.5-mbpp": (512, 32, False, True),
+    "llada-mmlu": (3, 3, False, False),
+    "llada-mmlu-pro": (256, 256, False, False),
+    "llada-hellaswag": (3, 3, False, False),
+    "llada-arc-c": (512, 512, False, False),
+    "llada-gsm8k": (512, 512, False, True),
+    "llada-math": (512, 512, False, True),
+    "llada-gpqa": (64, 64, False, True),
+    "llada-humaneval": (512, 512, True, False),
+    "llada-mbpp": (256, 256, False, True),
+    "llada-gsm8k-blocks": (256, 8, False, False),
+    "llada-math-blocks": (512, 64, False, False),
+    "llada-1.5-gsm8k": (256, 16, False, True),
+    "llada-1.5-math": (1024, 128, False, True),
+    "llada-1.5-gpqa": (256, 16, False, False),
+    "llada-1.5-humaneval": (512, 32, False, True),
+    "llada-1.5-mbpp": (512, 32, False, True),
     "llada-1.5-ifeval": (256, 16, False, True),
-}  # fmt: skip
+}
 # Of DreamLM/Dream, eval_instruct/eval.sh and eval/*.sh: size, temperature, top_p.
 DREAM = {
-    "dream-mmlu": (128, 0.1, 0.9), "dream-mmlu-pro": (128, 0.1, 0.9), "dream-gsm8k": (256, 0.1, 0.9),
-    "dream-math": (512, 0.1, 0.9), "dream-humaneval": (768, 0.1, 0.9), "dream-mbpp": (1024, 0.1, 0.9),
-    "dream-ifeval": (1280, 0.1, 0.9), "dream-base-humaneval": (512, 0.2, 0.95), "dream-base-gsm8k": (256, 0.0, 0.95),
-    "dream-base-mbpp": (512, 0.2, 0.95), "dream-base-math": (512, 0.0, 0.95), "dream-base-bbh": (512, 0.0, 0.95),
-    "dream-base-sudoku": (24, 0.0, 1.0), "dream-base-countdown": (32, 0.0, 1.0), "dream-base-trip": (256, 0.0, 1.0),
+    "dream-mmlu": (128, 0.1, 0.9),
+    "dream-mmlu-pro": (128, 0.1, 0.9),
+    "dream-gsm8k": (256, 0.1, 0.9),
+    "dream-math": (512, 0.1, 0.9),
+    "dream-humaneval": (768, 0.1, 0.9),
+    "dream-mbpp": (1024, 0.1, 0.9),
+    "dream-ifeval": (1280, 0.1, 0.9),
+    "dream-base-humaneval": (512, 0.2, 0.95),
+    "dream-base-gsm8k": (256, 0.0, 0.95),
+    "dream-base-mbpp": (512, 0.2, 0.95),
+    "dream-base-math": (512, 0.0, 0.95),
+    "dream-base-bbh": (512, 0.0, 0.95),
+    "dream-base-sudoku": (24, 0.0, 1.0),
+    "dream-base-countdown": (32, 0.0, 1.0),
+    "dream-base-trip": (256, 0.0, 1.0),
     "dream-demo": (512, 0.2, 0.95),
-}  # fmt: skip
+}
 
 
 # Of models that fill block after block, as their scripts have them: length, block, threshold, temperature.
 BLOCKS = {
-    "sdar": (128, 4, None, 0.0), "sdar-dynamic": (256, 4, 0.9, 1.0), "fast-dllm-v2": (2048, 8, 0.9, 0.0),
-    "llada2": (128, 32, 0.95, 0.0), "llada2.1": (128, 32, 0.95, 0.0), "dream-reasoner": (2048, 32, None, None),
+    "sdar": (128, 4, None, 0.0),
+    "sdar-dynamic": (256, 4, 0.9, 1.0),
+    "fast-dllm-v2": (2048, 8, 0.9, 0.0),
+    "llada2": (128, 32, 0.95, 0.0),
+    "llada2.1": (128, 32, 0.95, 0.0),
+    "dream-reasoner": (2048, 32, None, None),
     "a2d-bd3lm": (128, 32, None, 0.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -126,11 +148,15 @@ def test_one_end_is_suppressed_and_the_other_may_be_committed() -> None:
 
 
 GIVEN = {
-    "length": st.sampled_from([8, 16, 64]), "steps": st.sampled_from([8, 16]), "block": st.sampled_from([4, 8]),
-    "end_of_text": st.sampled_from(["none", "suppress", "defer"]), "cfg": st.sampled_from([0.0, 1.5]),
-    "sampling_temperature": st.sampled_from([0.0, 0.7]), "ranking": st.sampled_from(["log-odds", "topk"]),
+    "length": st.sampled_from([8, 16, 64]),
+    "steps": st.sampled_from([8, 16]),
+    "block": st.sampled_from([4, 8]),
+    "end_of_text": st.sampled_from(["none", "suppress", "defer"]),
+    "cfg": st.sampled_from([0.0, 1.5]),
+    "sampling_temperature": st.sampled_from([0.0, 0.7]),
+    "ranking": st.sampled_from(["log-odds", "topk"]),
     "seed": st.integers(0, 9),
-}  # fmt: skip
+}
 
 
 @given(st.sampled_from(NAMES), st.fixed_dictionaries({}, optional=GIVEN))
@@ -156,7 +182,7 @@ def test_another_strategy_does_not_get_the_presets_numbers() -> None:
     assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}
 
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "presets.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "presets.md").read_text(encoding="utf-8")
 
 
 def test_an_unknown_name_is_refused_and_steps_and_block_follow_another_length() -> None:

@@ -85,9 +85,12 @@ def test_topk_is_the_public_loop(dtype: str, precision: str, sharpness: float, c
     with torch.inference_mode():
         canvas, when = public_loop(predictor, prompt, 24, 10, 12, cfg)
     batch = decode(
-        predictor, prompt.tolist(), Confidence(), Shape(24, 10, 12),
+        predictor,
+        prompt.tolist(),
+        Confidence(),
+        Shape(length=24, steps=10, block=12),
         options=Options(ranking="topk", precision=dtype if precision == "same" else "model", cfg=cfg),
-    )  # fmt: skip
+    )
     assert batch.tokens.tolist() == canvas[:, 5:].tolist()
     assert [trace.commit_step.tolist() for trace in batch] == when[:, 5:].tolist()
     assert all(trace.logits_dtype == dtype and (trace.offset, trace.width) == (5, 29) for trace in batch)
@@ -159,7 +162,9 @@ def predictor_of(seed: int, liking: float = 2.0) -> CallablePredictor:
     return CallablePredictor(logits, mask_id=HIDDEN, end_id=END)
 
 
-def published(predictor: Any, shape: Shape, temperature: float, uniforms: torch.Generator) -> tuple[list, list]:
+def published(
+    predictor: CallablePredictor, shape: Shape, temperature: float, uniforms: torch.Generator
+) -> tuple[list[int], list[int]]:
     """Decode in one obvious loop, with the flag as the public code computes it, and return tokens and commit steps."""
     canvas, commit_step = [5] + [HIDDEN] * LENGTH, [-1] * LENGTH
     for step, planned in enumerate(shape.plan):

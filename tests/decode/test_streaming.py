@@ -71,7 +71,9 @@ def test_a_stop_ends_its_batch_alone() -> None:
     small = Savings(memory=1)  # one row per batch
     traces = run(lambda view: view.rows.tolist() == [1] and view.step == 1, savings=small)
     assert [trace.steps_run for trace in traces] == [4, 2, 4]
-    again = decode(PREDICTOR, PROMPTS[1:2], recorded(traces[1]), callback=lambda at: at.step == 1, **grouped(**SIZE))
+    again = decode(
+        PREDICTOR, PROMPTS[1:2], recorded(traces[1]), callback=lambda view: view.step == 1, **grouped(**SIZE)
+    )
     np.testing.assert_array_equal(again[0].tokens, traces[1].tokens)
 
 
@@ -85,7 +87,9 @@ def test_rows_that_settled_before_a_stop_keep_their_ends() -> None:
 
     predictor = CallablePredictor(logits, mask_id=0, end_id=end, decode=str)
     options: dict[str, Any] = {"length": 6, "steps": 6, "block": 6, "savings": Savings(settled=True)}
-    first, second = decode(predictor, [[2], [3]], Confidence(), callback=lambda at: at.step == 2, **grouped(**options))
+    first, second = decode(
+        predictor, [[2], [3]], Confidence(), callback=lambda view: view.step == 2, **grouped(**options)
+    )
     assert (first.steps_run, first.tokens.tolist(), first.text) == (1, [end] * 6, "[]")
     assert (second.steps_run, second.tokens.tolist(), second.text) == (3, [3, 3, 3, 0, 0, 0], "[3, 3, 3]")
 

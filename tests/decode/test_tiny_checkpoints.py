@@ -16,7 +16,7 @@ from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward
 from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.testing.checkpoints import Kind
 
-SHAPE = Shape(4, 2, 4)
+SHAPE = Shape(length=4, steps=2, block=4)
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -81,5 +81,7 @@ def test_misuse_is_one_line(tmp_path: Path) -> None:
     refused(lambda: tiny_checkpoint("gpt", tmp_path / "new"), said)
     (tmp_path / "kept.txt").write_text("mine")
     for taken in (tmp_path, tmp_path / "kept.txt"):
-        refused(partial(tiny_checkpoint, "bert", taken), "directory is  ... : it holds something already")
+        refused(
+            partial(tiny_checkpoint, "bert", taken), "directory is  ... : it holds something already, name a new one"
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]

@@ -93,13 +93,18 @@ def test_tokens_and_forwards_are_those_of_transformers(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         theirs = predictor.model.generate(
-            torch.tensor([PROMPT]), max_new_tokens=12 * options.canvases, max_denoising_steps=options.steps,
-            sampler_config=EntropyBoundSamplerConfig(options.entropy_bound), t_min=options.t_min, t_max=options.t_max,
+            torch.tensor([PROMPT]),
+            max_new_tokens=12 * options.canvases,
+            max_denoising_steps=options.steps,
+            sampler_config=EntropyBoundSamplerConfig(options.entropy_bound),
+            t_min=options.t_min,
+            t_max=options.t_max,
             stability_threshold=options.stability,
             confidence_threshold=1e-30 if options.confidence is None else options.confidence,
-            eos_token_id=list(predictor.end_ids), pad_token_id=predictor.pad_id,
+            eos_token_id=list(predictor.end_ids),
+            pad_token_id=predictor.pad_id,
             logits_processor=None if scale is None else LogitsProcessorList([Rewarded(predictor, scale)]),
-        )  # fmt: skip
+        )
     assert ours.tokens.tolist() == theirs.sequences[0, len(PROMPT) :].tolist()
     written = int((ours.tokens != predictor.pad_id).sum())
     assert written / ours.forwards == pytest.approx(float(theirs.tokens_per_forward))

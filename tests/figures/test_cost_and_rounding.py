@@ -127,7 +127,7 @@ def test_measured_seconds_are_those_of_the_guide_and_none_is_below_the_least() -
     for row in table.rows:
         assert row["RWS seconds"] > max(row["default seconds"], row["least RWS seconds"])
         assert row["increase, %"] == pytest.approx(100 * (row["RWS seconds"] / row["default seconds"] - 1))
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "gpu.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     loops = {"plain": "default, loops as published", "default": "default, `--compact`"}
     loops |= {"naive rws": "RWS, loops as published", "rws": "RWS, `--compact`"}
     for way, words in loops.items():

@@ -77,7 +77,9 @@ def _exhibit(name: str, runs: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_figure_draws_and_says_where_numbers_are_from(name: str, made: Any, ship: Made, tmp_path: Path) -> None:
+def test_each_figure_draws_and_says_where_its_numbers_are_from(
+    name: str, made: Recorded, ship: Made, tmp_path: Path
+) -> None:
     ship(made)
     exhibit = _exhibit(name, tmp_path)
     (picture,) = exhibit.pictures

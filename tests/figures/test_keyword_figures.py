@@ -82,7 +82,11 @@ def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> No
     for axes, middle in ((levels, [5.0, 5.0]), (below, [20.0, 1.0]), (over, [1.5, 1.0])):
         drawn = [container for container in axes.containers if container.get_label() == LINES["rws"].label]
         assert [container.lines[0].get_xdata()[0] for container in drawn] == middle
-    ends = [bars.lines[2][0].get_segments()[0][:, 0].tolist() for bars in below.containers if bars.get_label() == "RWS"]
+    ends = [
+        container.lines[2][0].get_segments()[0][:, 0].tolist()
+        for container in below.containers
+        if container.get_label() == "RWS"
+    ]
     assert ends == [[17.0, 23.0], [-3.0, 13.0]]
     (band,) = [patch for patch in below.patches if patch.get_hatch()]
     assert (band.get_x(), band.get_width()) == (12, 4)

@@ -98,7 +98,7 @@ def test_the_smallest_model_is_decoded_as_it_is_proved() -> None:
 
 # lesson 5
 def test_first_steps_are_those_of_whole_decodes() -> None:
-    predictor, shape, scales = load_predictor("mini"), Shape(8, 4, 8), np.geomspace(1, 16, 3)
+    predictor, shape, scales = load_predictor("mini"), Shape(length=8, steps=4, block=8), np.geomspace(1, 16, 3)
     steps = rounding.first_steps(predictor, predictor.prompts[0], shape, scales)  # type: ignore[arg-type]
     assert list(steps.chosen) == list(steps.value) == list(rounding.RANKINGS)
     for name, options in rounding.RANKINGS.items():

@@ -205,7 +205,7 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
     last = capsys.readouterr().err.splitlines()[-1]
     assert "table8_temperature: " in last and "is not JSON" in last and f"the other exhibits are below {out}" in last
     assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]
-    page = (out / "index.html").read_text("utf-8")
+    page = (out / "index.html").read_text(encoding="utf-8")
     assert 'id="fig1_commit_order"' in page and 'id="table8_temperature"' not in page
 
 
@@ -242,7 +242,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
     assert main(["table4_humaneval", "--runs", str(_humaneval(tmp_path)), "--out", str(out), "--workers", "0"]) == 0
     for path in (path for path in out.rglob("*") if path.suffix in (".html", ".json", ".csv", ".md", ".tex")):
         if path.parent.name != "humaneval":  # the run's own file, copied as it is
-            assert FOLDER not in path.read_text("utf-8"), path
+            assert FOLDER not in path.read_text(encoding="utf-8"), path
     lines = {row["method"]: row for row in read_csv(out / "tables" / "table4_humaneval.csv")}
     assert lines["RWS, one/final"]["here: pass@1, %"] == "50.0"
     caption = table4_humaneval.exhibit(tmp_path).tables[0].caption
@@ -255,12 +255,12 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
 def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
     path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text("utf-8"))
+    results = json.loads(path.read_text(encoding="utf-8"))
     results["settings"]["model"] = f"{FOLDER}/llada"
     write_json(path, results)
     names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
     assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
-    assert FOLDER not in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     orders = commit_orders(tmp_path)
     tokens = orders.of("rws").tokens
     assert list(orders.words(orders.of("rws"), tokens)) == orders.of("rws").words(
@@ -280,7 +280,7 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     changes: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _humaneval(tmp_path) / "humaneval" / "results.json"
-    write_json(path, json.loads(path.read_text("utf-8")) | changes)
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
     out = tmp_path / "out"
     assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
     progress, message = capsys.readouterr().err.splitlines()
@@ -292,7 +292,7 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
     path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text("utf-8"))
+    results = json.loads(path.read_text(encoding="utf-8"))
     rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
     write_json(path, results | {"rows": [*rows, *results["rows"]]})
     assert list(commit_orders(tmp_path).traces) == [results["rows"][0]["example"]]
@@ -310,9 +310,9 @@ def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp
     if damage == "picture":
         (tmp_path / "figures" / "appendix_d.png").unlink()
     else:
-        content = json.loads(record.read_text("utf-8"))
+        content = json.loads(record.read_text(encoding="utf-8"))
         del content["tables"]
         record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
     assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
     assert list(read_records(tmp_path)) == ["table9_reward_models"]
-    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text("utf-8")
+    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")

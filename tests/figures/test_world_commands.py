@@ -36,7 +36,10 @@ def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(capsys
     for point in result["points"]:
         assert point["regret"] > -1e-9
         for best in result["frontier"]:
-            assert point["log_prob"] - best["log_prob"] <= best["beta"] * (best["reward"] - point["reward"]) + 1e-9
+            assert (
+                point["log_prob"] + best["beta"] * point["reward"]
+                <= best["log_prob"] + best["beta"] * best["reward"] + 1e-9
+            )
 
 
 def score(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

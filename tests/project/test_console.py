@@ -91,7 +91,7 @@ def test_a_shell_completes_it(line: str, offered: str, tmp_path: Path) -> None:
     asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"), "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", "from paper_figures.__main__ import rws; rws()"]
     subprocess.run(words, env=os.environ | asked, check=True, capture_output=True)
-    assert (tmp_path / "offered").read_text("utf-8") == offered
+    assert (tmp_path / "offered").read_text(encoding="utf-8") == offered
 
 
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,14 @@ HERE: dict[str, Here] = {
     "rws crossings A B": Here(says=("no crossing at any scale",), stands={"A": "[1,0]", "B": "[2,0]"}),
     SOME_LOGITS: Here(leaves=("logits.npy",)),
     r"rws path logits\.npy .*": Here(
-        says=("scales 0.01 to 2.122", "positions 2", "to 4.812", "positions 0", "to 32: positions 1", "certified at"),
+        says=(
+            "scales 0.01 to 2.122",
+            "positions 2",
+            "to 4.812",
+            "positions 0",
+            "to 32: positions 1",
+            "certified at every scale",
+        ),
         first=(SOME_LOGITS,),
     ),
     "rws path LOGITS .*": Here(
@@ -110,7 +117,9 @@ HERE: dict[str, Here] = {
     "rws score .* --draw 15": Here("--draw 1 --length 4", ("left-to-right", "KL(p || q)")),
     DIGEST: Here(SHORT, ("On another machine, run",), ("mini.json",)),
     "rws check mini --reward mini --against .*": Here(says=("Nothing differs: ",), first=(DIGEST,)),
-    "rws check mini --reward mini --settings": Here(f"threads=2 --prompt 'a story .' {SHORT}", ("threads=2 (here)",)),
+    "rws check mini --reward mini --settings": Here(
+        f"threads=2 --prompt 'write a story .' {SHORT}", ("threads=2 (here)",)
+    ),
     "rws check mini --settings device=cuda": Here(SHORT, ("Nothing differs: ",), stands={"device=cuda": "device=cpu"}),
     f"rws check {LLADA} --device cuda -o .*": Here(CPU, leaves=("llada.json",)),
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
@@ -375,7 +384,7 @@ def test_a_documented_command_runs(pattern: str, user: User) -> None:
 def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     names = names_alone()
     assert "rws presets" in names and len(names) > 10
-    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     for name in names:
         words, out = name.split(), io.StringIO()
         if words[0] == "python" and "-m" not in words and "--" not in name:
@@ -396,12 +405,14 @@ def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.
 def test_what_is_tested_elsewhere_is_there(pattern: str) -> None:
     file, _, name = THERE[pattern].partition("::")
     (path,) = (ROOT / "tests").rglob(file)
-    functions = [node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+    functions = [
+        node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)
+    ]
     assert (name in functions) if name else any(function.startswith("test_") for function in functions)
 
 
 def test_what_is_installed_has_its_files_and_extras() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for command in commands_of("pip install .*"):
         rest = words_of(command)[2:]
         for word in rest:

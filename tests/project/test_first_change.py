@@ -17,7 +17,7 @@ from rws_decode import RWS, CallablePredictor, CallableReward, Shape, decode
 from rws_theory import max_probability, testing
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and
 # what the final text is worth.
 BESIDE = {
@@ -101,7 +101,7 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("paper_figures/figures/how_sure.py", figure, "paper_figures/contents.py", "ledger", listed),
     ):
         (folder / name).write_text(text, encoding="utf-8")
-        written, after = (folder / table).read_text("utf-8"), f'    "{after}": Entry'
+        written, after = (folder / table).read_text(encoding="utf-8"), f'    "{after}": Entry'
         (folder / table).write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
     return folder
 
@@ -160,10 +160,10 @@ def test_nine_files_take_a_prompt_to_its_trace() -> None:
 
     The decode is a second one, as the first runs what libraries are imported by.
     """
-    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     section = text[text.index("## Read one decode") : text.index("## Where to look")]
     nine = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)
-    lines = sum(len((ROOT / name).read_text("utf-8").splitlines()) for name in nine)
+    lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in nine)
     assert len(nine) == 9 and lines <= 1100 and len({*nine, *BESIDE}) <= 27
 
     predictor = CallablePredictor(lambda canvas: canvas[..., None] * 0.0 + 1.0, mask_id=9, decode=str)

@@ -30,7 +30,7 @@ from rws_decode.predictors.families import class_of
 EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
 EXECUTED |= {"key-caches": 1, "traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
 LLADA = shapes_named("llada-8b")
-ABOUT = json.loads((FOLDER / "about.json").read_text("utf-8"))
+ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
 def guide(name: str) -> str:
@@ -174,7 +174,7 @@ def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
 
 
 def test_the_hours_of_a_harness_are_those_of_the_roofline() -> None:
-    record = json.loads((ROOT / "paper_figures/measured/h100-llada-8b.json").read_text("utf-8"))
+    record = json.loads((ROOT / "paper_figures/measured/h100-llada-8b.json").read_text(encoding="utf-8"))
     for name, problems in (("llada-gsm8k", 1319), ("llada-mbpp", 500)):
         values, hours = presets.load(name).values, []
         plan = Shape(values["length"], values["steps"], values["block"]).plan
@@ -214,7 +214,7 @@ def test_the_margins_are_those_of_the_code() -> None:
 
 
 def test_the_coverages_are_those_that_the_tests_meet() -> None:
-    tested = (ROOT / "tests/figures/statistics/test_coverage.py").read_text("utf-8")
+    tested = (ROOT / "tests/figures/statistics/test_coverage.py").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (0\.\d+) \|$", page("docs/evidence-statistics.md"), re.MULTILINE)
     assert len(rows) == 6
     for data, interval, share in rows:
@@ -226,6 +226,6 @@ def test_the_citation_names_this_version() -> None:
 
 
 def test_every_extra_is_in_the_table() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = re.findall(r'^\| `pip install "\.\[([\w-]+)\]"`', page(guide("install")), re.MULTILINE)
     assert named == sorted(set(project["optional-dependencies"]) - {"dev"})

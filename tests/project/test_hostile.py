@@ -79,7 +79,7 @@ def guided(reward: Any = None, **options: Any) -> Any:
 def returning(changed: Callable[[torch.Tensor], Any]) -> Any:
     """Decode with a predictor that returns its logits in another way."""
     predictor = CallablePredictor(lambda canvas: changed(torch.zeros(*canvas.shape, 3)), mask_id=0, name="odd")
-    return decode(predictor, [[1]], rws.Confidence(), Shape(2, 1, 2))
+    return decode(predictor, [[1]], rws.Confidence(), Shape(length=2, steps=1, block=2))
 
 
 @dataclass
@@ -170,7 +170,10 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "ids below zero": (lambda: decoded([[7, -1]]), r"^prompts\[0\] holds the id -1"),
     "ids beyond the vocabulary": (lambda: decoded([[10**9]]), r"^prompts\[0\] holds the id 1000000000"),
     "ids of halves": (lambda: decoded([[7, 1.5]]), r"^prompts\[0\] "),
-    "ids that are masks": (lambda: decoded([[tiny().mask_id]]), r"^length is \d+: the gaps of prompts"),
+    "ids that are masks": (
+        lambda: decoded([[tiny().mask_id]]),
+        r"^length is \d+: the gaps of prompts\[0\] have length",
+    ),
     "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: beside the 64 tokens"),
     "bytes that are no text": (lambda: decoded([SURROGATE]), r"^turns\[0\] is 'caf\\udce9': no text"),
     "a dialogue of bytes": (lambda: rws.Dialogue((b"a",)), r"^turns\[0\] is b'a'"),  # type: ignore[arg-type]
@@ -200,7 +203,10 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "logits of 8 bits": (lambda: returning(lambda z: z.to(torch.float8_e5m2)), "^predictor .* torch.float8_e5m2"),
     "a mask beyond the tokens": (lambda: CallablePredictor(len, mask_id=5, vocab_size=5), "^mask_id is 5"),  # type: ignore[arg-type]
     "no order": (lambda: decoded(strategy=Ordered(lambda view: None)), "^strategy ordered gives no order: "),
-    "a complex order": (lambda: decoded(strategy=Ordered(lambda view: 1j * view.position)), "^strategy .*complex"),
+    "a complex order": (
+        lambda: decoded(strategy=Ordered(lambda view: 1j * view.position)),
+        "^strategy ordered .*complex",
+    ),
     "fewer than no": (lambda: decoded(strategy=Counted(lambda v: -torch.ones(v.rows).long())), " counts -1 positions:"),
     "ids that are truth values": (lambda: decoded([[True, False]]), r"^prompts\[0\] is "),
     "end ids in a text": (lambda: rws.Options(end_ids="abc"), "^end_ids is 'abc'"),

@@ -113,7 +113,7 @@ def code_lines(cell: str) -> int:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing_of_a_machine(name: str) -> None:
     assert stale(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb") is None
-    text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
+    text = (FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
@@ -135,7 +135,7 @@ def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing
 def test_a_trace_of_another_model_is_read_without_it(kernel: Kernel, tmp_path: Path) -> None:
     table = torch.randn(12, 50, generator=torch.Generator().manual_seed(0))
     predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=49)
-    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), Shape(10, 5, 10))
+    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), Shape(length=10, steps=5, block=10))
     saved = str(trace.save(tmp_path / "mine.parquet"))
     (tmp_path / "begin.py").write_text(f"# %%\nimport os\nos.environ['RWS_TRACE'] = {saved!r}\n")
     execute(tmp_path / "begin.py", kernel=kernel)

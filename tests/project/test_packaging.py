@@ -22,7 +22,7 @@ from rws_theory.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRA_GROUPS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md", "CHANGELOG.md")
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
@@ -87,7 +87,7 @@ def read_from(folder: Path) -> tuple[list[tuple[Path, str]], list[tuple[Path, st
     """
     imported, strings = [], []
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported += [(path, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -199,7 +199,7 @@ def test_extras_and_pins_fulfil_what_is_declared() -> None:
 
 
 def test_licences_are_those_of_the_installed_metadata() -> None:
-    kept = third_party.FILE.read_text("utf-8")
+    kept = third_party.FILE.read_text(encoding="utf-8")
     assert third_party.render(kept) == kept, "run python tests/support/third_party.py"
     rows = third_party.rows_of(kept)
     assert set(rows) == set(third_party.needed())
@@ -216,7 +216,7 @@ def test_a_dependency_without_a_known_licence_is_refused(monkeypatch: pytest.Mon
 
 
 def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation["cff-version"] == "1.2.0"
     assert citation["version"] == rws_theory.__version__ and citation["license"] == PROJECT["license"]
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
@@ -226,7 +226,7 @@ def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
 
 @pytest.mark.parametrize("name", [*DOCUMENTS, *PAGES])
 def test_documents_link_to_what_is_there(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
+    text = (ROOT / name).read_text(encoding="utf-8")
     folder = (ROOT / name).parent
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     assert [link for link in links if link and "://" not in link and not (folder / link).exists()] == []
@@ -239,7 +239,8 @@ def test_documents_link_to_what_is_there(name: str) -> None:
 
 def test_documents_name_targets_files_and_documents_that_there_are() -> None:
     readme, contributing, architecture, makefile = (
-        (ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "Makefile")
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "Makefile")
     )
     targets = set(" ".join(re.findall(r"^([a-z ]+):", makefile, re.MULTILINE)).split())
     named = set(re.findall(r"(?:`|^    )make ([a-z]+)", contributing, re.MULTILINE))

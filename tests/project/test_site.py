@@ -21,7 +21,7 @@ import rws_theory
 
 ROOT = Path(__file__).parents[2]
 LESSON = "repository/notebooks/02_tilting_is_not_scaling.ipynb"
-EQUATIONS = re.findall(r"^ {4}.*\((T\d+)\)$", (ROOT / "docs/theory.md").read_text("utf-8"), re.MULTILINE)
+EQUATIONS = re.findall(r"^ {4}.*\((T\d+)\)$", (ROOT / "docs/theory.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 class Links(HTMLParser):
@@ -59,15 +59,17 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Links]:
-    return {path: Links(path.read_text("utf-8")) for path in site.rglob("*.html")}
+    return {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
 
 
 def test_every_document_is_in_the_navigation_and_what_that_leads_to_is_there() -> None:
-    nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     listed = re.findall(r"[:-] (\S+\.md)$", nav, re.MULTILINE)
     hooks = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
     lessons = [f"notebooks/{path.name}.md" for path in (ROOT / "notebooks").glob("*.ipynb")]
-    added = [f"{name.removesuffix('.md')}.md" for name in (*hooks["DOCUMENTS"], *hooks["CARDS"], *lessons)]
+    added = [
+        name if name.endswith(".md") else f"{name}.md" for name in (*hooks["DOCUMENTS"], *hooks["CARDS"], *lessons)
+    ]
     written = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     assert sorted(listed) == sorted([*written, "index.md", *(f"repository/{name}" for name in added)])
 
@@ -100,13 +102,13 @@ def test_every_document_is_a_page_and_every_link_and_anchor_is_there(site: Path,
 @pytest.mark.long
 def test_nothing_is_loaded_from_a_network(site: Path, pages: dict[Path, Links]) -> None:
     assert {load for page in pages.values() for load in page.loads if re.match(r"(\w+:)?//", load)} == set()
-    styles = "".join(path.read_text("utf-8") for path in site.rglob("*.css"))
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
     assert re.findall(r"""(?:url\(|@import) *["']?(?:\w+:)?//[^)"']*""", styles) == []
 
 
 @pytest.mark.long
 def test_a_lesson_has_its_outputs_and_its_formulas(site: Path) -> None:
-    text = (site / f"{LESSON}.html").read_text("utf-8")
+    text = (site / f"{LESSON}.html").read_text(encoding="utf-8")
     assert "<mi>c</mi>" in text and "srcdoc=" in text and "+0.2367" in text and "@kept" not in text
 
 

@@ -29,7 +29,7 @@ from rws_theory.worlds.information_curve import InformationCurve
 from rws_theory.worlds.less_reward import rws_less_reward_example
 from rws_theory.worlds.markov import contraction
 
-RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text("utf-8"))
+RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text(encoding="utf-8"))
 LEDGER = {record["id"]: Claim(**record) for record in RECORDS}
 
 
@@ -199,7 +199,10 @@ def test_claims_on_tables_end_where_rounding_does(
     monkeypatch: pytest.MonkeyPatch, claim: str, table: str, place: Place, least: str | None, most: str | None
 ) -> None:
     ends = [(Fraction(number), sign) for number, sign in ((least, -1), (most, 1)) if number is not None]
-    for number, verdict in [*((e, "true") for e, _ in ends), *((e + sign * SLIGHTLY, "false") for e, sign in ends)]:
+    for number, verdict in [
+        *((end, "true") for end, _ in ends),
+        *((end + sign * SLIGHTLY, "false") for end, sign in ends),
+    ]:
         changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
         changes.setdefault(table, {})[place] = str(number)
         print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
@@ -420,9 +423,13 @@ def test_signs_of_a_pair_are_those_of_the_curves() -> None:
 
 # What every pair of the grid is said to have, which breaks a statement.
 BROKEN = {
-    "T1a-existence": {"counts": (2, 0)}, "T1b-mended": {"counts": (0, 2)}, "S52-high": {"counts": (0, 2)},
-    "T1-step2": {"order_near_zero": -1}, "T1-step3": {"order_at_infinity": -1}, "T1-dimension": {"counts": (1, 1)},
-}  # fmt: skip
+    "T1a-existence": {"counts": (2, 0)},
+    "T1b-mended": {"counts": (0, 2)},
+    "S52-high": {"counts": (0, 2)},
+    "T1-step2": {"order_near_zero": -1},
+    "T1-step3": {"order_at_infinity": -1},
+    "T1-dimension": {"counts": (1, 1)},
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -61,9 +61,19 @@ def test_every_kind_of_value_is_read_and_defaults_are_those_of_the_dataclass() -
     words = ["here", "a", "b", "--number", "3", "--scale", "1e-3", "--factors", "2", "8", "--kind", "two", "--quick"]
     words += ["--no-chat", "--length", "12", "--steps", "4", "--json", "--colour", "red", "--ratio", "0"]
     assert read(Everything, *words) == Everything(
-        folder=Path("here"), names=("a", "b"), source=Source(number=3), scale=0.001, ratio=0.0, factors=(2, 8),
-        kind="two", colour="red", quick=True, chat=False, shape=Shape(12, 4), json=True,
-    )  # fmt: skip
+        folder=Path("here"),
+        names=("a", "b"),
+        source=Source(number=3),
+        scale=0.001,
+        ratio=0.0,
+        factors=(2, 8),
+        kind="two",
+        colour="red",
+        quick=True,
+        chat=False,
+        shape=Shape(12, 4),
+        json=True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,10 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: TABLE.conditionals([[0, 0]]), "canvas must ... got shape (1, 2) and dtype int64"),
     (lambda: TABLE.conditionals([0]), "canvas has 1 positions: the model has 2"),
     (lambda: TABLE.conditionals([0, 2]), "canvas holds 2: tokens are -1 to 1, -1 a mask"),
-    (lambda: worlds.MarkovChain([0.0, -INF], np.zeros((2, 2))).conditionals([1, -1]), "canvas [1, -1] has prob"),
+    (
+        lambda: worlds.MarkovChain([0.0, -INF], np.zeros((2, 2))).conditionals([1, -1]),
+        "canvas [1, -1] has probability 0",
+    ),
     (lambda: worlds.MarkovChain(np.array(["a"]), np.zeros((1, 1))), "log_initial must ... got <U1 with nan, inf or no"),
     (lambda: worlds.MarkovChain(np.zeros(2), np.zeros((2, 3))), "log_transitions ... got (2,) and (2, 3)"),
     (lambda: worlds.MarkovChain(np.zeros(2), [[0.0, 0.0], [-INF, -INF]]), "log_transitions must ... got only -inf"),

@@ -15,7 +15,7 @@ from rws_theory.claims import CHECKS, Claim
 from rws_theory.claims.claim import THEOREMS, marked
 
 ROOT = PROOFS.parents[1]
-STATED = {path.name: theorems(path.read_text("utf-8")) for path in sorted(PROOFS.glob("*.v"))}
+STATED = {path.name: theorems(path.read_text(encoding="utf-8")) for path in sorted(PROOFS.glob("*.v"))}
 
 with_coq = pytest.mark.skipif(missing(), reason=f"Coq with two libraries: install Debian's packages {PACKAGES}")
 
@@ -71,12 +71,12 @@ def test_axioms_are_read_from_coqs_answer() -> None:
 def test_proofs_are_whole_and_listed_and_records_name_them() -> None:
     listed: dict[str, list[str]] = {}
     for file, theorem in re.findall(
-        r"^\| (?:`(\w+\.v)`)? ?\| `(\w+)` \|", (PROOFS / "README.md").read_text("utf-8"), flags=re.MULTILINE
+        r"^\| (?:`(\w+\.v)`)? ?\| `(\w+)` \|", (PROOFS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
     ):
         listed.setdefault(file or list(listed)[-1], []).append(theorem)
     assert {file: sorted(names) for file, names in listed.items()} == {f: sorted(names) for f, names in STATED.items()}
     for path in PROOFS.glob("*.v"):
-        assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", path.read_text("utf-8")), path
+        assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", path.read_text(encoding="utf-8")), path
     names = {f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated}
     assert set(THEOREMS) <= set(CHECKS)
     assert {theorem for theorems_of in THEOREMS.values() for theorem in theorems_of} <= names
@@ -89,7 +89,7 @@ def test_only_what_was_confirmed_is_marked() -> None:
     assert marked(other) == other
 
 
-PAGE = (ROOT / "docs/theory.md").read_text("utf-8")
+PAGE = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
 # An equation is a line, indented as a formula, that ends with its number.
 EQUATIONS = [int(number) for number in re.findall(r"^ {4}.*\(T(\d+)\)$", PAGE, re.MULTILINE)]
 CODE = sorted(path for package in (rws_theory, rws_decode) for path in Path(str(package.__file__)).parent.rglob("*.py"))
@@ -102,9 +102,9 @@ def cited(text: str) -> set[int]:
 def test_citations_are_of_what_is_on_the_page() -> None:
     expected = list(range(1, len(EQUATIONS) + 1))
     assert expected == EQUATIONS and len(expected) > 50
-    assert [str(path) for path in CODE if not cited(path.read_text("utf-8")) <= set(EQUATIONS)] == []
+    assert [str(path) for path in CODE if not cited(path.read_text(encoding="utf-8")) <= set(EQUATIONS)] == []
     sections = {int(number) for number in re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE)}
-    text = " ".join(" ".join(path.read_text("utf-8").split()) for path in CODE)
+    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in CODE)
     named = {int(number) for number in re.findall(r"docs/theory\.md, (?:end of )?sections? (\d+)", text)}
     assert named and named <= sections
     assert cited(PAGE) <= set(EQUATIONS)

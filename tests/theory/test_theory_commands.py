@@ -114,10 +114,13 @@ def test_decimals_are_exact_ends_those_of_float64_and_clusters_told(capsys: pyte
 
 
 PATH = SelectionPath(
-    k=2, pieces=(Piece(0.5, 1 / 3, (0, 2)), Piece(1 / 3, 2.0, (1, 2)), Piece(2.0, 3.0, ())),
-    brackets=(Bracket(0.25, 0.375, True), Bracket(2.0, 3.0, False)), certified=False,
-    certificate="float64 error bound", evaluations=17,
-)  # fmt: skip
+    k=2,
+    pieces=(Piece(0.5, 1 / 3, (0, 2)), Piece(1 / 3, 2.0, (1, 2)), Piece(2.0, 3.0, ())),
+    brackets=(Bracket(0.25, 0.375, True), Bracket(2.0, 3.0, False)),
+    certified=False,
+    certificate="float64 error bound",
+    evaluations=17,
+)
 
 
 def test_an_unproved_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,13 +164,13 @@ def test_claims_in_words_and_as_json_are_the_ledger(capsys: Any, monkeypatch: py
     assert true.startswith("D-gaps: TRUE   (Appendix D.1)\n") and "counterexample" not in true
     heads = [line.split()[0] for line in false.splitlines()]
     assert heads == ["TAB-memory:", "says:", "found:", "counterexample:", "instead:"]
-    recorded = json.loads(LEDGER.read_text("utf-8"))
+    recorded = json.loads(LEDGER.read_text(encoding="utf-8"))
     out, err = printed_by(capsys, "claims", "--json", "TAB-memory", "D-gaps")
     assert out == json.dumps([row for row in recorded if row["id"] in ("TAB-memory", "D-gaps")], indent=1) + "\n"
     assert re.fullmatch(r"claims: 0 of 2 claims\nclaims: 2 of 2 claims, \S+ s\n", err)
     monkeypatch.setattr(rws_theory.claims, "claims", lambda ids: [Claim(**row) for row in recorded if ids is None])
     out, err = printed_by(capsys, "claims", "--json")
-    assert out == LEDGER.read_text("utf-8")
+    assert out == LEDGER.read_text(encoding="utf-8")
     assert err.splitlines()[-1].startswith(f"claims: {len(CHECKS)} of {len(CHECKS)} claims")
 
 

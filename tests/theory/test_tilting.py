@@ -65,10 +65,14 @@ def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: lis
 @pytest.mark.parametrize(
     "function",
     [
-        tilting.tilt, tilting.log_partition, tilting.tilted_cumulants, tilting.tilted_gain,
-        tilting.scaled_reward_mean, tilting.scaled_reward_slope,
+        tilting.tilt,
+        tilting.log_partition,
+        tilting.tilted_cumulants,
+        tilting.tilted_gain,
+        tilting.scaled_reward_mean,
+        tilting.scaled_reward_slope,
     ],
-)  # fmt: skip
+)
 def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
     log_p = np.array([[0.0, -1.0, -np.inf, 3.0], [-700.0, 5.0, 5.0, -2.0], [-np.inf, -np.inf, 1e3, -np.inf]])
     reward = np.array([[1.0, -2.0, np.inf, 0.5], [300.0, 4.0, -1.0, 1e-3], [7.0, 8.0, -3.0, 9.0]])

@@ -32,7 +32,9 @@ def checked(predictor: Any, reward: Any = None, **options: Any) -> Digest:
 
 @pytest.fixture(scope="module")
 def mini() -> Digest:
-    return rws_decode.check_digest(model := load_predictor("mini"), load_reward("mini"), prompts=model.prompts[:2])
+    return rws_decode.check_digest(
+        predictor := load_predictor("mini"), load_reward("mini"), prompts=predictor.prompts[:2]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_decodes_and_rewards_are_those_of_the_decoder(mini: Digest) -> None:
         decoding = rws_decode.decode(predictor, predictor.prompts[:2], strategy, SHAPE, reward=reward)
         for row, trace in zip(rows, decoding, strict=True):
             assert list(row.tokens) == trace.tokens.tolist() and list(row.commit_step) == trace.commit_step.tolist()
-            assert [n > 0 for n in row.near] == ((trace.near_ties + trace.near_tokens + trace.ties) > 0).tolist()
+            assert [count > 0 for count in row.near] == (
+                (trace.near_ties + trace.near_tokens + trace.ties) > 0
+            ).tolist()
             assert row.reward == trace.final_reward["raw"]
     for each in mini.rewards:
         question, answer = mini.prompts[each.prompt], mini.prompts[each.answer]
@@ -150,7 +154,7 @@ def copied(name: str, folder: Path, change: Callable[[Path], None]) -> Any:
 
 def of_json(file: str, change: Callable[[Any], None]) -> Callable[[Path], None]:
     def changed(folder: Path) -> None:
-        content = json.loads((folder / file).read_text("utf-8"))
+        content = json.loads((folder / file).read_text(encoding="utf-8"))
         change(content)
         (folder / file).write_text(json.dumps(content), encoding="utf-8")
 
@@ -215,7 +219,9 @@ def test_another_vocabulary_is_named_by_its_ids_and_its_texts_are_not_compared(s
 
 def test_another_scale_of_the_reward_is_named(small: Digest) -> None:
     reward = load_reward("mini")
-    wide = CallableReward(lambda a, b: reward.score([a], [b])[0], mean=reward.mean, std=2.0, name="mini")
+    wide = CallableReward(
+        lambda prompt, answer: reward.score([prompt], [answer])[0], mean=reward.mean, std=2.0, name="mini"
+    )
     diff = beside(small, load_predictor("mini"), wide)
     (change,) = diff.models
     assert change.kind == "rewards" and change.text.startswith("The mean and deviation of the reward model are ")
@@ -292,9 +298,12 @@ def by_table(shift: float) -> CallablePredictor:
         table[position, token] = logit
     words = {1: "one", 2: "two", 3: "three", 4: "four"}
     return CallablePredictor(
-        lambda canvas: table[[0, 0, 1, 2, 3]].expand(len(canvas), -1, -1), mask_id=0, vocab_size=5,
-        decode=lambda ids: " ".join(words.get(token, "?") for token in ids), name="table",
-    )  # fmt: skip
+        lambda canvas: table[[0, 0, 1, 2, 3]].expand(len(canvas), -1, -1),
+        mask_id=0,
+        vocab_size=5,
+        decode=lambda ids: " ".join(words.get(token, "?") for token in ids),
+        name="table",
+    )
 
 
 @pytest.mark.parametrize(("shift", "near"), [(1e-6, True), (0.5, False)], ids=["near-tie", "no near-tie"])
@@ -373,7 +382,9 @@ def test_a_damaged_digest_is_refused_in_a_line_that_names_it(
     raw = json.loads(json.dumps(small.as_data()))
     change(raw)
     (tmp_path / "other.json").write_text(json.dumps(raw))
-    refused(lambda: rws_decode.load_digest(tmp_path / "other.json"), f"other.json cannot be read as  ... {message}")
+    refused(
+        lambda: rws_decode.load_digest(tmp_path / "other.json"), f"other.json cannot be read as a digest: ... {message}"
+    )
 
 
 def test_a_truncated_or_missing_digest_is_refused(small: Digest, tmp_path: Path) -> None:
@@ -392,7 +403,9 @@ def test_every_layout_has_a_digest_that_finds_another_seed(layout: str, tmp_path
     folders = (tmp_path / "a", tmp_path / "b", tmp_path / "c")
     for folder, seed in zip(folders, (0, 0, 1), strict=True):
         tiny_checkpoint(layout, folder, seed=seed)
-    first, again, other = (checked(load_predictor(str(each), progress=False), prompts=["the cat"]) for each in folders)
+    first, again, other = (
+        checked(load_predictor(str(folder), progress=False), prompts=["the cat"]) for folder in folders
+    )
     same = rws_decode.compare_digests(first, again)
     assert same.same and same.last_digits is None and first.checkpoint.read == "files"
     assert rws_decode.load_digest(first.save(tmp_path / "digest.json")) == first

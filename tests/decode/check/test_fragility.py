@@ -39,10 +39,15 @@ def predictor(gap: float) -> CallablePredictor:
 
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=3.0, std=1.0)
 RUNS: dict[str, dict[str, Any]] = {
-    "default": {}, "rws:8": {"reward": REWARD}, "temperature:0.5": {}, "margin": {}, "random-order": {"seed": 5},
-    "threshold:0.9": {}, "left-to-right": {"sampling_temperature": 1.0, "seed": 2, "drawing": "commit"},
+    "default": {},
+    "rws:8": {"reward": REWARD},
+    "temperature:0.5": {},
+    "margin": {},
+    "random-order": {"seed": 5},
+    "threshold:0.9": {},
+    "left-to-right": {"sampling_temperature": 1.0, "seed": 2, "drawing": "commit"},
     "entropy": {"sampling_temperature": 1.0, "seed": 1},
-}  # fmt: skip
+}
 
 
 def runs(model: CallablePredictor, strategy: str, **options: Any) -> list[Trace]:

@@ -28,7 +28,7 @@ def generated(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> 
 
 
 def kept_words(folder: Path, words: int) -> None:
-    stored = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    stored = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     special = {token["content"] for token in stored["added_tokens"]}
     vocabulary = stored["model"]["vocab"]
     rest = [word for word in vocabulary if word not in special][:words]
@@ -64,7 +64,7 @@ def test_a_tokenizer_of_special_tokens_alone_is_refused(
 def test_an_empty_vocabulary_is_refused(tmp_path: Path, layout: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = mini(tmp_path) if layout == "mini" else tiny_checkpoint(layout, tmp_path / "model")
     if layout != "dream":
-        stored = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+        stored = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
         empty = {"vocab": {}} | ({"merges": []} if layout == "llada" else {})
         edit_json(folder / "tokenizer.json", model=stored["model"] | empty)
     else:
@@ -95,9 +95,12 @@ def test_an_answer_without_text_is_told(capsys: pytest.CaptureFixture[str]) -> N
 
 
 LOADS: dict[str, Callable[[str], object]] = {
-    "mini": load_predictor, "english": load_predictor, "mini-reward": load_reward, "mini-judge": load_reward,
+    "mini": load_predictor,
+    "english": load_predictor,
+    "mini-reward": load_reward,
+    "mini-judge": load_reward,
     "mini-causal": load_causal,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOADS)

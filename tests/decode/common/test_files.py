@@ -35,7 +35,7 @@ def test_json_that_is_not_json_touches_nothing(tmp_path: Path) -> None:
     for value, error in ((float("nan"), ValueError), (object(), TypeError)):
         with pytest.raises(error):
             write_json(target, value)
-    assert json.loads(target.read_text("utf-8")) == {"é": 1}
+    assert json.loads(target.read_text(encoding="utf-8")) == {"é": 1}
 
 
 def test_a_pipe_stays_what_it_is_and_a_link_leads_to_its_file(tmp_path: Path) -> None:

@@ -79,12 +79,15 @@ def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: Wor
     first, second = english.words.ids("to ratify")[0], english.words.ids("of")[0]
     given = english.log_prob(prompt, [first, second])
     rows = english.logits(torch.tensor([prompt]), None)[0, prompt.index(english.mask_id)]
-    once = [first if i == prompt.index(english.mask_id) else token for i, token in enumerate(prompt)]
+    once = [
+        first if token == english.mask_id and i == prompt.index(english.mask_id) else token
+        for i, token in enumerate(prompt)
+    ]
     then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
     assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
 
 
-STORED = json.loads((models_directory() / "english" / "rewards.json").read_text("utf-8"))
+STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(encoding="utf-8"))
 
 
 def world_reward(name: str) -> WorldReward:

@@ -38,10 +38,19 @@ from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 
 SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128, "initializer_range": 0.4,
-    "tie_word_embeddings": False, "bos_token_id": CLS, "eos_token_id": EOS, "pad_token_id": PAD,
-}  # fmt: skip
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.4,
+    "tie_word_embeddings": False,
+    "bos_token_id": CLS,
+    "eos_token_id": EOS,
+    "pad_token_id": PAD,
+}
 LLAMA = transformers.LlamaForCausalLM, transformers.LlamaConfig
 NETWORKS: dict[str, Any] = {
     "llama": (*LLAMA, {}),
@@ -302,9 +311,9 @@ def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
 def test_forwards_of_one_shape_are_recorded_once_over_all_decodes() -> None:
     predictor = bidirectional("llama")
     for _ in range(2):
-        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), Shape(8, 4, 4))
+        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), Shape(length=8, steps=4, block=4))
     assert predictor.body.replays.recorded == 1
-    decode_compact(predictor, [[6]], Confidence(), Shape(8, 4, 4))
+    decode_compact(predictor, [[6]], Confidence(), Shape(length=8, steps=4, block=4))
     assert predictor.body.replays.recorded == 2
 
 

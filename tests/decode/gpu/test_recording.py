@@ -34,7 +34,9 @@ class Operations(TorchDispatchMode):
         self.done: list[tuple[Any, Any, Any, Any]] = []
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        chosen_by_value = operation in _INDEXED and any(at is not None and at.dtype == torch.bool for at in args[1])
+        chosen_by_value = operation in _INDEXED and any(
+            index is not None and index.dtype == torch.bool for index in args[1]
+        )
         if chosen_by_value or any(name in str(operation) for name in _REFUSED):
             raise RuntimeError(f"operation not permitted when stream is capturing: {operation}")
         result = operation(*args, **(kwargs or {}))
@@ -126,10 +128,14 @@ class _Recording:
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     cuda = Cuda()
     stand_ins: dict[str, Any] = {
-        "device": lambda device: nullcontext(), "Stream": cuda.new_stream, "stream": cuda.on,
-        "current_stream": lambda device: _Stream(cuda.current), "CUDAGraph": _Graph,
-        "graph_pool_handle": cuda.new_pool, "graph": lambda graph, **options: _Recording(cuda, graph, **options),
-    }  # fmt: skip
+        "device": lambda device: nullcontext(),
+        "Stream": cuda.new_stream,
+        "stream": cuda.on,
+        "current_stream": lambda device: _Stream(cuda.current),
+        "CUDAGraph": _Graph,
+        "graph_pool_handle": cuda.new_pool,
+        "graph": lambda graph, **options: _Recording(cuda, graph, **options),
+    }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(torch.cuda, name, stand_in)
 

@@ -144,9 +144,14 @@ def test_log_f_has_no_cancellation_where_the_lead_is_large_or_none() -> None:
 
 
 NO_VALUE = [
-    [NAN, 1.0, 2.0, 0.0], [5.0, 1.0, 2.0, NAN], [-INF, NAN, -INF, -INF], [1.0, NAN, -INF, -INF], [0.0, INF, 1.0, 2.0],
-    [0.0, INF, 1.0, INF], [-INF, -INF, -INF, -INF],
-]  # fmt: skip
+    [NAN, 1.0, 2.0, 0.0],
+    [5.0, 1.0, 2.0, NAN],
+    [-INF, NAN, -INF, -INF],
+    [1.0, NAN, -INF, -INF],
+    [0.0, INF, 1.0, 2.0],
+    [0.0, INF, 1.0, INF],
+    [-INF, -INF, -INF, -INF],
+]
 
 
 @pytest.mark.parametrize(("dtype", "tail"), [("bfloat16", 100), ("bfloat16", 0), ("float16", 0), ("float32", 0)])

@@ -74,18 +74,25 @@ def test_coherence_is_positive_probability_for_broken_texts_too(seed: int, count
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        ("ivo kept", "mara kept", "holder"), ("safe at the crater", "safe at the quarry", "place"),
-        ("she owned", "he owned", "pronoun"), ("see them", "see it", "number"),
-        ("gave the lenses", "gave the lens", "number"), ("gave the lenses", "gave the flasks", "object"),
-        ("scorched by the meteor", "darkened by the meteor", "effect"), ("honoured", "alone", "ending"),
-        ("end mara", "end lena", "name"), ("to ivo", "to lena", "name"), ("friend ivo", "friend mara", "name"),
+        ("ivo kept", "mara kept", "holder"),
+        ("safe at the crater", "safe at the quarry", "place"),
+        ("she owned", "he owned", "pronoun"),
+        ("see them", "see it", "number"),
+        ("gave the lenses", "gave the lens", "number"),
+        ("gave the lenses", "gave the flasks", "object"),
+        ("scorched by the meteor", "darkened by the meteor", "effect"),
+        ("honoured", "alone", "ending"),
+        ("end mara", "end lena", "name"),
+        ("to ivo", "to lena", "name"),
+        ("friend ivo", "friend mara", "name"),
         ("mara gave the lenses to ivo . ", "ivo returned the lenses to mara . ", "plot"),
         ("her friend ivo wanted to see them . ", "", "plot"),
         ("she owned two magnetic lenses", "she owned two magnetic drums", "topic"),
-        ("wanted to see", "wanted see to", "grammar"), ("in the end mara was honoured .", "", "plot"),
+        ("wanted to see", "wanted see to", "grammar"),
+        ("in the end mara was honoured .", "", "plot"),
         ("mara gave the lenses to ivo . ivo kept them safe at the crater .", "", "length"),
     ],
-)  # fmt: skip
+)
 def test_each_rule_broken_is_named(old: str, new: str, kind: str) -> None:
     assert read_story(STORY, band="short").violations == ()
     assert old in STORY
@@ -231,7 +238,9 @@ def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
 
 
 def test_a_set_is_repeated_by_its_seed_and_what_cannot_be_drawn_is_refused() -> None:
-    rows, more, other = (story_tasks(["puzzle"], n, Random(seed), "test") for n, seed in ((9, 3), (12, 3), (9, 4)))
+    rows, more, other = (
+        story_tasks(["puzzle"], *of, "test") for of in ((9, Random(3)), (12, Random(3)), (9, Random(4)))
+    )
     assert rows == more[:9] != other  # a smaller set begins a larger one
     assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
     task = sample_split(Random(3), "reward-a")

@@ -50,7 +50,7 @@ def masked_by_transformers(folder: Path, dtype: torch.dtype = torch.float32) -> 
 
 
 def reward_by_transformers(folder: Path) -> SequenceClassifierReward:
-    stored = json.loads((folder / "reward.json").read_text("utf-8"))
+    stored = json.loads((folder / "reward.json").read_text(encoding="utf-8"))
     model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     return SequenceClassifierReward(model, tokenizer, mean=stored["mean"], std=stored["std"], name=folder.name)
@@ -106,7 +106,7 @@ def test_traces_are_those_of_transformers(padding: str) -> None:
 def test_a_changed_copy_is_loaded_by_transformers(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(MODELS / "mini", tmp_path / "copy", ignore=shutil.ignore_patterns("digests.json")))
     windows = {"layer_types": ["full_attention", "sliding_attention"] * 2 + ["full_attention"], "local_attention": 8}
-    write_json(folder / "config.json", json.loads((folder / "config.json").read_text("utf-8")) | windows)
+    write_json(folder / "config.json", json.loads((folder / "config.json").read_text(encoding="utf-8")) | windows)
     loaded = load_predictor(str(folder))
     assert isinstance(loaded.model, ModernBertForMaskedLM) and not is_ours(loaded)
     assert loaded.model.config.layer_types == windows["layer_types"]
@@ -212,5 +212,5 @@ def test_shipped_models_have_cards_and_are_small() -> None:
     assert set(names) >= {"mini", "mini-reward", "mini-judge", "mini-causal"}
     assert sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) <= 40 * 2**20
     for name in names:
-        assert "license: apache-2.0" in (root / name / "README.md").read_text("utf-8")
+        assert "license: apache-2.0" in (root / name / "README.md").read_text(encoding="utf-8")
         assert any((root / name / file).is_file() for file in ("model.safetensors", "world.npz"))

@@ -44,13 +44,16 @@ STEERED = "best-of:2 best-order:2 particles:2+beta:2 particle-gibbs:2 svdd:2 rew
 # copy of LLaDA2's network, and its samplers llada2 and bd3lm), each draw made the best token that `decode` commits.
 # By model, length of the prompt, and tokens a step.
 AUTHORS = {
-    ("sdar", 8, 1): [196, 196, 12, 12, 228, 228, 195, 195], ("sdar", 8, 2): [196, 12, 12, 12, 154, 154, 196, 11],
-    ("sdar", 12, 1): [249, 64, 64, 223, 177, 223, 7, 83], ("sdar", 12, 2): [249, 249, 64, 64, 177, 249, 249, 249],
-    ("llada2", 8, 1): [137, 166, 120, 235, 263, 263, 263, 97], ("llada2", 8, 2): [137, 97, 13, 215, 263, 263, 13, 13],
+    ("sdar", 8, 1): [196, 196, 12, 12, 228, 228, 195, 195],
+    ("sdar", 8, 2): [196, 12, 12, 12, 154, 154, 196, 11],
+    ("sdar", 12, 1): [249, 64, 64, 223, 177, 223, 7, 83],
+    ("sdar", 12, 2): [249, 249, 64, 64, 177, 249, 249, 249],
+    ("llada2", 8, 1): [137, 166, 120, 235, 263, 263, 263, 97],
+    ("llada2", 8, 2): [137, 97, 13, 215, 263, 263, 13, 13],
     ("llada2", 12, 1): [187, 187, 204, 204, 204, 204, 265, 187],
     ("llada2", 12, 2): [13, 187, 120, 204, 204, 187, 187, 13],
     ("a2d-bd3lm", 8, 1): [39] * 4 + [44] * 2 + [39] * 3 + [188] * 2 + [44] + [39] * 3 + [188] * 2,
-}  # fmt: skip
+}
 SAVINGS = (CompactSavings(), CompactSavings.nothing())
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(ord, prompt + answer)) % 97), mean=48.0, std=20.0)
 
@@ -310,7 +313,7 @@ def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -
 
 
 def test_the_guide_counts_these_cases() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "guides" / "blocks.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "blocks.md").read_text(encoding="utf-8")
     table = guide.partition("| model | layout |")[2].partition("\n\n")[0].splitlines()[2:]
     named = dict(zip(MODELS, table, strict=True))
     for name, line in named.items():

@@ -24,11 +24,16 @@ from rws_decode.testing import diffusion, tiny_checkpoint
 from rws_decode.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 
 MASKS = {
-    "llada": diffusion.LLADA_IDS["<|mdm_mask|>"], "dream": diffusion.DREAM_IDS["<|mask|>"],
-    "a2d-qwen3": A2D_IDS["<|mask|>"], "llada-moe": MOE_IDS["<|mask|>"], "llada2": MOE_IDS["<|mask|>"],
-    "sdar": A2D_IDS["<|mask|>"], "fast-dllm-v2": A2D_IDS["<|mask|>"],
-    "dream-reasoner": diffusion.DREAM_IDS["<|mask|>"], "modernbert-chat": BERT_IDS["[MASK]"],
-}  # fmt: skip
+    "llada": diffusion.LLADA_IDS["<|mdm_mask|>"],
+    "dream": diffusion.DREAM_IDS["<|mask|>"],
+    "a2d-qwen3": A2D_IDS["<|mask|>"],
+    "llada-moe": MOE_IDS["<|mask|>"],
+    "llada2": MOE_IDS["<|mask|>"],
+    "sdar": A2D_IDS["<|mask|>"],
+    "fast-dllm-v2": A2D_IDS["<|mask|>"],
+    "dream-reasoner": diffusion.DREAM_IDS["<|mask|>"],
+    "modernbert-chat": BERT_IDS["[MASK]"],
+}
 ENDS = {
     "llada": (diffusion.LLADA_IDS["<|endoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]),
     "dream": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
@@ -62,11 +67,16 @@ def models(folders: dict[str, Path]) -> dict[str, HFMaskPredictor]:
 
 
 LLADA_NAMES = {
-    "wte": "model.embed_tokens", "ln_f": "model.norm", "ff_out": "lm_head", "attn_norm": "input_layernorm",
-    "ff_norm": "post_attention_layernorm", "attn_out": "self_attn.o_proj",
-    **{f"{letter}_proj": f"self_attn.{letter}_proj" for letter in "qkv"}, "ff_proj": "mlp.gate_proj",
+    "wte": "model.embed_tokens",
+    "ln_f": "model.norm",
+    "ff_out": "lm_head",
+    "attn_norm": "input_layernorm",
+    "ff_norm": "post_attention_layernorm",
+    "attn_out": "self_attn.o_proj",
+    **{f"{letter}_proj": f"self_attn.{letter}_proj" for letter in "qkv"},
+    "ff_proj": "mlp.gate_proj",
     "up_proj": "mlp.up_proj",
-}  # fmt: skip
+}
 
 
 def llada_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
@@ -155,7 +165,10 @@ REFERENCES |= {"fast-dllm-v2": dream_logits, "llada2": llada2_logits}
 @torch.inference_mode()
 def test_logits_are_those_of_the_described_network(tmp_path: Path, layout: str, changes: dict[str, Any]) -> None:
     stored = stored_weights(tiny_checkpoint(layout, tmp_path / "model", config=changes))
-    weights, config = {k: x.float() for k, x in stored.items()}, diffusion.MODELS[layout].described(**changes)
+    weights, config = (
+        {name: tensor.float() for name, tensor in stored.items()},
+        diffusion.MODELS[layout].described(**changes),
+    )
     loaded, canvas = load_predictor(str(tmp_path / "model"), progress=False), canvas_of(layout)
     expected = torch.stack([REFERENCES.get(layout, decoder_logits)(weights, config, row) for row in canvas])
     torch.testing.assert_close(loaded.logits(canvas, None), expected, rtol=1e-4, atol=2e-5)
@@ -266,7 +279,7 @@ def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path:
     described = diffusion.MODELS["llada"].described()
     assert loaded.forbidden_ids == tuple(range(described["vocab_size"], described["embedding_size"]))
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
-    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(4, 2, 4))
+    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.text is None and max(trace.tokens.tolist()) < described["vocab_size"]
 
 
@@ -299,7 +312,7 @@ def test_what_names_ids_that_the_config_leaves_out(tmp_path: Path) -> None:
     loaded = load_predictor(str(folder), progress=False)
     assert (loaded.mask_id, loaded.end_ids) == (MASKS["dream"], ENDS["dream"][:1])
     folder = tiny_checkpoint("a2d-qwen3", tmp_path / "a2d", files={"special_tokens_map.json": None})
-    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] != "<|mask|>"]
     write_json(folder / "tokenizer.json", content)
     loaded = load_predictor(str(folder), progress=False)
@@ -347,7 +360,7 @@ def test_special_tokens_are_text(folders: dict[str, Path], layout: str, chat: bo
 
 def test_steering_tokens_that_the_tokenizer_does_not_mark_as_special_are_text_too(tmp_path: Path) -> None:
     folder = tiny_checkpoint("llada", tmp_path / "model")
-    described = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     for token in described["added_tokens"]:
         token["special"] = token["content"] in ("<|startoftext|>", "<|endoftext|>")
     write_json(folder / "tokenizer.json", described)

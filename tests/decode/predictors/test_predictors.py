@@ -56,8 +56,8 @@ def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
 def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None:
     predictor = load_predictor(str(bare))
     assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
-    (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), Shape(8, 4, 4))
-    (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), Shape(8, 4, 4))
+    (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
+    (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
     assert trace.tokens.tolist() == same.tokens.tolist()
     assert trace.text is None and trace.prompt_text is None
     refused(lambda: predictor.encode_prompt("the cat"), "has no tokenizer, give token ids")
@@ -92,7 +92,7 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     row, column = torch.tensor([0, 0, 1]), torch.tensor([4, 5, 3])
     at = predictor.logits_at(canvas, None, row, column)
     torch.testing.assert_close(at, logits[row, column], rtol=1e-5, atol=1e-5)
-    (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(4, 2, 4))
+    (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert MASK not in trace.tokens
 
 
@@ -104,7 +104,7 @@ def test_masks_are_not_read_answers_end_and_unnamed_ids_are_forbidden() -> None:
         assert answers == ["the cat sat", "the cat", ""]
     predictor = HFMaskPredictor(bert(vocab_size=VOCABULARY + 3), word_tokenizer())
     assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
-    batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(16, 8, 8))
+    batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
     assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
 
 

@@ -80,7 +80,7 @@ def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
 
 
 def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         small = code.replace("[:40]", "[:3]").replace("Shape(8, 4, 8)", "Shape(4, 2, 4)")

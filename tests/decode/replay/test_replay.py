@@ -139,7 +139,7 @@ def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: flo
 def test_an_order_of_its_own_is_repeated_from_the_values_that_are_kept() -> None:
     table = torch.randn(48, 9, generator=torch.Generator().manual_seed(2))
     predictor = fixed_predictor(table)
-    (trace,) = decode(predictor, [[]], Margin(), Shape(48, 48, 48))
+    (trace,) = decode(predictor, [[]], Margin(), Shape(length=48, steps=48, block=48))
     assert np.isnan(trace.value[trace.eligible]).any()
     again = replay_with(trace, predictor)
     assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)

@@ -52,10 +52,13 @@ def check(trace: Trace, seen: StepLogits) -> None:
 
 @settings(max_examples=examples(200))
 @given(
-    st.integers(0, 2**32), st.sampled_from([Confidence(), Temperature(0.2), Temperature(3.0), RWS(4.0)]),
-    st.sampled_from(SHAPES), st.sampled_from(["none", "suppress", "defer"]), st.sampled_from([0.0, 0.8]),
+    st.integers(0, 2**32),
+    st.sampled_from([Confidence(), Temperature(0.2), Temperature(3.0), RWS(4.0)]),
+    st.sampled_from(SHAPES),
+    st.sampled_from(["none", "suppress", "defer"]),
+    st.sampled_from([0.0, 0.8]),
     st.booleans(),
-)  # fmt: skip
+)
 def test_the_logits_of_each_step_lead_to_what_it_recorded(
     seed: int, strategy: Any, shape: Shape, policy: Any, temperature: float, saving: bool
 ) -> None:
@@ -124,7 +127,9 @@ def test_networks_give_them_again(predictor: HFMaskPredictor, prompt: Any, optio
 def test_words_come_from_the_predictor_where_the_trace_has_none() -> None:
     (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
     old = replace(trace, pieces={})
-    assert step_logits(old, BERT, 0).words == step_logits(trace, BERT, 0).words == (*trace.words(trace.candidate[0]),)
+    assert (
+        step_logits(old, BERT, 0).words == step_logits(trace, BERT, 0).words == tuple(trace.words(trace.candidate[0]))
+    )
     mute = HFMaskPredictor(bert(), None, name="mute", mask_id=MASK)
     assert step_logits(old, mute, 0).words == tuple(map(str, old.candidate[0]))
     assert step_logits(trace, mute, 0).words == step_logits(trace, BERT, 0).words
@@ -147,7 +152,9 @@ def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:
     predictor = table_predictor(5)
     (trace,) = decode(predictor, "", Confidence(), SHAPES[2])
     seen = step_logits(trace, predictor, 0)
-    assert seen.crossings(1, 2).crossings == crossings(*np.delete(seen.logits[1:3], LOOP_MASK, axis=1)).crossings
+    assert (
+        seen.crossings(1, 2).crossings == crossings(*(np.delete(row, LOOP_MASK) for row in seen.logits[1:3])).crossings
+    )
     assert trace.crossings(0, 1, 2, predictor) == seen.crossings(1, 2)
     refused(lambda: seen.crossings(0, LENGTH), f"j is {LENGTH}: step 0 ranked 0, 1")
     drawn = replace(seen, candidate=np.where(seen.candidate == 1, 2, 1))

@@ -19,10 +19,18 @@ from rws_decode.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_c
 from rws_decode.testing.strategies import edited_texts
 
 SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 32, "max_position_embeddings": 128, "initializer_range": 0.6,
-    "num_labels": 1, "bos_token_id": CLS, "eos_token_id": EOS,
-}  # fmt: skip
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.6,
+    "num_labels": 1,
+    "bos_token_id": CLS,
+    "eos_token_id": EOS,
+}
 BYTES_PER_TOKEN = 2 * 2 * 2 * 4 * 4  # keys and values, layers, kv heads, head dim, float32
 
 
@@ -166,9 +174,13 @@ def test_what_cannot_be_cut_back_is_read_anew(model: transformers.PreTrainedMode
 
 
 @given(
-    st.sampled_from([llama, gpt2]), st.sampled_from([bert_predictor, llada_predictor]), st.integers(0, 50),
-    st.lists(texts, min_size=1, max_size=3), st.sampled_from([0.5, 2.0, 8.0, 32.0]), st.sampled_from([1, 2]),
-)  # fmt: skip
+    st.sampled_from([llama, gpt2]),
+    st.sampled_from([bert_predictor, llada_predictor]),
+    st.integers(0, 50),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sampled_from([0.5, 2.0, 8.0, 32.0]),
+    st.sampled_from([1, 2]),
+)
 @settings(max_examples=examples(15))
 def test_a_decode_is_the_same_with_and_without_the_cache(
     build: Any, predictor_of: Any, seed: int, prompts: list[str], scale: float, per_step: int

@@ -80,7 +80,11 @@ def test_the_reward_is_the_mean_of_one_forward_per_token(stand_in: CausalScorer,
 
 def test_words_are_parted_and_what_cannot_be_scored_is_refused(stand_in: CausalScorer) -> None:
     assert stand_in.after("of the", "house") == " house"
-    assert [stand_in.after(*each) for each in (("of", ", and"), ("", "house"), ("\n", "a"))] == [", and", "house", "a"]
+    assert [stand_in.after(*pair) for pair in (("of", ", and"), ("", "house"), ("of\n", "a"))] == [
+        ", and",
+        "house",
+        "a",
+    ]
     assert load_causal("mini-causal").after("of the", "house") == "house"
     reward = LikelihoodReward(stand_in, -3.0, 0.5)
     with pytest.raises(ValueError, match=r"^prompt and answer make 1\d\d\d tokens: causal model smollm2 reads at most"):

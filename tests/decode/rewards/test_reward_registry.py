@@ -59,10 +59,14 @@ def frequencies(config: dict[str, Any]) -> Tensor:
 
 
 INTERN = {
-    "tok_embeddings": "embed_tokens", "attention_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
-    "attention.wo": "self_attn.o_proj", "feed_forward.w1": "mlp.gate_proj", "feed_forward.w3": "mlp.up_proj",
+    "tok_embeddings": "embed_tokens",
+    "attention_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+    "attention.wo": "self_attn.o_proj",
+    "feed_forward.w1": "mlp.gate_proj",
+    "feed_forward.w3": "mlp.up_proj",
     "feed_forward.w2": "mlp.down_proj",
-}  # fmt: skip
+}
 
 
 def of_intern(weights: dict[str, Tensor], config: dict[str, Any]) -> dict[str, Tensor]:

@@ -190,7 +190,7 @@ def test_shipped_rewards_are_bounded_closely_and_a_score_outside_is_refused() ->
     assert head_bounds(torch.nn.Linear(2, 1)) is None  # an unknown head
     reward = CallableReward(lambda prompt, answer: 3.0, bounds=(0.0, 2.0))
     with pytest.raises(ValueError, match=r"scored 3\.0: its bounds"):
-        decode(bert_predictor(), ["a dog"], RWS(1.0), Shape(4, 2, 4), reward=reward)
+        decode(bert_predictor(), ["a dog"], RWS(1.0), Shape(length=4, steps=2, block=4), reward=reward)
     refused(lambda: CallableReward(lambda prompt, answer: 3.0, bounds=(2.0, 0.0)), "bounds of reward model callable")
 
 

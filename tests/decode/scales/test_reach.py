@@ -84,7 +84,7 @@ def test_other_axes_and_answers_of_another_length_are_refused() -> None:
     by_temperature, by_reward_scale = paths(0)
     refused(lambda: compare_reach(by_reward_scale, by_temperature), "temperature_path is over 'reward-scale'")
     refused(lambda: compare_reach(by_temperature, by_temperature), "reward_path is over 'temperature'")
-    short = scale_path(table_predictor(0), [1, 2, 3, 4], LOW, HIGH, Shape(4, 4, 4))
+    short = scale_path(table_predictor(0), [1, 2, 3, 4], LOW, HIGH, Shape(length=4, steps=4, block=4))
     refused(lambda: compare_reach(short, by_reward_scale), "answers of different lengths")
 
 

@@ -202,11 +202,11 @@ def test_positions_with_equal_logits_go_leftmost_first() -> None:
         path = scale_path(predictor, [], LOW, HIGH, **grouped(**shape))
         assert path.certified and len(path.pieces) == 2
         check_against_decode(predictor, [], path, [1.0], **shape)
-    path = scale_path(predictor, [], LOW, HIGH, Shape(5, 5, 5))
+    path = scale_path(predictor, [], LOW, HIGH, Shape(length=5, steps=5, block=5))
     assert [piece.commit_step for piece in path.pieces] == [(3, 0, 4, 1, 2), (0, 2, 1, 3, 4)]
     assert path.pieces[0].upper == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), rel=1e-12)
     assert {piece.tokens for piece in path.pieces} == {(0,) * 5}
-    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, Shape(4, 4, 4))
+    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, Shape(length=4, steps=4, block=4))
     assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
 
 
@@ -259,9 +259,9 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
 
 def test_candidates_within_rounding_are_counted() -> None:
     close = fixed_predictor(torch.tensor([[4.0, 4.0 - 2.0**-20, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]), mask_id=3)  # float32
-    assert scale_path(close, [], LOW, HIGH, Shape(2, 2, 2)).near_tokens == 1
+    assert scale_path(close, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
     clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
-    assert scale_path(clear, [], LOW, HIGH, Shape(2, 2, 2)).near_tokens == 0
+    assert scale_path(clear, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 0
 
 
 def test_a_network_in_float32() -> None:

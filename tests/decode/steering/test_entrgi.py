@@ -96,8 +96,17 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
     predictor, reward = pair()
     prompts = ["the cat and the dog", "and then it was"]
     options, order = Options(sampling_temperature=1.0, seed=(5, 6)), RandomOrder(3)
-    asked: Any = {"reward": reward, "strategy": order, "options": options, "step_size": 0.0, "mix": mix}
-    guided = steer(predictor, prompts, "gradient-guidance:2", SHAPE, **asked)
+    guided = steer(
+        predictor,
+        prompts,
+        "gradient-guidance:2",
+        SHAPE,
+        reward=reward,
+        strategy=order,
+        options=options,
+        step_size=0.0,
+        mix=mix,
+    )
     plain = decode(predictor, prompts, order, SHAPE, reward=reward, options=options)
     for one, other in zip(guided, plain, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
@@ -150,9 +159,13 @@ def test_its_costs_are_counted_and_its_numbers_stand_in_the_trace(tmp_path: Path
     assert all(trace.forwards == 3 for trace in run) and np.isnan(run.log_partition).all()
     saved = run[0].save(tmp_path / "trace.parquet")
     assert load(saved).strategy == {
-        "name": "gradient-guidance", "gradients": 2, "step_size": 0.5, "mix": "hard", "update": "adam",
+        "name": "gradient-guidance",
+        "gradients": 2,
+        "step_size": 0.5,
+        "mix": "hard",
+        "update": "adam",
         "base": run[0].strategy["base"],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("prompt", ["{}", "{} the [MASK:2] and the [MASK:4] then"])
@@ -206,4 +219,7 @@ def test_its_name_says_how_many_gradients_and_no_budget_says_it() -> None:
     assert fitted("gradient-guidance", 64, lambda text: reward_calls_of(text, 32)) == "gradient-guidance:2"
     predictor, reward = english_pair()
     greedy = {"reward": reward, "options": Options()}
-    refused(lambda: steer(predictor, "the", "gradient-guidance:3", SHAPE, **greedy), "copies of gradient-guidance")
+    refused(
+        lambda: steer(predictor, "the", "gradient-guidance:3", SHAPE, **greedy),
+        "the copies of gradient-guidance would all be alike",
+    )

@@ -181,7 +181,10 @@ def exact_decode(
         for size in sizes:
             rows = predictor.logits(torch.tensor([canvas]), None)[0].tolist()
             masked = [position for position in range(length) if canvas[position] == predictor.mask_id]
-            best = {at: max(range(len(rows[at])), key=lambda t, p=at: (rows[p][t], -t)) for at in masked}
+            best = {
+                position: max(range(len(rows[position])), key=lambda t, p=position: (rows[p][t], -t))
+                for position in masked
+            }
             factor = scale([best.get(position, token) for position, token in enumerate(canvas)])
             here = [position for position in masked if start <= position < start + block]
             chosen, level = exact_top([rows[position] for position in here], size, factor)

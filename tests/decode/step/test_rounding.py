@@ -21,9 +21,12 @@ def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
 
 
 @given(
-    st.integers(0, 9999), st.floats(0.01, 8), st.floats(0, 0.3), st.sampled_from(["log-odds", "probability", "topk"]),
+    st.integers(0, 9999),
+    st.floats(0.01, 8),
+    st.floats(0, 0.3),
+    st.sampled_from(["log-odds", "probability", "topk"]),
     st.sampled_from(["bfloat16", "float32", "float64"]),
-)  # fmt: skip
+)
 @example(9998, 0.625, 0.0, "probability", "float32")  # a sum of exponentials rounds more than once
 @example(0, 1.0, 0.0001, "log-odds", "float64")  # float32 rounds the move by more than a thousandth of it
 def test_logits_that_move_within_the_error_keep_the_value_in_its_range(
@@ -78,7 +81,9 @@ def test_deferred_positions_wait_for_all_others(step: Any) -> None:
         expected.append(best)
         if number == k - 1:
             ties = sum(values[p] == values[best] and deferred[p] == deferred[best] for p in left)
-    chosen, counted = select_deferring(select_top, *(torch.tensor([x]) for x in (values, eligible, deferred)), k)
+    chosen, counted = select_deferring(
+        select_top, torch.tensor([values]), torch.tensor([eligible]), torch.tensor([deferred]), k
+    )
     assert chosen[0].nonzero()[:, 0].tolist() == sorted(expected)
     assert int(counted) == ties
 
@@ -168,10 +173,12 @@ def test_a_probability_is_saturated_as_it_was_computed() -> None:
 
 
 def test_an_order_of_its_own_is_not_inexact() -> None:
-    (trace,) = decode(staircase(), [[]], Margin("logit"), Shape(8, 4, 8), options=Options(precision="float32"))
+    (trace,) = decode(
+        staircase(), [[]], Margin("logit"), Shape(length=8, steps=4, block=8), options=Options(precision="float32")
+    )
     assert trace.ranking == "order" and trace.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
     assert not trace.inexact.any() and trace.saturated.tolist() == [8, 6, 4, 2]
     assert np.array_equal(trace.factor, np.ones(4))
     # Nor where it is not the order of confidence at all.
-    (trace,) = decode(staircase(), [[]], Leftmost(), Shape(8, 4, 8))
+    (trace,) = decode(staircase(), [[]], Leftmost(), Shape(length=8, steps=4, block=8))
     assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()

@@ -39,9 +39,13 @@ def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> Callabl
         return rows
 
     return CallablePredictor(
-        logits, mask_id=MASK, end_id=END, vocab_size=MASK + 1, encode=lambda text: [],
+        logits,
+        mask_id=MASK,
+        end_id=END,
+        vocab_size=MASK + 1,
+        encode=lambda text: [],
         decode=lambda ids: " ".join(map(str, ids)),
-    )  # fmt: skip
+    )
 
 
 def confidence(logits: np.ndarray, token: int, options: Options) -> float:
@@ -90,18 +94,26 @@ def check(trace: Trace, predictor: Any, options: Options) -> None:
 
 
 OPTIONS = [
-    Options(), Options(end_of_text="suppress"), Options(end_of_text="defer"),
-    Options(sampling_temperature=0.7, seed=5), Options(sampling_temperature=0.7, seed=6, end_of_text="defer"),
-    Options(ranking="probability", precision="float64"), Options(ranking="probability", precision="bfloat16"),
+    Options(),
+    Options(end_of_text="suppress"),
+    Options(end_of_text="defer"),
+    Options(sampling_temperature=0.7, seed=5),
+    Options(sampling_temperature=0.7, seed=6, end_of_text="defer"),
+    Options(ranking="probability", precision="float64"),
+    Options(ranking="probability", precision="bfloat16"),
     Options(ranking="probability", precision="float32", end_of_text="defer"),
-]  # fmt: skip
+]
 
 
 @settings(max_examples=examples(250))
 @given(
-    st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 2.0]), st.sampled_from([*FACTORS, *ORDERS]),
-    st.sampled_from(SHAPES), st.sampled_from(OPTIONS), st.booleans(),
-)  # fmt: skip
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.5, 2.0]),
+    st.sampled_from([*FACTORS, *ORDERS]),
+    st.sampled_from(SHAPES),
+    st.sampled_from(OPTIONS),
+    st.booleans(),
+)
 def test_each_step_says_what_factor_1_would_have_committed(
     seed: int, grid: float, strategy: Any, shape: Shape, options: Options, saving: bool
 ) -> None:

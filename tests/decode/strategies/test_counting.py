@@ -39,7 +39,7 @@ from rws_theory.testing import random_table
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(12, 8, 6)
+SHAPE = Shape(length=12, steps=8, block=6)
 FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21, 10, 9, 7, 6])
 
 # From probabilities of the candidates, the most confident first, to a number.

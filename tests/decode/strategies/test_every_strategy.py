@@ -37,7 +37,7 @@ from rws_decode.trace.trace import load
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(8, 6, 4)
+SHAPE = Shape(length=8, steps=6, block=4)
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21])
 VIEW = MaskedPositions(2, 3)
@@ -143,9 +143,13 @@ def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object]
 
 # What a told range accepts, and what it refuses.
 _ENDS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    "above 0": ((1e-6,), (0.0, -1.0)), "at least 0": ((0.0, 2.0), (-0.5,)), "at least 1": ((1,), (0, -1)),
-    "at least 2": ((2,), (1,)), "0 to 1": ((0.0, 1.0), (-0.1, 1.1)), "between 0 and 1": ((0.5,), (0.0, 1.0)),
-}  # fmt: skip
+    "above 0": ((1e-6,), (0.0, -1.0)),
+    "at least 0": ((0.0, 2.0), (-0.5,)),
+    "at least 1": ((1,), (0, -1)),
+    "at least 2": ((2,), (1,)),
+    "0 to 1": ((0.0, 1.0), (-0.1, 1.1)),
+    "between 0 and 1": ((0.5,), (0.0, 1.0)),
+}
 _NUMBERS = [
     pytest.param(entry.kind, number, id=f"{name} {number}")
     for table in ({name: NAMED[name] for name in OFFERED}, METHODS)

@@ -24,12 +24,15 @@ from rws_theory.worlds.joint_table import JointTable
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(12, 8, 6)
+SHAPE = Shape(length=12, steps=8, block=6)
 STRATEGIES = [
-    InformationGain(5), InformationGain(8, 3, 1.0, scaled=Temperature(2.0)), LookUM(3),
-    LookUM(4, 7, pool=3, alpha=0.3, scaled=Temperature(0.5)), InformationGain(5, scaled=RWS(4.0)),
+    InformationGain(5),
+    InformationGain(8, 3, 1.0, scaled=Temperature(2.0)),
+    LookUM(3),
+    LookUM(4, 7, pool=3, alpha=0.3, scaled=Temperature(0.5)),
+    InformationGain(5, scaled=RWS(4.0)),
     LookUM(5, scaled=RWS(4.0)),
-]  # fmt: skip
+]
 BRANCHES = [LoPA(0.5), LoPA(0.99, 2), LoPA(0.9, 4, scaled=Temperature(2.0)), LoPA(0.95, scaled=RWS(4.0))]
 CASES = list(zip(STRATEGIES, [SHAPE, Shape(8, 8, 8)] * 3, strict=True))
 BRANCH_CASES = list(zip(BRANCHES, [Shape(8, 8, 4), Shape(8, 8, 8)] * 2, strict=True))
@@ -95,7 +98,9 @@ def lopa(strategy: LoPA) -> Rule:
     return rule
 
 
-def slow(predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace) -> tuple[list, list, int]:
+def slow(
+    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace
+) -> tuple[list[int], list[int], int]:
     """Return tokens, steps and forwards of one row, at the scales of a trace."""
     rule = lopa(strategy) if isinstance(strategy, LoPA) else ahead(strategy, shape.length)
     run = slow_decode(predictor, prompt, shape, rule, lambda step, answer: float(trace.factor[step]))

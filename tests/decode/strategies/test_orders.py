@@ -114,7 +114,9 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(sensitivity: 
     strategy = Odd(order=lambda view: torch.tensor([0.0, distance * 2.0**-13], dtype=torch.float64)[view.position])
     if sensitivity is not None:
         strategy.sensitivity = sensitivity  # type: ignore[attr-defined]
-    (trace,) = decode(CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(2, 2, 2))
+    (trace,) = decode(
+        CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(length=2, steps=2, block=2)
+    )
     assert trace.near_ties.tolist() == [near, 0] and trace.ties.tolist() == [int(distance == 0), 0]
 
 
@@ -133,14 +135,14 @@ def test_one_possible_token_has_the_widest_margin() -> None:
     table[2, 10] = -1.0
     predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
     for strategy, values in ((Margin("logit"), [math.inf, 1.0]), (Margin(), [1.0, math.tanh(0.5)])):
-        (trace,) = decode(predictor, [[7]], strategy, Shape(2, 2, 2))
+        (trace,) = decode(predictor, [[7]], strategy, Shape(length=2, steps=2, block=2))
         assert trace.value[0].tolist() == pytest.approx(values)
     single = CallablePredictor(lambda c: torch.zeros(*c.shape, 1), mask_id=1)
-    assert decode(single, [[0]], Margin(), Shape(2, 2, 2))[0].value[0].tolist() == [1.0, 1.0]
+    assert decode(single, [[0]], Margin(), Shape(length=2, steps=2, block=2))[0].value[0].tolist() == [1.0, 1.0]
 
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10)
-RUN = decode(PREDICTOR, PROMPTS, RWS(8.0), Shape(12, 6, 12), reward=REWARD)
+RUN = decode(PREDICTOR, PROMPTS, RWS(8.0), Shape(length=12, steps=6, block=12), reward=REWARD)
 
 
 @pytest.mark.parametrize(("scale", "eps"), [(8.0, 1e-5), (0.3, 0.25), (1e100, 1e-12)])
@@ -166,7 +168,7 @@ def test_the_factors_of_an_interval_of_rewards_are_enclosed_closely(scale: float
 
 
 def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
-    (run,) = decode(PREDICTOR, PROMPTS[:1], RWS(2.0, 0.25), Shape(12, 6, 12), reward=REWARD)
+    (run,) = decode(PREDICTOR, PROMPTS[:1], RWS(2.0, 0.25), Shape(length=12, steps=6, block=12), reward=REWARD)
     drawn = np.random.default_rng(3).permutation(run.reward_normalised).tolist()
     assert shuffled(run, np.random.default_rng(3)) == RewardReplay(2.0, tuple(drawn), 0.25)
     rng = np.random.default_rng(4)
@@ -178,8 +180,8 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
 
 
 def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
-    (plain,) = decode(PREDICTOR, PROMPTS[:1], Confidence(), Shape(4, 2, 4))
-    (other,) = decode(PREDICTOR, PROMPTS[:1], RWS(2.0), Shape(4, 2, 4), reward=REWARD)
+    (plain,) = decode(PREDICTOR, PROMPTS[:1], Confidence(), Shape(length=4, steps=2, block=4))
+    (other,) = decode(PREDICTOR, PROMPTS[:1], RWS(2.0), Shape(length=4, steps=2, block=4), reward=REWARD)
     default, eight, two = {"name": "default"}, RUN[0].strategy, other.strategy
     for traces, strategies in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
         refused(lambda traces=traces: shuffled(traces, np.random.default_rng(0)), f"traces come from {strategies}")

@@ -28,7 +28,7 @@ from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(12, 12, 6)
+SHAPE = Shape(length=12, steps=12, block=6)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
     path = trace.save(tmp_path / "t.parquet")
     assert load(path) == trace and trace_bytes(load(path)) == path.read_bytes()
     assert len(path.read_bytes()) <= 1024 * trace.chosen.sum()
-    page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"path": path}
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), names)
     assert names["tokens"].tolist() == trace.tokens.tolist()

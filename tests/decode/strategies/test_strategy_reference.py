@@ -86,10 +86,13 @@ def rules(predictor: MaskPredictor, run_options: dict[str, Any]) -> dict[str, tu
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "greedy": {}, "sampled": {"sampling_temperature": 0.8, "seed": 3}, "cfg": {"cfg": 1.5},
-    "suppress": {"end_of_text": "suppress"}, "defer": {"end_of_text": "defer"},
+    "greedy": {},
+    "sampled": {"sampling_temperature": 0.8, "seed": 3},
+    "cfg": {"cfg": 1.5},
+    "suppress": {"end_of_text": "suppress"},
+    "defer": {"end_of_text": "defer"},
     "defer-sampled": {"end_of_text": "defer", "sampling_temperature": 2.0, "seed": 1, "cfg": 0.5},
-}  # fmt: skip
+}
 
 
 @cache

@@ -32,9 +32,12 @@ STRATEGIES = [
     *(Schedule((2.0,) * 6), LeftToRight(), RandomOrder(2)),
 ]
 PROMPTS: dict[str, Any] = {
-    "text": "the cat sat", "dialogue": Dialogue(("the cat", "it ran", "a dog")), "ids": [CLS, 6, 8, SEP],
-    "gaps": [CLS, MASK, 6, *[MASK] * 5, 9, SEP], "gaps in text": "the [MASK:4] sat [MASK:2]",
-}  # fmt: skip
+    "text": "the cat sat",
+    "dialogue": Dialogue(("the cat", "it ran", "a dog")),
+    "ids": [CLS, 6, 8, SEP],
+    "gaps": [CLS, MASK, 6, *[MASK] * 5, 9, SEP],
+    "gaps in text": "the [MASK:4] sat [MASK:2]",
+}
 SIX = Shape(6, 6, 6)
 
 
@@ -52,7 +55,9 @@ def raw_and_normalised(trace: Trace) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(("strategy", "prompt"), list(zip(STRATEGIES, [*PROMPTS, *PROMPTS], strict=False)), ids=str)
-def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing(strategy: Any, prompt: str) -> None:
+def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
+    strategy: Any, prompt: str
+) -> None:
     seen: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
     scored = len(seen)

@@ -24,7 +24,9 @@ from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.trace import Trace, load
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them
-NAMES = dict(zip([f"{each}_token" for each in ("pad", "unk", "cls", "sep", "mask", "eos")], SPECIALS, strict=True))
+NAMES = dict(
+    zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "eos_token"), SPECIALS, strict=True)
+)
 
 
 def word_piece() -> PreTrainedTokenizerFast:
@@ -99,9 +101,12 @@ def test_a_function_that_decodes_is_not_asked_for_masks_and_ends_of_text() -> No
     words = {2: "no", 3: "yes"}
     table = torch.tensor([[0.0, 9.0, 1.0, 2.0], [0.0, 1.0, 3.0, 2.0]])
     predictor = CallablePredictor(
-        lambda canvas: table.repeat(2, 1)[: canvas.shape[1]].expand(len(canvas), -1, -1).clone(), mask_id=0, end_id=1,
-        encode=lambda text: [2], decode=lambda ids: " ".join(words[token] for token in ids),
-    )  # fmt: skip
+        lambda canvas: table.repeat(2, 1)[: canvas.shape[1]].expand(len(canvas), -1, -1).clone(),
+        mask_id=0,
+        end_id=1,
+        encode=lambda text: [2],
+        decode=lambda ids: " ".join(words[token] for token in ids),
+    )
     (trace,) = decode(predictor, [[0, 2, 0, 0]], "default", Shape(3, 3, 3))
     assert trace.pieces == {"0": "[MASK]", "1": END, "2": "no"} and trace.words(trace.tokens) == [END, END, "no"]
     (trace,) = decode(llada_predictor(), "the cat", "default", Shape(6, 6, 6))

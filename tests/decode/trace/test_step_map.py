@@ -33,7 +33,7 @@ from rws_theory.orders.arness import global_arness, local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")
 OTHER = Trace.from_step_map(None, [0, 1, 0, 2], texts=["a", " dog", " is", "."], prompt="name a pet")
-PAGE = (ROOT / "docs/step-maps.md").read_text("utf-8")
+PAGE = (ROOT / "docs/step-maps.md").read_text(encoding="utf-8")
 
 
 @cache
@@ -110,11 +110,14 @@ def test_a_reader_that_would_have_to_guess_refuses_in_one_line_that_names_it(rea
 
 
 NAMING: dict[str, Callable[[], str]] = {
-    "diff": lambda: str(diff(MAP, OTHER)), "diff in a notebook": lambda: diff(MAP, OTHER)._repr_html_(),
-    "trace in a notebook": MAP._repr_html_, "page of two": lambda: MAP.view(OTHER).html,
-    "order": lambda: plots.caption(plots.order(MAP)), "order map": lambda: plots.caption(plots.order_map([MAP, MAP])),
+    "diff": lambda: str(diff(MAP, OTHER)),
+    "diff in a notebook": lambda: diff(MAP, OTHER)._repr_html_(),
+    "trace in a notebook": MAP._repr_html_,
+    "page of two": lambda: MAP.view(OTHER).html,
+    "order": lambda: plots.caption(plots.order(MAP)),
+    "order map": lambda: plots.caption(plots.order_map([MAP, MAP])),
     "missing": lambda: ", ".join(MAP.missing),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("reader", NAMING)

@@ -96,10 +96,14 @@ def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) ->
 
 @settings(max_examples=examples(150))
 @given(
-    st.sampled_from([(1, 1, 1), (6, 3, 6), (40, 8, 20), (48, 48, 48), (60, 3, 60)]), st.sampled_from([0.0, 0.1, 1.0]),
-    st.sampled_from([0.0, 0.5, 4.0]), st.integers(0, 1), st.booleans(), st.sampled_from([2, 126_000]),
+    st.sampled_from([(1, 1, 1), (6, 3, 6), (40, 8, 20), (48, 48, 48), (60, 3, 60)]),
+    st.sampled_from([0.0, 0.1, 1.0]),
+    st.sampled_from([0.0, 0.5, 4.0]),
+    st.integers(0, 1),
+    st.booleans(),
+    st.sampled_from([2, 126_000]),
     st.integers(0, 99),
-)  # fmt: skip
+)
 def test_whatever_was_kept_comes_back_and_replays(
     tmp_path_factory: Any, shape: Any, changing: float, grid: float, fewer: int, asked: bool, vocabulary: int, seed: int
 ) -> None:
@@ -112,7 +116,7 @@ def test_whatever_was_kept_comes_back_and_replays(
 
 def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
     predictor = CallablePredictor(lambda canvas: torch.eye(2)[canvas], mask_id=0)  # one token alone is possible
-    (trace,) = decode(predictor, [[]], Confidence(), Shape(2, 2, 2))
+    (trace,) = decode(predictor, [[]], Confidence(), Shape(length=2, steps=2, block=2))
     again = load(trace.save(tmp_path / "t.parquet"))
     assert again == trace and np.isposinf(again.value[0]).all()
     assert again.text is None and again.prompt.shape == (0,)
@@ -127,7 +131,7 @@ def test_short_answers_early_ends_and_ties_everywhere_cost_no_more() -> None:
 
 
 def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
-    page = PAGE.read_text("utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
     assert "rws_decode import" not in code and "import rws_decode" not in code
     for trace in (TRACE, made(20, 10, 10, fewer=2)):
@@ -366,7 +370,7 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
         assert table[name].null_count == (rows["step"] == 2).sum() > 0 and not pc.any(pc.is_nan(table[name])).as_py()
     assert replay(trace).diverged_at is None
-    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), Shape(12, 5, 12))
+    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), Shape(length=12, steps=5, block=12))
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
     for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
         message = "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"

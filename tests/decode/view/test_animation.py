@@ -18,7 +18,7 @@ from rws_decode.common.palette import AMBER, BLUE, RULE
 from rws_decode.view.animation import animate, layout_of
 from rws_decode.view.lockstep import frames_of, prompt_before
 
-SHAPE = Shape(8, 4, 8)
+SHAPE = Shape(length=8, steps=4, block=8)
 WHITE = (255, 255, 255)
 
 
@@ -101,7 +101,7 @@ def test_equal_runs_say_so_and_runs_of_other_lengths_stand_beside_each_other() -
     equal = frames_of(run(), run(), diff(run(), run()))
     assert {frame.sentence for frame in equal[1:]} == {"Both runs commit the same words at the same steps."}
     assert not any(shown.marked for frame in equal for shown in frame.runs)
-    pair = run(), run(shape=Shape(8, 8, 8))
+    pair = run(), run(shape=Shape(length=8, steps=8, block=8))
     assert len(pictures(animate(*pair))) == len(frames_of(*pair, diff(*pair))) == max(one.steps_run for one in pair) + 2
 
 
@@ -112,7 +112,7 @@ def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
         return 3 * torch.randn(*canvas.shape, len(words) + 1, generator=generator, dtype=torch.float64)
 
     return CallablePredictor(
-        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(map(words.__getitem__, ids))
+        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(words[i] for i in ids)
     )
 
 

@@ -19,7 +19,7 @@ from rws_decode import CallablePredictor, Shape, Trace, decode, decode_page, dif
 from rws_decode.view.decode_page import tied_and_near
 from rws_decode.view.sentences import end_sentence, step_sentence
 
-SHAPE = Shape(8, 4, 8)
+SHAPE = Shape(length=8, steps=4, block=8)
 
 
 @cache
@@ -37,9 +37,12 @@ def restless(words: int = 200) -> CallablePredictor:
         return 3 * torch.randn(*canvas.shape, words + 1, generator=generator, dtype=torch.float64)
 
     return CallablePredictor(
-        logits, mask_id=words, vocab_size=words + 1, encode=lambda text: [],
+        logits,
+        mask_id=words,
+        vocab_size=words + 1,
+        encode=lambda text: [],
         decode=lambda ids: " ".join([*names, "?"][token] for token in ids),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("two", [False, True], ids=["one", "two"])
@@ -71,7 +74,7 @@ def test_a_page_is_saved_whole_and_shown_in_a_frame(tmp_path: Path) -> None:
     page = run().view()
     (frame,) = Elements(page._repr_html_()).named("iframe")  # in a notebook
     assert frame["srcdoc"] == page.html and frame["title"] and re.match(r"Page\(\d+ KB of HTML: ", repr(page))
-    assert page.save(tmp_path / "new" / "page.html").read_text("utf-8") == page.html
+    assert page.save(tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page.html
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["page.html"]
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(OSError, match="file"):
@@ -80,9 +83,11 @@ def test_a_page_is_saved_whole_and_shown_in_a_frame(tmp_path: Path) -> None:
 
 def test_pages_are_of_modest_size_and_gaps_are_filled_between_words() -> None:
     assert decode_page(run()).html == decode_page(replace(run())).html
-    (trace,) = decode(restless(), "", "temperature:2", Shape(256, 128, 128))
+    (trace,) = decode(restless(), "", "temperature:2", Shape(length=256, steps=128, block=128))
     assert len(trace.view().html.encode()) < 900_000
-    (trace,) = decode(speller("peace", "and", "war", "?"), "peace [MASK:2] and [MASK:1]", "default", Shape(3, 3, 3))
+    (trace,) = decode(
+        speller("peace", "and", "war", "?"), "peace [MASK:2] and [MASK:1]", "default", Shape(length=3, steps=3, block=3)
+    )
     assert data_of(trace.view())["runs"][0]["row"] == ["peace", 0, 1, "and", 2]
 
 
@@ -142,7 +147,7 @@ def test_the_sentences_say_what_each_step_did() -> None:
 def test_ties_stand_where_the_trace_counts_them() -> None:
     table = torch.tensor([[0.0, 2.0, 1.0], [0.0, 1.0, 2.0], [0.0, 5.0, 1.0], [0.0, 2.0, 1.0]], dtype=torch.float64)
     predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    (trace,) = decode(predictor, [[]], "default", Shape(4, 2, 4))
+    (trace,) = decode(predictor, [[]], "default", Shape(length=4, steps=2, block=4))
     (shown,) = data_of(trace.view())["runs"]
     assert trace.ties.tolist() == [2, 0] and shown["ties"] == [[0, 1, 3], []]
     assert "2 positions more are level with the last: a tie." in shown["sentences"][0]
@@ -177,10 +182,10 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
 
 
 def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:
-    long = run(shape=Shape(8, 8, 8))
+    long = run(shape=Shape(length=8, steps=8, block=8))
     page = run().view(long)
     assert "their plans, or their lengths, differ" in page.html
-    first, second = decode(speller("a", "b", "?"), ["a", "b b"], "default", Shape(2, 2, 2))
+    first, second = decode(speller("a", "b", "?"), ["a", "b b"], "default", Shape(length=2, steps=2, block=2))
     for shown in (first.view, first.animate):
         refused(partial(shown, second), "other has the prompt 'b b': a run of the same prompt, 'a', is needed")
     refused(lambda: first.view(replace(first, mask_id=7)), "other has mask id 7: a run of the same, 2, is needed")

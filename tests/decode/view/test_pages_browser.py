@@ -14,7 +14,7 @@ from table_models import REWARD, table_predictor
 from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
 from rws_decode.view.case_pages import OrdersCase, orders_page
 
-SHAPE = Shape(8, 4, 8)
+SHAPE = Shape(length=8, steps=4, block=8)
 NAMES = ["decode", "two", "path", "budget", "curves", "hostile", "orders"]
 ORDERS = OrdersCase(  # at each setting its number in thousandths, and the steps of a text that move with it
     ("confidence", "random order"), (1, 2, 4), (1, 2, 3), (0.0, 0.5), np.arange(36).reshape(3, 3, 2, 2) / 1000,
@@ -39,10 +39,14 @@ def pages() -> dict[str, Page]:
     part = scale_path(predictor, "", 0.05, 20.0, SHAPE, budget=6)
     (hostile,) = decode(hostile_predictor(), "</script><b>", "default", SHAPE)
     return {
-        "decode": trace.view(), "two": run("default").view(trace, predictor), "path": path.view(),
-        "budget": part.view(), "curves": step_logits(trace, predictor, 0).view(), "hostile": hostile.view(),
+        "decode": trace.view(),
+        "two": run("default").view(trace, predictor),
+        "path": path.view(),
+        "budget": part.view(),
+        "curves": step_logits(trace, predictor, 0).view(),
+        "hostile": hostile.view(),
         "orders": orders_page("Orders", "Drag.", ORDERS),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope="module")

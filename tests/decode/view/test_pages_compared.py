@@ -12,7 +12,7 @@ from table_models import REWARD, table_predictor
 
 from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
 
-SHAPE = Shape(8, 4, 8)
+SHAPE = Shape(length=8, steps=4, block=8)
 SLIDER, WHERE = "document.querySelector('#step')", "document.querySelector('#where').textContent"
 SAID = "document.querySelector('#said').textContent"
 SEEN = "[...document.querySelectorAll('.word')].filter(word => word.checkVisibility()).map(word => word.textContent)"
@@ -77,7 +77,7 @@ def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path,
 
 
 def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path) -> None:
-    first, second = run("default"), run("rws:4", Shape(8, 8, 8))
+    first, second = run("default"), run("rws:4", Shape(length=8, steps=8, block=8))
     tab = opened(browser, first.view(second), tmp_path)
     figures = "[...document.querySelectorAll('#runs > section')].map(s => [...s.querySelectorAll('.drawn > *')]"
     tops = tab.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top))")

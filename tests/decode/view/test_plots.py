@@ -146,7 +146,9 @@ def test_every_picture_says_what_it_shows_and_leaves_matplotlib_as_it_was(
     assert dict(matplotlib.rcParams) == before and pyplot.get_fignums() == windows
 
 
-def test_settings_do_not_change_a_picture_and_given_axes_keep_theirs(guided: Trace, temperatures: ScalePath) -> None:
+def test_settings_do_not_change_a_picture_and_given_axes_keep_their_style(
+    guided: Trace, temperatures: ScalePath
+) -> None:
     usual = plots.step(guided, 0)._repr_png_()  # type: ignore[attr-defined]
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "hatch.linewidth": 9}):
         assert plots.step(guided, 0)._repr_png_() == usual  # type: ignore[attr-defined]

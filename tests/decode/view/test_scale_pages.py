@@ -21,7 +21,7 @@ from rws_theory import crossings, log_odds, selection_path
 @pytest.fixture(scope="module")
 def step() -> rws.StepLogits:
     predictor = table_predictor(5)
-    (trace,) = rws.decode(predictor, "", "rws:4", rws.Shape(8, 4, 8), reward=REWARD)
+    (trace,) = rws.decode(predictor, "", "rws:4", rws.Shape(length=8, steps=4, block=8), reward=REWARD)
     return rws.step_logits(trace, predictor, 0)
 
 
@@ -116,7 +116,7 @@ def test_words_stay_text(word: str) -> None:
     assert not elements.named("img") and data_of(page)["cases"][0]["said"] == [word] * 5
 
 
-SHAPE = rws.Shape(8, 4, 8)
+SHAPE = rws.Shape(length=8, steps=4, block=8)
 
 
 @cache

@@ -179,7 +179,9 @@ def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.Monkey
         raise torch.OutOfMemoryError("no memory\nleft")
 
     changed = {"plain": drifts, "naive rws": fails}
-    monkeypatch.setattr(device, "all_ways", lambda: [replace(w, run=changed.get(w.name, w.run)) for w in all_ways()])
+    monkeypatch.setattr(
+        device, "all_ways", lambda: [replace(way, run=changed.get(way.name, way.run)) for way in all_ways()]
+    )
     result, rows = measured(replace(PLAN, repeats=2))
     assert rows["plain"]["repeatable"] is False and rows["default"]["repeatable"] is True
     assert rows["default"]["runs"] == 2 and len(rows["default"]["seconds"]) == 2

@@ -27,7 +27,7 @@ HUMAN += "MELNSLTSEDTAVYFCARHGNYYYYSGMDVWGQGTTVTVSS"
 PEMBROLIZUMAB = "QVQLVQSGVEVKKPGASVKVSCKASGYTFTNYYMYWVRQAPGQGLEWMGGINPSNGGTNF"
 PEMBROLIZUMAB += "NEKFKNRVTLTTDSSTTTAYMELKSLQFDDTAVYYCARRDYRFDMGFDYWGQGTTVTVSS"
 CHAINS = load_chains()
-ROWS = parse_json((Path(loaders.__file__).parent / "antibodies.json").read_text("utf-8"))["chains"]
+ROWS = parse_json((Path(loaders.__file__).parent / "antibodies.json").read_text(encoding="utf-8"))["chains"]
 
 
 def test_the_chains_are_whole_different_and_nearer_to_a_mouse_than_to_a_human() -> None:

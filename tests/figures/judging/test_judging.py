@@ -355,7 +355,10 @@ OTHERS: dict[str, list[Any]] = {
 
 def test_all_that_determines_a_reply_is_in_its_address() -> None:
     plain: dict[str, Any] = {"model": "judge", "base_url": "http://localhost:8000/v1"}
-    judges = [LLMJudge(**plain), *(LLMJudge(**plain | {name: x}) for name, several in OTHERS.items() for x in several)]
+    judges = [
+        LLMJudge(**plain),
+        *(LLMJudge(**plain | {name: each}) for name, several in OTHERS.items() for each in several),
+    ]
     asked = (("x", "y", 0), ("y", "x", 0), ("x", "y", 1))
     keys = [judge.key(judge.body("?", a, b), attempt) for judge in judges for a, b, attempt in asked]
     assert len(set(keys)) == len(keys) == 3 * 10

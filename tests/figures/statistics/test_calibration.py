@@ -58,8 +58,10 @@ def pairs() -> list[Pair]:
 
 def test_known_layouts_are_found_and_others_named() -> None:
     chat = [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}]
-    pairs = [Pair(0, 0, "why?", "so"), Pair(0, 1, "why?", "no")]
-    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == pairs
+    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == [
+        Pair(0, 0, "why?", "so"),
+        Pair(0, 1, "why?", "no"),
+    ]
     assert read_pairs([{"prompt": "a", "response": "b"}]) == [Pair(0, 0, "a", "b")]
     assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
@@ -162,7 +164,9 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     steps: list[int] = []
     asked[:] = ["-"] * 6
     done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
-    assert done == [*map(float, range(8))] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
+    assert (
+        done == [float(row) for row in range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
+    )
     progress.write_text("{")
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
 

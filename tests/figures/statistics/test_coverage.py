@@ -58,12 +58,16 @@ def _noise(share: float) -> float:
 @pytest.mark.parametrize(
     ("method", "name", "n", "measured"),
     [
-        ("Tango's score", "2 % discordant pairs", 400, 0.94), ("Tango's score", "10 % discordant pairs", 64, 0.955),
-        ("Tango's score", "10 % discordant pairs", 400, 0.951), ("BCa", "lognormal, sigma 0.7", 64, 0.927),
-        ("BCa", "lognormal, sigma 0.7", 400, 0.944), ("BCa", "lognormal, sigma 1", 400, 0.935),
-        ("BCa", "80 % zeros, else normal", 400, 0.945), ("BCa", "80 % zeros, else lognormal less 1", 400, 0.924),
+        ("Tango's score", "2 % discordant pairs", 400, 0.94),
+        ("Tango's score", "10 % discordant pairs", 64, 0.955),
+        ("Tango's score", "10 % discordant pairs", 400, 0.951),
+        ("BCa", "lognormal, sigma 0.7", 64, 0.927),
+        ("BCa", "lognormal, sigma 0.7", 400, 0.944),
+        ("BCa", "lognormal, sigma 1", 400, 0.935),
+        ("BCa", "80 % zeros, else normal", 400, 0.945),
+        ("BCa", "80 % zeros, else lognormal less 1", 400, 0.924),
     ],
-)  # fmt: skip
+)
 def test_coverage_is_near_the_level_at_the_sizes_used(method: str, name: str, n: int, measured: float) -> None:
     """The coverages measured by 7,000 simulations (Tango's: summed over all counts) are met but for noise."""
     if method == "BCa":

@@ -24,7 +24,9 @@ from rws_theory.worlds.joint_table import JointTable
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=9).filter(any), st.randoms(use_true_random=False))
 def test_the_divergence_is_the_sum_over_texts(counts: list[int], random: object) -> None:
     law = np.random.default_rng(len(counts)).dirichlet(np.ones(len(counts)))
-    slow = sum(n / sum(counts) * math.log(n / sum(counts) / p) for n, p in zip(counts, law, strict=True) if n)
+    slow = sum(
+        (count / sum(counts)) * math.log(count / sum(counts) / p) for count, p in zip(counts, law, strict=True) if count
+    )
     assert kl_divergence(np.array(counts), law) == pytest.approx(slow, abs=1e-12) and slow > -1e-12
 
 
@@ -38,7 +40,9 @@ def test_a_small_world_is_normalised_and_its_tilt_is_the_definition() -> None:
 
 @pytest.mark.long
 def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() -> None:
-    rows = [*divergences([0], ["random-order", "rws:8", "particles", "guided-particles"], [4, 64], beta=1.5, draws=400)]
+    rows = list(
+        divergences([0], ["random-order", "rws:8", "particles", "guided-particles"], [4, 64], beta=1.5, draws=400)
+    )
     kl = {row.method: row.kl for row in rows}
     assert kl["exact draws"] < kl["particles:21"] + 0.05 < kl["particles:1"] < kl["rws:8"]
     assert kl["guided-particles:21"] < kl["exact draws"] + 0.05 and kl["guided-particles:1"] < kl["particles:1"]

@@ -100,7 +100,7 @@ def test_a_shape_without_a_choice_is_named() -> None:
 def test_the_page_tells_the_recorded_measures() -> None:
     record = pd.read_csv(FOLDER / "networks.csv")
     found = {name: measure_intervals(rows) for name, rows in record.groupby("model")}
-    page = (ROOT / "docs" / "diagnostics.md").read_text("utf-8")
+    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     (head,) = (line for line in page.splitlines() if line.startswith("| 64 prompts each"))
     models = [name.strip("` ") for name in head.split("|")[2:-1]]
     assert {*models} == {*found} and (record["model"].value_counts() == 64).all()
@@ -144,7 +144,7 @@ def test_pseudo_log_likelihood_is_the_mean_of_each_word_given_all_others() -> No
 )
 def test_the_page_tells_the_recorded_pseudo_log_likelihoods(study: str, page: str, shown: tuple[str, ...]) -> None:
     rows = pd.read_csv(FOLDER / "pseudo.csv").query(f"study == '{study}'")
-    text = " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+    text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
     assert len(rows) == rows["prompt"].nunique() == 400 and f"RWS {rows['rws'].mean():.3f}; minus its" in text
     told = text[text.index(f"RWS {rows['rws'].mean():.3f}; minus its") :]
     for method in shown:

@@ -16,9 +16,13 @@ from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexit
 from rws_decode.testing.networks import EOS, llama, word_tokenizer
 
 TEXTS = [
-    "the cat sat on the mat .", "", "a", "it was red and blue and small . " * 6, "a dog ran under the tree",
+    "the cat sat on the mat .",
+    "",
+    "a",
+    "it was red and blue and small . " * 6,
+    "a dog ran under the tree",
     "the bird flew over a hill and then it sat . the dog and the cat ran . " * 2,
-]  # fmt: skip
+]
 PROMPTS = ["the dog", "a", "", "the bird sat on the hill . " * 5, "", "it was small and"]
 
 

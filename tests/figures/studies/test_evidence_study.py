@@ -43,8 +43,13 @@ ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=8, steps=4, block=8, tilts=(1.0,))
 SMALL = {
-    "worlds": (WORLD.name,), "prompts": 2, "validation": 1, "weights": 2, "reward_scale": (2.0,), "drawn_scale": 2.0,
-}  # fmt: skip
+    "worlds": (WORLD.name,),
+    "prompts": 2,
+    "validation": 1,
+    "weights": 2,
+    "reward_scale": (2.0,),
+    "drawn_scale": 2.0,
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,7 +101,9 @@ def test_another_prompts_rewards_are_used_once_each_and_never_ones_own(runs: dic
 @given(runs=RUNS, scale=st.floats(0.1, 32))
 def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale: float) -> None:
     factors = {name: np.array([reward_factor(reward, scale) for reward in rewards]) for name, rewards in runs.items()}
-    constant, schedule, shuffled = (numbers_of_runs(each, scale, runs) for each in ("constant", "schedule", "shuffled"))
+    constant, schedule, shuffled = (
+        numbers_of_runs(method, scale, runs) for method in ("constant", "schedule", "shuffled")
+    )
     mean_by_step = [np.mean([factors[name][step] for name in runs]) for step in range(4)]
     for name, rewards in runs.items():
         assert constant[name]["scale"] == pytest.approx(factors[name].mean())
@@ -125,7 +132,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
             outcomes = differences_of("net mini-judge", *scores)
             same = (rws["text"] == other["text"]).to_numpy()
             assert same.any() and (outcomes[same] == 0).all() and outcomes[~same].any()
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     scores = (scores_of(arms[Arm(method, 2.0)], "mini:mini", "net mini-judge") for method in ("rws", "schedule"))
     outcomes = differences_of("net mini-judge", *scores)
     assert f"{(outcomes > 0).sum()} wins and {(outcomes < 0).sum()} losses" in changes
@@ -244,7 +251,7 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
 
 def test_the_products_that_are_published_are_told_as_recorded() -> None:
     record, lines = read_recorded(FOLDERS["reactions"]), rows_of("docs/guides/reactions.md")
-    text = " ".join((ROOT / "docs/guides/reactions.md").read_text("utf-8").split())
+    text = " ".join((ROOT / "docs/guides/reactions.md").read_text(encoding="utf-8").split())
     arms = arms_of(completed(record.answers, record.frontiers), "reactions:balanced")
     asked = {prompt.name: prompt.labels["answer"] for prompt in prompts_of("reactions:16", 400, 64).test}
 
@@ -268,7 +275,7 @@ def test_the_products_that_are_published_are_told_as_recorded() -> None:
 def test_what_a_language_model_as_reward_shows_is_told_as_recorded() -> None:
     record, text = (
         read_recorded(FOLDERS["smollm2"]),
-        " ".join((ROOT / "docs/evidence-smollm2.md").read_text("utf-8").split()),
+        " ".join((ROOT / "docs/evidence-smollm2.md").read_text(encoding="utf-8").split()),
     )
     world = "english:smollm2"
     answers = completed(record.answers, record.frontiers)
@@ -304,14 +311,14 @@ def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
 
 def rows_of(page: str) -> dict[str, str]:
     """Return the lines of a page's tables by their first cell."""
-    lines = (ROOT / page).read_text("utf-8").splitlines()
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     return {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| ")}
 
 
 def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     record, told = read_recorded(FOLDERS["antibody"]), told_of("antibody")
-    text = (ROOT / "docs/evidence-antibodies.md").read_text("utf-8")
-    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
     assert f"gains {usual.text().replace('+', '')} (standard, of the reward) on the default" in readme
     assert f"in {told['constant of equal mean']['reward'].same} writes as its constant;" in readme
@@ -319,7 +326,10 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     constant, default = (
         by_draws[f"{title}, drawn"]["reward"] for title in ("constant of equal mean", "confidence (default)")
     )
-    assert f"constant {constant.text()}, minus the default {default.text().removesuffix(' deviations')}." in text
+    assert (
+        f"RWS minus its constant {constant.text()}, minus the default {default.text().removesuffix(' deviations')}."
+        in text
+    )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
     drawn = difference_interval(
@@ -337,7 +347,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     arms = arms_of(recorded().answers, "english:era")
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
-    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     told = f"has {one} deviations, 2 has {two} and 8 has {eight}; the default"
     assert f"{told} has {mean[Arm('default')]}." in readme
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
@@ -345,7 +355,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     counts = np.unique(addresses, return_counts=True)[1]
     assert sorted(counts, reverse=True) == [100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5]  # of the simulations
     both = [scores_of(arms[arm], "english:era", "reward") for arm in (Arm("rws", 8.0), Arm("default"))]
-    text = (ROOT / "docs/evidence-statistics.md").read_text("utf-8")
+    text = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
     over = clustered_interval(differences_of("reward", *both), addresses)
     assert "{:.2f} [{:.2f}, {:.2f}] by address".format(*over) in text
     by_prompt = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")

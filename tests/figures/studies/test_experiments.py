@@ -204,7 +204,9 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
     results = commit_order(tmp_path, models)
     folder = tmp_path / "commit-order"
     traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
-    assert set(traces) == {f"{each}-{example}" for each in ("left-to-right", "default", "rws") for example in (3, 1)}
+    assert set(traces) == {
+        f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)
+    }
     for example in (3, 1):
         pairs = traces[f"left-to-right-{example}"]
         assert pairs.commit_step.tolist() == [step for step in range(4) for _ in range(2)]

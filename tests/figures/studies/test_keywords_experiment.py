@@ -51,7 +51,9 @@ def plain(options: list[str], frame: pd.DataFrame) -> dict[str, list[tuple[Any, 
     for method, rule in (("default", Confidence()), ("rws", RWS(8.0))):
         for example in EXAMPLES[:3]:
             prompt = example["prompt"]
-            (trace,) = decode(predictor, [prompt], rule, reward=guide if method == "rws" else None, **grouped(**SHAPE))
+            (trace,) = decode(
+                predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
+            )
             answers.setdefault(method, []).append((trace, *answer_scores(causal, [prompt], [trace.text or ""])))
     return answers
 

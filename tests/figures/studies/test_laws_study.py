@@ -99,9 +99,9 @@ def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
 def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
     record = read_recorded(FOLDERS["antibody-laws"])
     values = sampler_values(record.answers, record.frontiers, "antibody:human")
-    page = " ".join((ROOT / "docs/diagnostics.md").read_text("utf-8").split())
+    page = " ".join((ROOT / "docs/diagnostics.md").read_text(encoding="utf-8").split())
     (told,) = re.findall(r"half-masked antibodies.*?`verify --study antibody-laws`", page)
-    guide = " ".join((ROOT / "docs/guides/strategies.md").read_text("utf-8").split())
+    guide = " ".join((ROOT / "docs/guides/strategies.md").read_text(encoding="utf-8").split())
 
     def said(measure: str, first: tuple[str, int, str], second: tuple[str, int, str]) -> str:
         found, least = mean_of((values[first] - values[second])[measure].to_numpy(dtype=float))
@@ -115,7 +115,10 @@ def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
     ]
     texts = [said("log_q", (*first, "given"), (*second, "given")) for first, second in given]
     assert [text in told for text in texts] == [True] * 6 and texts[2] in guide and texts[3] in guide
-    drawn = [("default", 1, "commit"), *(("default", 8, kind) for kind in ("commit", "completion", "greedy"))]
+    drawn = [("default", words, "commit") for words in (1, 8)] + [
+        ("default", 8, "completion"),
+        ("default", 8, "greedy"),
+    ]
     steps = [said("reward", after, before) for before, after in pairwise(drawn)]
     assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
     found = [leak for leak in leaks_of(values, "antibody:human") if leak.method == "rws:8" and leak.measure == "reward"]
@@ -126,7 +129,7 @@ def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
 
 
 def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
-    page, readme = ((ROOT / name).read_text("utf-8") for name in ("docs/diagnostics.md", "README.md"))
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "README.md"))
     readme = " ".join(readme.split())
     tables = page.partition("### How much an order can reach")[2]
     cells = re.findall(r"^\| (?:RWS, scale 8|random order) \|.*?\| (\S+) \[(\S+), (\S+)\] \|", tables, re.M)

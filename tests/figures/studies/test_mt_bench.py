@@ -184,7 +184,9 @@ def test_a_judge_that_is_shown_the_questions_sees_every_turn(small: tuple[list[s
     rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
     with JudgeServer(rule) as server:
         assert asked(options, out, server, *extra)[0] == 2
-        assert re.search(r"; 2 of \d+ verdicts are stored in .*, another run asks only", capsys.readouterr().err)
+        assert re.search(
+            r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", capsys.readouterr().err
+        )
         server.start()
         code, tables, whole = asked(options, out, server, *extra)
         assert code == 0 and whole["units"]["computed"] == 0

@@ -50,7 +50,10 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     (folder / "rows").write_text("\n".join(TEXTS))
     named = {name: ["--data", str(folder / name)] for name in ("rows.jsonl", "rows.json", "rows.csv", "rows.txt")}
     named["text"] = ["--data", f"text:{folder / 'rows'}"]
-    return named | {"prompt": [x for text in TEXTS for x in ("--prompt", text)], "examples": ["--examples", "1", "2"]}
+    return named | {
+        "prompt": [word for text in TEXTS for word in ("--prompt", text)],
+        "examples": ["--examples", "1", "2"],
+    }
 
 
 def test_the_same_prompts_by_another_way_are_the_same_units(
@@ -85,10 +88,14 @@ def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(models: Path
 
 # What a study needs besides a model, a prompt and reward models.
 MORE = {
-    "commit-order": [], "rivals": ["--strategies", "threshold:0.9", "rws:8"], "precision": ["--scales", "2"],
-    "scale-path": ["--causal", "none"], "temperature": ["--scales", "2", "--causal", "none"],
-    "frequency": ["--repetitions", "1"], "overhead": ["--repetitions", "1"],
-}  # fmt: skip
+    "commit-order": [],
+    "rivals": ["--strategies", "threshold:0.9", "rws:8"],
+    "precision": ["--scales", "2"],
+    "scale-path": ["--causal", "none"],
+    "temperature": ["--scales", "2", "--causal", "none"],
+    "frequency": ["--repetitions", "1"],
+    "overhead": ["--repetitions", "1"],
+}
 FEW = ("controls", "reward-bench", "mt-bench", "diversity", "temperature", "frequency", "overhead", "keywords")
 REFUSED = {
     "humaneval": "has no right answer to be checked: --data humaneval has tests",

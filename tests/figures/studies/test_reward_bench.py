@@ -77,8 +77,9 @@ def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, named_table
 
 
 def test_corrections_are_over_the_reward_models(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
-    rates = named_tables["win_rates"].rows
-    rows = [row for row in rates if (row["method"], row["measure"]) == ("constant", "own_score")]
+    rows = [
+        row for row in named_tables["win_rates"].rows if (row["method"], row["measure"]) == ("constant", "own_score")
+    ]
     assert [row["p_holm"] for row in rows] == pytest.approx(holm([row["p"] for row in rows]))
     for row in rows:
         pair = (scores(frame, row["guide"], method, row["guide"]) for method in ("constant", "rws"))
@@ -86,8 +87,11 @@ def test_corrections_are_over_the_reward_models(frame: pd.DataFrame, named_table
 
 
 def test_fifths_hold_every_prompt_and_their_wins_add_up(named_tables: dict[str, Table]) -> None:
-    rows = named_tables["win_rates"].rows
-    wins = {row["guide"]: row["mean"] for row in rows if (row["measure"], row["method"]) == ("win", "rws")}
+    wins = {
+        row["guide"]: row["mean"]
+        for row in named_tables["win_rates"].rows
+        if row["measure"] == "win" and row["method"] == "rws"
+    }
     for guide in GUIDES:
         rows = [row for row in named_tables["god_quintiles"].rows if row["guide"] == guide]
         assert [row["fifth"] for row in rows] == [1, 2, 3, 4, 5] and sum(row["n"] for row in rows) == PROMPTS
@@ -110,7 +114,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     root = tmp_path_factory.mktemp("selection")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", *save_models(root), "--data", f"text:{root / 'prompts.txt'}"]
-    words += [*"--causal none --validation 3 --reward-scale --methods rws constant --grid".split(), *map(str, GRID)]
+    words += [
+        "--causal",
+        "none",
+        "--validation",
+        "3",
+        "--reward-scale",
+        "--grid",
+        *map(str, GRID),
+        "--methods",
+        "rws",
+        "constant",
+    ]
     assert main([*words, "--out", str(root / "out")]) == 0
     return words, root / "out"
 
@@ -123,12 +138,16 @@ def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None
     for choice in record["guides"]:
         guide = load_reward(choice["guide"])
         validation = LINES[3:]
-        plain = [decode(predictor, [p], Confidence(), **grouped(**SHAPE))[0].text or "" for p in validation]
-        base = guide.score(validation, plain)
+        base = guide.score(
+            validation,
+            [t.text or "" for p in validation for t in decode(predictor, [p], Confidence(), **grouped(**SHAPE))],
+        )
         assert [row["scale"] for row in choice["grid"]] == list(GRID)
         for row in choice["grid"]:
-            rule, asked = RWS(row["scale"]), {"reward": guide, **grouped(**SHAPE)}
-            runs = [decode(predictor, [p], rule, **asked)[0].text or "" for p in validation]
+            runs = [
+                decode(predictor, [p], RWS(row["scale"]), reward=guide, **grouped(**SHAPE))[0].text or ""
+                for p in validation
+            ]
             scores = guide.score(validation, runs)
             assert row["score"] == pytest.approx(np.mean(scores), abs=1e-4) and row["n"] == 3
             assert row["net"] == pytest.approx(np.mean(np.sign(np.subtract(scores, base).round(5))))

@@ -73,7 +73,9 @@ def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished
         else:
             assert row["pairs"] == 2
             assert row["difference"] == pytest.approx(values.mean() - base[row["measure"]].mean())
-    calls = {r["method"]: r["mean"] for r in rows if (r["predictor"], r["measure"]) == ("mini", "reward_calls")}
+    calls = {
+        row["method"]: row["mean"] for row in rows if (row["predictor"], row["measure"]) == ("mini", "reward_calls")
+    }
     assert calls["default"] == calls["threshold:0.9"] == 0 < calls["threshold:0.9+rws:8"]
 
 

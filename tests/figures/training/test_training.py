@@ -40,9 +40,16 @@ from rws_decode.mini.stories.tasks import Task, sample_split, split_of
 from rws_decode.text.words import Words
 
 TINY = MiniRecipe(
-    schedule=((0, 0.0), (4, 1.0)), curriculum=(1, 2), decoding=((3, 4),), even=2, batch=4, hidden=32, layers=2,
-    heads=2, intermediate=32,
-)  # fmt: skip
+    schedule=((0, 0.0), (4, 1.0)),
+    curriculum=(1, 2),
+    decoding=((3, 4),),
+    even=2,
+    batch=4,
+    hidden=32,
+    layers=2,
+    heads=2,
+    intermediate=32,
+)
 
 
 @pytest.fixture(scope="module")

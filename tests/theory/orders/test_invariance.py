@@ -130,7 +130,9 @@ def test_equal_tokens_are_the_worst_case_and_more_a_step_may_cost_less() -> None
         table = np.zeros((words,) * length, dtype=int)
         for word in range(words):
             table[(word,) * length] = 1
-        assert parallel_distances(table, by_confidence()) == [1 - Fraction(1, words**k) for k in range(length)]
+        assert parallel_distances(table, by_confidence()) == [
+            1 - Fraction(1, words ** (k - 1)) for k in range(1, length + 1)
+        ]
     # Four tokens of which the first and the last are equal: pairs 01|23 are independent, the triple 0, 3, 1 is not.
     table = np.zeros((2, 2, 2, 2), dtype=int)
     table[0, :, :, 0] = table[1, :, :, 1] = 1

@@ -218,7 +218,7 @@ def test_both_decoders_do_on_it_what_is_proved() -> None:
         (RWS(8.0), decoder.rws_rule(8.0), example.rws),
     ):
         reference = decoder.decode_masked(table, rule, reward=decoder.table_reward(table, rewards))
-        (trace,) = decode(predictor, [[]], strategy, Shape(2, 2, 2), reward=reward)
+        (trace,) = decode(predictor, [[]], strategy, Shape(length=2, steps=2, block=2), reward=reward)
         assert tuple(reference.tokens) == tuple(trace.tokens) == tokens
         assert reference.commit_step.tolist() == trace.commit_step.tolist()
 

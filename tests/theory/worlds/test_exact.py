@@ -50,7 +50,7 @@ def test_what_is_too_rare_is_impossible_and_ties_go_to_the_left() -> None:
     assert chain.log_prob([1, 0, 1]) == 0.0
     model = JointTable(np.zeros((3,) * 4))
     reference = decoder.decode_masked(model, decoder.constant_rule(2.0), per_step=3)
-    (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), Shape(4, 2, 4))
+    (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), Shape(length=4, steps=2, block=4))
     assert reference.tokens.tolist() == trace.tokens.tolist() == [0, 0, 0, 0]
     assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
 

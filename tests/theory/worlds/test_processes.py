@@ -17,7 +17,7 @@ from rws_theory.worlds import JointTable, constant_rule, divergence, process_law
 from rws_theory.worlds.processes import Absorbing, Editing, Uniform
 
 TABLE = random_table(1, 3, 3)
-PAGE = (Path(__file__).parents[3] / "docs/theory.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/theory.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+\(.*\))` \| (.*) \|$", PAGE, re.MULTILINE)
 assert ROWS, "section 23 of docs/theory.md has a table"
 
@@ -27,7 +27,9 @@ assert ROWS, "section 23 of docs/theory.md has a table"
 def test_a_law_sums_to_one_and_one_word_a_step_is_the_worlds(seed: int, order: str, factor: float, steps: int) -> None:
     world = random_table(seed, 3, 2)
     law = process_law(Absorbing(steps, order), world, constant_rule(factor))
-    sizes = [process_law(each, world, constant_rule(factor)) for each in (Editing(steps, after=1), Uniform(steps))]
+    sizes = [
+        process_law(process, world, constant_rule(factor)) for process in (Editing(steps, after=1), Uniform(steps))
+    ]
     assert all(np.exp(each.log_p).sum() == pytest.approx(1) for each in (law, *sizes))
     if steps == world.length:
         np.testing.assert_allclose(np.exp(law.log_p), np.exp(world.log_p), atol=1e-12)
