@@ -172,7 +172,9 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     [(False, {}, 2 * 8 + 13), (True, {"cfg": 0.5}, 4 * 8), (True, {"ranking": "topk"}, 4 * 8)],
     ids=str,
 )
-def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(places: bool, options: Any, numbers: int) -> None:
+def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
+    places: bool, options: dict[str, Any], numbers: int
+) -> None:
     """A row's logits are `numbers` times the vocabulary, of 4 bytes; 13 columns: the longest prompt and the answer."""
     table = torch.randn(13, VOCABULARY, generator=torch.Generator().manual_seed(0))
     predictor = table_predictor(table)

@@ -244,7 +244,9 @@ def test_nothing_mixes_the_devices_of_predictor_and_reward(
 
 @pytest.mark.parametrize("moved", ["predictor", "reward"])
 @pytest.mark.parametrize(("predictor", "reward"), [("bert", "pair"), ("dream", "skywork")])
-def test_the_compact_decoder_does_not_mix_them_either(predictor: str, reward: str, moved: str, models: Any) -> None:
+def test_the_compact_decoder_does_not_mix_them_either(
+    predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]
+) -> None:
     mask_predictor, guide = models[predictor](), models[reward]()
     wanted = both(mask_predictor, guide)
     away = vars(mask_predictor if moved == "predictor" else guide)

@@ -88,7 +88,9 @@ def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() ->
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
 @pytest.mark.parametrize("name", ["llada", "dream"])
-def test_a_chat_is_rendered_whole_by_the_template(name: str, dialogue: Dialogue, predictors: Any) -> None:
+def test_a_chat_is_rendered_whole_by_the_template(
+    name: str, dialogue: Dialogue, predictors: dict[str, HFMaskPredictor]
+) -> None:
     codec = predictors[name].tokenizer
     expected = codec.apply_chat_template(dialogue.messages, add_generation_prompt=True)["input_ids"]
     assert predictors[name].encode_dialogue(dialogue) == expected
@@ -220,7 +222,9 @@ def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[st
     assert mixed[1].tokens.tolist() == trace.tokens.tolist()
 
 
-def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(predictors: Any, rewards: dict[str, Any]) -> None:
+def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
+    predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
+) -> None:
     predictor = predictors["llada"]
     for name in ("eurus", "qrm"):
         (trace,) = decode(predictor, [TOLD], RWS(4.0), reward=rewards[name], **grouped(**SHORT))

@@ -198,7 +198,9 @@ def test_where_gaps_are_needed_or_refused(call: Callable[[], object], message: s
     refused(call, message)
 
 
-def test_an_english_gap_is_filled_from_end_to_end(english: WorldPredictor, tmp_path: Path, capsys: Any) -> None:
+def test_an_english_gap_is_filled_from_end_to_end(
+    english: WorldPredictor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = english.examples[241]["prompt"]
     masks = masks_in(text)
     words = ["generate", "--model", "english", "--strategy", "rws", "--reward-scale", "4", "--reward", "era", "--json"]
@@ -223,7 +225,9 @@ def test_an_english_gap_is_filled_from_end_to_end(english: WorldPredictor, tmp_p
     assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
 
 
-def test_no_method_lies_above_the_frontier_of_a_gap(english: WorldPredictor, capsys: Any) -> None:
+def test_no_method_lies_above_the_frontier_of_a_gap(
+    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
+) -> None:
     methods = "default rws:8 sample best-of:2 tilt-decode:1".split()
     assert figures(["frontier", "--example", "239", "--json", "--strategies", *methods]) == 0
     result, reward = json.loads(capsys.readouterr().out), era_reward().world_reward

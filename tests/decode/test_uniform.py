@@ -219,7 +219,9 @@ def test_settings_that_no_loop_has(field: str, value: float) -> None:
     refused(lambda: UniformOptions(**{field: value}), f"{field} is {value}")
 
 
-def test_what_is_no_mask_predictor_is_said_to_be_none(folder: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_no_mask_predictor_is_said_to_be_none(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     refused(lambda: load_predictor(str(folder)), "tiny has no mask token: use load_uniform")
     refused(lambda: load_uniform("mini"), "model mini is of the type 'modernbert' ... use load_predictor")
     mini = load_predictor("mini")

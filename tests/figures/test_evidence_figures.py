@@ -17,7 +17,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from paper_figures.exhibits import evidence as reader
-from paper_figures.exhibits.evidence import arms_of, chosen_scale, evidence_of, interval_of, path_of, source_line
+from paper_figures.exhibits.evidence import (
+    arms_of,
+    chosen_scale,
+    evidence_of,
+    interval_of,
+    path_of,
+    source_line,
+)
 from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.labels import Label, place_labels
@@ -130,7 +137,9 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
 
 
-def test_costs_are_forwards_and_reward_calls(made: Recorded, ship: Made, tmp_path: Path, monkeypatch: Any) -> None:
+def test_costs_are_forwards_and_reward_calls(
+    made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ship(made)
     monkeypatch.setattr(quality_per_forward, "draw", lambda data: None)
     rows = [row for row in _exhibit("quality_per_forward", tmp_path).tables[0].rows if row["world"] == ENGLISH]

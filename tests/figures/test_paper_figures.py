@@ -172,7 +172,9 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
     assert not out.exists()
 
 
-def test_a_misspelt_study_is_named_with_the_near_one(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+def test_a_misspelt_study_is_named_with_the_near_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fig1_commit_order, "NEEDS", ("comit-order",))
     assert main(["fig1_commit_order", "--out", str(tmp_path / "out")]) == 2
     message = capsys.readouterr().err

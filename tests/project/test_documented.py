@@ -46,14 +46,14 @@ SMALL = f"--prompts 2 {SHORT} --workers 1"
 
 @dataclass(frozen=True)
 class Here:
-    """Executed by this file. more: options that make it small; says: what it prints; leaves: files it writes; first: a
-    documented command whose files it reads; stands: words of the command and what is there in their place."""
+    """Executed by this file. more: options that make it small; first: a documented command whose files it reads;
+    stands: words of the command and what is there in their place; says: what it prints; leaves: files it writes."""
 
     more: str = ""
-    says: tuple[str, ...] = ()
-    leaves: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     stands: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    says: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
 
 
 GUIDED = "rws generate --model mini --strategy rws --reward mini .* --trace out/rws"
@@ -68,15 +68,16 @@ VENV = r"python3 -m venv \.venv"
 
 HERE: dict[str, Here] = {
     # The environment.
-    VENV: Here("--without-pip", leaves=(".venv/bin/activate",)),
-    r"\. \.venv/bin/activate": Here(says=(".venv",), first=(VENV,)),
+    VENV: Here(more="--without-pip", leaves=(".venv/bin/activate",)),
+    r"\. \.venv/bin/activate": Here(first=(VENV,), says=(".venv",)),
     # The theory. All claims: tests/test_claims.py.
-    "rws claims": Here("T1b-printed D-gaps", ("T1b-printed: FALSE", "D-gaps: TRUE")),
-    "rws claims --json": Here("D-gaps", ('"verdict": "true"',)),
+    "rws claims": Here(more="T1b-printed D-gaps", says=("T1b-printed: FALSE", "D-gaps: TRUE")),
+    "rws claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
     r'rws crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
-    "rws crossings A B": Here(says=("no crossing at any scale",), stands={"A": "[1,0]", "B": "[2,0]"}),
+    "rws crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("no crossing at any scale",)),
     SOME_LOGITS: Here(leaves=("logits.npy",)),
     r"rws path logits\.npy .*": Here(
+        first=(SOME_LOGITS,),
         says=(
             "scales 0.01 to 2.122",
             "positions 2",
@@ -85,120 +86,133 @@ HERE: dict[str, Here] = {
             "to 32: positions 1",
             "certified at every scale",
         ),
-        first=(SOME_LOGITS,),
     ),
     "rws path LOGITS .*": Here(
-        says=("certified",), first=(SOME_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}
+        first=(SOME_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
     # Decodes of the shipped model, as they stand.
     "rws presets llada-gsm8k": Here(says=("gen_length = 512 -> length 512", "EVAL.md line 74")),
-    "rws generate --preset llada-gpqa .*": Here("--length 16", ("forwards: ",)),
+    "rws generate --preset llada-gpqa .*": Here(more="--length 16", says=("forwards: ",)),
     "rws generate --preset llada-gsm8k .*": Here(says=("--steps 32 and --block 32 follow",)),
     "rws compare --preset fast-dllm-gsm8k .*": Here(says=("threshold:0.9: ", "--length 32 is given")),
     "rws generate --model mini --reward mini .*": Here(says=("overtakes", "rules broken: 3", "saved")),
     "rws generate --model mini --strategy temperature.*": Here(says=("crater", "reward calls: 0")),
-    r"rws generate --model english --reward (?!smollm2 ).*": Here(SHORT, ("generation order deviation",)),
-    "rws generate --model english --strategy default.*": Here(SHORT, ("order deviation",)),
+    r"rws generate --model english --reward (?!smollm2 ).*": Here(more=SHORT, says=("generation order deviation",)),
+    "rws generate --model english --strategy default.*": Here(more=SHORT, says=("order deviation",)),
     "rws generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
-    UNGUIDED: Here(SHORT, leaves=("out/default/trace.parquet",)),
-    GUIDED: Here(SHORT, leaves=("out/rws/trace.parquet",)),
-    "rws compare --model mini .*": Here(SHORT, ("rws:8: ", "rules broken", "GOD [tokens]")),
+    UNGUIDED: Here(more=SHORT, leaves=("out/default/trace.parquet",)),
+    GUIDED: Here(more=SHORT, leaves=("out/rws/trace.parquet",)),
+    "rws compare --model mini .*": Here(more=SHORT, says=("rws:8: ", "rules broken", "GOD [tokens]")),
     "rws compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
     "rws compare --model english .* best-of.*": Here(
-        "--length 4 --steps 4 --block 4", ("particles:8+beta:2", "log p", "reward calls")
+        more="--length 4 --steps 4 --block 4", says=("particles:8+beta:2", "log p", "reward calls")
     ),
-    "rws generate --strategy svdd.*": Here(SHORT, ("generation order deviation", "reward calls")),
-    "rws steering .*": Here("--draws 20 --budgets 16", ("exact draws", "particles:5")),
+    "rws generate --strategy svdd.*": Here(more=SHORT, says=("generation order deviation", "reward calls")),
+    "rws steering .*": Here(more="--draws 20 --budgets 16", says=("exact draws", "particles:5")),
     "rws score .* --answer .*": Here(says=("default", "rws:8")),
-    "rws score .* --draw 15 --prompts 40 .* --counts .*": Here("--draw 1 --prompts 20 --counts 1 1", ("KL(p || q)",)),
+    "rws score .* --draw 15 --prompts 40 .* --counts .*": Here(
+        more="--draw 1 --prompts 20 --counts 1 1", says=("KL(p || q)",)
+    ),
     "rws score .* --draw 15 --prompts 40 (?!.*--counts).*": Here(
-        "--draw 1 --prompts 20 --length 2 --steps 2", ("KL(p || q)",)
+        more="--draw 1 --prompts 20 --length 2 --steps 2", says=("KL(p || q)",)
     ),
-    "rws score .* --draw 15": Here("--draw 1 --length 4", ("left-to-right", "KL(p || q)")),
-    DIGEST: Here(SHORT, ("On another machine, run",), ("mini.json",)),
-    "rws check mini --reward mini --against .*": Here(says=("Nothing differs: ",), first=(DIGEST,)),
+    "rws score .* --draw 15": Here(more="--draw 1 --length 4", says=("left-to-right", "KL(p || q)")),
+    DIGEST: Here(more=SHORT, leaves=("mini.json",), says=("On another machine, run",)),
+    "rws check mini --reward mini --against .*": Here(first=(DIGEST,), says=("Nothing differs: ",)),
     "rws check mini --reward mini --settings": Here(
-        f"threads=2 --prompt 'write a story .' {SHORT}", ("threads=2 (here)",)
+        more=f"threads=2 --prompt 'write a story .' {SHORT}", says=("threads=2 (here)",)
     ),
-    "rws check mini --settings device=cuda": Here(SHORT, ("Nothing differs: ",), stands={"device=cuda": "device=cpu"}),
-    f"rws check {LLADA} --device cuda -o .*": Here(CPU, leaves=("llada.json",)),
+    "rws check mini --settings device=cuda": Here(
+        more=SHORT, stands={"device=cuda": "device=cpu"}, says=("Nothing differs: ",)
+    ),
+    f"rws check {LLADA} --device cuda -o .*": Here(more=CPU, leaves=("llada.json",)),
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
     "rws import STEPMAP -o TRACE": Here(stands={"STEPMAP": "runs.jsonl", "TRACE": "out/maps"}),
-    "rws view out/runs/.*": Here(leaves=("out/run.html",), first=(IMPORTED,)),
-    "rws diff out/runs/.*": Here(says=("not compared, as a step map", "step 0"), first=(IMPORTED,)),
-    "rws view out/default/.*html": Here(leaves=("out/decodes.html",), first=(GUIDED, UNGUIDED)),
-    "rws view .*gif": Here(leaves=("out/decodes.gif",), first=(GUIDED, UNGUIDED)),
-    "rws scale-path .* --view out/scales.html": Here(SHORT, leaves=("out/scales.html",)),
-    "rws replay out/rws/.*": Here(says=("the same",), first=(GUIDED,)),
+    "rws view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
+    "rws diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
+    "rws view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
+    "rws view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),
+    "rws scale-path .* --view out/scales.html": Here(more=SHORT, leaves=("out/scales.html",)),
+    "rws replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
     "rws replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
-    "rws diff out/default/.*": Here(says=("part",), first=(GUIDED, UNGUIDED)),
+    "rws diff out/default/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
     "rws diff A B --model NAME": Here(
         first=(GUIDED, UNGUIDED),
         stands={"A": "out/rws/trace.parquet", "B": "out/default/trace.parquet", "NAME": "mini"},
     ),
     "rws scale-path .* --scale-max 32": Here(
-        SHORT, ("certified", "a grid of as many points would take", "reward calls on the way: 0")
+        more=SHORT, says=("certified", "a grid of as many points would take", "reward calls on the way: 0")
     ),
-    "rws scale-path .* --over reward-scale .*": Here("--length 16 --steps 8 --block 16", ("certified",)),
-    "rws bench": Here(f"{SHORT} --prompts 1 --repeats 1", ("naive", "same text")),
+    "rws scale-path .* --over reward-scale .*": Here(more="--length 16 --steps 8 --block 16", says=("certified",)),
+    "rws bench": Here(more=f"{SHORT} --prompts 1 --repeats 1", says=("naive", "same text")),
     # A2D, LLaDA and their reward models, from a hub's cache that holds small ones of their layout.
     CALIBRATED: Here(says=("sample deviation",), leaves=("skywork-v2.json",)),
-    f"rws generate --model {A2D} .*": Here("--length 16 --steps 8 --block 8", ("reward calls: ",), first=(CALIBRATED,)),
-    f"rws generate --model {LLADA} .* --block 32": Here(CPU, ("reward calls: ",)),
-    f"rws generate --model {LLADA} .* --trace traces/rws": Here(CPU, leaves=("traces/rws/trace.parquet",)),
-    f"rws generate --model {LLADA} .* --trace traces/default": Here(CPU, leaves=("traces/default/trace.parquet",)),
+    f"rws generate --model {A2D} .*": Here(
+        more="--length 16 --steps 8 --block 8", first=(CALIBRATED,), says=("reward calls: ",)
+    ),
+    f"rws generate --model {LLADA} .* --block 32": Here(more=CPU, says=("reward calls: ",)),
+    f"rws generate --model {LLADA} .* --trace traces/rws": Here(more=CPU, leaves=("traces/rws/trace.parquet",)),
+    f"rws generate --model {LLADA} .* --trace traces/default": Here(more=CPU, leaves=("traces/default/trace.parquet",)),
     f"rws convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
     r"rws calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
-    OF_LLADA: Here(STUDY, ("win_rates", "skywork-v0.2"), ("out/llada/reward-bench/results.json",)),
+    OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
     "rws figures table1_win_rate .* --runs out/llada .*": Here(
-        leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"), first=(OF_LLADA,)
+        first=(OF_LLADA,), leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv")
     ),
     # Experiments that figures do not read, figures, and what else there is.
-    CONTROLS: Here(f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
+    CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
     "rws experiment commit-order --out out/runs --draw": Here(
-        SHORT, leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
+        more=SHORT, leaves=("out/runs/index.html", "out/runs/figures/fig1_commit_order.png")
     ),
-    "rws summarize out/runs": Here(says=("# controls", "own_score"), first=(CONTROLS,)),
+    "rws summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "own_score")),
     "rws experiment rivals --out out/runs .*": Here(
-        f"{SMALL} --strategies rws:8 threshold:0.9", ("threshold:0.9",), ("out/runs/rivals/rivals.csv",)
+        more=f"{SMALL} --strategies rws:8 threshold:0.9",
+        says=("threshold:0.9",),
+        leaves=("out/runs/rivals/rivals.csv",),
     ),
     "rws experiment rivals --out out/steering .*": Here(
-        f"{SMALL} --worlds mini:mini --budget 8 --strategies tree-search guided-particles",
+        more=f"{SMALL} --worlds mini:mini --budget 8 --strategies tree-search guided-particles",
         leaves=("out/steering/rivals/rivals.csv",),
     ),
     "rws experiment rivals --out out/scales .*": Here(
-        f"{SMALL} --strategies rws:8", leaves=("out/scales/rivals/rivals.csv",)
+        more=f"{SMALL} --strategies rws:8", leaves=("out/scales/rivals/rivals.csv",)
     ),
     "rws experiment rivals --out out/smollm2 .*": Here(
-        SMALL, leaves=("out/smollm2/rivals/perplexity.csv",), stands={"smollm2": "mini-causal"}
+        more=SMALL, stands={"smollm2": "mini-causal"}, leaves=("out/smollm2/rivals/perplexity.csv",)
     ),
-    "rws generate --model english --reward smollm2 .*": Here(says=("reward", "forwards: "), stands={"smollm2": "mini"}),
+    "rws generate --model english --reward smollm2 .*": Here(stands={"smollm2": "mini"}, says=("reward", "forwards: ")),
     "rws experiment temperature --causal smollm2 .*": Here(
-        f"{SMALL} --scales 1 8 --methods rws constant",
-        leaves=("out/table8/temperature/summary.csv",),
+        more=f"{SMALL} --scales 1 8 --methods rws constant",
         stands={"smollm2": "mini-causal"},
+        leaves=("out/table8/temperature/summary.csv",),
     ),
     "rws experiment scale-path --out out/runs( --workers 2)?": Here(
-        f"{SMALL} --causal none", leaves=("out/runs/scale-path/reach.csv",)
+        more=f"{SMALL} --causal none", leaves=("out/runs/scale-path/reach.csv",)
     ),
     "rws experiment precision --out out/runs": Here(
-        f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
+        more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
     ),
     "rws experiment reward-bench --out out/runs --workers 4": Here(
-        f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
+        more=f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
         leaves=("out/runs/reward-bench/results.json",),
     ),
-    r"rws judge pairs\.jsonl .*": Here("--yes --settings '{\"repeats\": 1}'", ("win",), ("out/judge",)),
-    "rws frontier --example 240": Here("--searches 2 --strategies default", ("regret", "of our minister at mexico.")),
+    r"rws judge pairs\.jsonl .*": Here(
+        more="--yes --settings '{\"repeats\": 1}'", says=("win",), leaves=("out/judge",)
+    ),
+    "rws frontier --example 240": Here(
+        more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
+    ),
     "rws frontier --example 3 --length 12 --steps 6": Here(
-        "--strategies default --searches 2", ("the frontier", "god bless america", "default")
+        more="--strategies default --searches 2", says=("the frontier", "god bless america", "default")
     ),
     "rws frontier --model .*": Here(
-        "--strategies default --searches 2 --length 2 --steps 1 --block 2", ("the frontier", "default")
+        more="--strategies default --searches 2 --length 2 --steps 1 --block 2", says=("the frontier", "default")
     ),
-    "rws verify --sample 40": Here("--sample 1", ("recorded answers",)),
-    "rws verify --study laws --sample 40": Here("--sample 1", ("1 of 1 recorded",)),
-    "rws train mini --runs out/training": Here("--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)),
+    "rws verify --sample 40": Here(more="--sample 1", says=("recorded answers",)),
+    "rws verify --study laws --sample 40": Here(more="--sample 1", says=("1 of 1 recorded",)),
+    "rws train mini --runs out/training": Here(
+        more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
+    ),
 }
 
 # Tested where the test says, at the same size.

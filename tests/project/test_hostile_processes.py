@@ -88,7 +88,9 @@ def test_the_answer_is_printed_whatever_standard_error_takes(redirection: str, m
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere", "file/below"])
-def test_a_place_that_takes_no_trace_is_told_before_the_work(place: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_place_that_takes_no_trace_is_told_before_the_work(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     for words in ([*GENERATE, "--trace", tmp_path / place], ["check", "mini", "-o", tmp_path / place / "x.json"]):
         assert decoding(list(map(str, words))) == 2
@@ -184,7 +186,9 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     ],
     ids=lambda raised: type(raised).__name__,
 )
-def test_what_ends_a_command_is_told_in_a_line(raised: BaseException, status: int, line: str, capsys: Any) -> None:
+def test_what_ends_a_command_is_told_in_a_line(
+    raised: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def run() -> int:
         raise raised
 
@@ -245,7 +249,9 @@ def test_a_trace_that_cannot_be_written_leaves_the_old_one(
         assert decoding(words) == 0 and load(tmp_path / "trace.parquet").length == 8
 
 
-def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["experiment", "commit-order", "--out", str(tmp_path / "out"), "--examples", "3", "--length", "4"]
     words += ["--steps", "2", "--block", "4", "--json"]
     with monkeypatch.context() as patch:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
@@ -230,7 +229,9 @@ def test_a_difference_is_shown_where_it_is_and_pictures_count_by_being_there() -
     assert differences(_shown("a", picture=b"one"), _shown("a")) != []
 
 
-def test_the_command_writes_what_was_stale_and_fails_once(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_the_command_writes_what_was_stale_and_fails_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "02_data.py").write_text("# %%\nread()\n")
     says = ["0.50 and 7"]
 

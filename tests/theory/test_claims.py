@@ -252,7 +252,9 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
 
 
 @pytest.mark.parametrize(("claim", "changes", "said"), OTHERWISE)
-def test_claims_on_tables_follow_the_printed_numbers(monkeypatch: Any, claim: str, changes: Changes, said: Any) -> None:
+def test_claims_on_tables_follow_the_printed_numbers(
+    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
+) -> None:
     print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
     record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
@@ -286,7 +288,9 @@ EXAMPLE: list[tuple[str, dict[Place, str], dict[str, str | None]]] = [
 
 
 @pytest.mark.parametrize(("claim", "numbers", "said"), EXAMPLE)
-def test_claims_on_the_example_follow_its_numbers(monkeypatch: Any, claim: str, numbers: Any, said: Any) -> None:
+def test_claims_on_the_example_follow_its_numbers(
+    monkeypatch: pytest.MonkeyPatch, claim: str, numbers: dict[Place, str], said: dict[str, str | None]
+) -> None:
     print_otherwise(monkeypatch, example, {"appendix_d": numbers})
     record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
@@ -329,7 +333,9 @@ def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch, name
         assert ": none found" in claim.evidence
 
 
-def test_a_pair_for_which_the_theorem_holds_and_another_expansion_refute_nothing(monkeypatch: Any) -> None:
+def test_a_pair_for_which_the_theorem_holds_and_another_expansion_refute_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 2), (1, 4)))  # one crossing, as it must
     monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(()))
     claim = CHECKS["T1-dimension"]()
@@ -494,7 +500,9 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("name", "changes", "verdict"), COMPUTED, ids=[f"{row[0]}-{i}" for i, row in enumerate(COMPUTED)]
 )
-def test_claims_follow_what_is_computed(monkeypatch: Any, name: str, changes: dict[str, Any], verdict: str) -> None:
+def test_claims_follow_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, Any], verdict: str
+) -> None:
     if name == "C1-rws":
         monkeypatch.setattr(reward, "corollary_study", cache(lambda: corollary_study(models=1)))
     for attribute, value in changes.items():

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from check_proofs import AXIOMS, PACKAGES, PROOFS, axioms, check, main, missing, theorems
@@ -54,7 +53,9 @@ def test_a_proof_that_fails_is_refused(tmp_path: Path) -> None:
         check(tmp_path / "built", tmp_path)
 
 
-def test_without_coq_it_says_what_is_needed(monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_coq_it_says_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PATH", "")
     assert main([]) == 2
     said = capsys.readouterr()

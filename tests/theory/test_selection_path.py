@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from importlib import import_module
-from typing import Any
 
 import exact_ranks
 import mpmath
@@ -100,7 +99,9 @@ def test_path_is_that_of_the_exact_crossings_of_all_pairs(seed: int) -> None:
         ((*map(hidden, BOTH_FLIPS), hidden((2, 2, 4))), 0.01, 32.0, 2, EXACT),
     ],
 )
-def test_known_crossings_are_the_breakpoints(gaps: Any, low: float, high: float, pieces: int, certificate: str) -> None:
+def test_known_crossings_are_the_breakpoints(
+    gaps: tuple[Iterable[float], ...], low: float, high: float, pieces: int, certificate: str
+) -> None:
     z = rows_of(*gaps)
     path = selection_path(z, 1, low, high)
     check(path, z, 1, low, high)

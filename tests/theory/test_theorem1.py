@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -134,7 +133,9 @@ NONE = "no crossing: one position's gaps weakly supermajorise the other's"
         ((3,) * 6, (0, *(6,) * 9), "10 10 10 01", "11 10 01 01", "even even 0"),
     ],
 )
-def test_every_sentence_is_judged(u: Any, v: tuple[object, ...], printed: str, mended: str, corrected: str) -> None:
+def test_every_sentence_is_judged(
+    u: tuple[object, ...], v: tuple[object, ...], printed: str, mended: str, corrected: str
+) -> None:
     verdict = of_gaps(u, v)
     for claims, judged in ((verdict.printed, printed), (verdict.mended, mended)):
         texts = (("exclusive", EXCLUSIVE), ("a", ONE_BELOW), ("b", ONE_ABOVE), ("c", NEVER))

@@ -159,7 +159,9 @@ def test_the_path_of_a_file_is_certified(tmp_path: Path, capsys: pytest.CaptureF
     assert out.splitlines()[-1].startswith("certified at every scale (by ")
 
 
-def test_claims_in_words_and_as_json_are_the_ledger(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_in_words_and_as_json_are_the_ledger(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     true, false = printed_by(capsys, "claims", "TAB-memory", "D-gaps")[0].strip().split("\n\n")
     assert true.startswith("D-gaps: TRUE   (Appendix D.1)\n") and "counterexample" not in true
     heads = [line.split()[0] for line in false.splitlines()]
@@ -222,7 +224,9 @@ def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytes
     assert main() == 141
 
 
-def test_only_the_named_command_is_imported(monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_named_command_is_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     imported = []
     load = line.import_module
     monkeypatch.setattr(line, "import_module", lambda name: imported.append(name) or load(name))

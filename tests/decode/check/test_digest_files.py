@@ -187,7 +187,9 @@ def entry(**changed: Any) -> Callable[[Path], None]:
     ],
     ids=["weight", "dtype", "entry", "entry without effect"],
 )
-def test_what_differs_in_the_files_is_named(change: Any, named: str, said: str, small: Digest, tmp_path: Path) -> None:
+def test_what_differs_in_the_files_is_named(
+    change: Callable[[Path], None], named: str, said: str, small: Digest, tmp_path: Path
+) -> None:
     diff = beside(small, copied("mini", tmp_path, change))
     assert not diff.same and diff.kinds[0] == "checkpoint" and said in str(diff)
     data = json.loads(json.dumps(diff.as_json(), allow_nan=False))

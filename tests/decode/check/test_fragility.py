@@ -112,7 +112,9 @@ def test_a_trace_of_copies_is_refused() -> None:
 
 
 @pytest.mark.long
-def test_the_guide_is_as_its_example_says(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_is_as_its_example_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     ran("docs/guides/fragility.md")
     assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0

@@ -37,7 +37,9 @@ def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
     return status, captured.out
 
 
-def test_the_same_machine_finds_nothing_and_another_model_is_named(folder: Path, capsys: Any) -> None:
+def test_the_same_machine_finds_nothing_and_another_model_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     models = [folder / "model", "--reward", folder / "reward"]
     same = "Nothing differs: the same model, the same tokens in all 6 decodes, the same bits.\n"
     assert said(capsys, *models, "--against", folder / "d.json") == (0, same)

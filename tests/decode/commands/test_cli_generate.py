@@ -139,7 +139,9 @@ def test_mask_id_and_dtype_reach_the_loader(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("strategy", [["temperature", "--scale", 2], ["rws", "--reward-scale", 8]])
-def test_the_final_reward_is_the_texts(strategy: list[object], models: Path, capsys: Any) -> None:
+def test_the_final_reward_is_the_texts(
+    strategy: list[object], models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["--model", models / "tiny", "--reward", models / "reward", "--prompt", "the cat", *SIZE]
     result = json.loads(generate(capsys, *words, "--strategy", *strategy, "--json"))
     reward = load_reward(str(models / "reward"))

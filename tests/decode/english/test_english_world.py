@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +54,9 @@ def test_some_positions_of_padded_rows_are_those_of_each_row_alone(english: Worl
             assert not found[number, ~real[number]].any()
 
 
-def test_a_prompt_is_read_after_its_last_unknown_word(english: WorldPredictor, capsys: Any) -> None:
+def test_a_prompt_is_read_after_its_last_unknown_word(
+    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert english.encode_prompt("we zyzzyva the people") == english.words.ids("the people")
     assert english.encode_prompt("the zyzzyva") == [] and english.encode_prompt("") == []
     short = ["--model", "english", "--length", "2", "--steps", "1", "--block", "2"]

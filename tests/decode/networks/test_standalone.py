@@ -129,7 +129,9 @@ def both(request: pytest.FixtureRequest) -> tuple[FileTokenizer, PreTrainedToken
 
 
 @pytest.mark.parametrize("options", [{"split_special_tokens": True}, {}, {"add_special_tokens": False}])
-def test_texts_and_pairs_have_the_same_ids(both: Any, options: dict[str, bool]) -> None:
+def test_texts_and_pairs_have_the_same_ids(
+    both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]
+) -> None:
     ours, theirs = both
     texts = TEXTS + random_texts(100)
     for text in texts:

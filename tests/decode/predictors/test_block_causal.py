@@ -100,7 +100,9 @@ def prompts(*lengths: int) -> list[list[int]]:
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("name", MODELS)
 @torch.inference_mode()
-def test_logits_of_a_batch_are_those_of_each_row_alone(models: Any, networks: Any, name: str, side: str) -> None:
+def test_logits_of_a_batch_are_those_of_each_row_alone(
+    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], name: str, side: str
+) -> None:
     model, block = models[name], models[name].block
     rows = [torch.tensor(ids + [model.mask_id] * 8) for ids in prompts(3, 9, 0, 6)]
     width = max(map(len, rows))
@@ -161,7 +163,9 @@ def published_loop(
 
 
 @pytest.mark.parametrize(("name", "each", "tau"), RULED)
-def test_tokens_are_those_of_the_published_loop(models: Any, networks: Any, name: str, each: int, tau: float) -> None:
+def test_tokens_are_those_of_the_published_loop(
+    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], name: str, each: int, tau: float
+) -> None:
     model = models[name]
     block = model.block
     given = prompts(2 * block, block, 7)  # the first two are whole blocks: the loops count from their start too
@@ -187,7 +191,9 @@ def test_replaced_tokens_are_those_of_the_published_loop(
 
 
 @pytest.mark.parametrize(("name", "length", "each"), AUTHORS)
-def test_tokens_are_those_of_the_authors_code(models: Any, name: str, length: int, each: int) -> None:
+def test_tokens_are_those_of_the_authors_code(
+    models: dict[str, BlockCausalPredictor], name: str, length: int, each: int
+) -> None:
     block, expected = models[name].block, AUTHORS[name, length, each]
     given, shape = dict(zip((8, 12), prompts(8, 12), strict=True))[length], Shape(2 * block, 2 * block // each, block)
     (trace,) = decode(models[name], [given], "default", shape, options=Options(ranking="topk"))
@@ -195,7 +201,9 @@ def test_tokens_are_those_of_the_authors_code(models: Any, name: str, length: in
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(models: Any, name: str) -> None:
+def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(
+    models: dict[str, BlockCausalPredictor], name: str
+) -> None:
     model, text, read = models[name], "the cat", []
 
     def score(prompt: str, answer: str) -> float:
@@ -218,7 +226,9 @@ def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(models: Any, nam
 
 @pytest.mark.parametrize("savings", SAVINGS)
 @pytest.mark.parametrize("name", SMALL)
-def test_the_compact_decoder_and_every_batch_commit_the_same(models: Any, name: str, savings: CompactSavings) -> None:
+def test_the_compact_decoder_and_every_batch_commit_the_same(
+    models: dict[str, BlockCausalPredictor], name: str, savings: CompactSavings
+) -> None:
     model, texts, shape = models[name], ["the cat", "a longer prompt", "it"], Shape(8, 4)
     given: dict[str, Any] = {"reward": REWARD, "options": Options(padding="left" if name == "sdar" else "right")}
     alone = [decode(model, text, "rws:8", shape, **given)[0] for text in texts]

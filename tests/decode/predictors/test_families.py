@@ -320,7 +320,9 @@ def test_what_names_ids_that_the_config_leaves_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["llada", "dream"])
-def test_prompts_are_chats_as_the_tokenizer_writes_them(models: Any, folders: dict[str, Path], layout: str) -> None:
+def test_prompts_are_chats_as_the_tokenizer_writes_them(
+    models: dict[str, HFMaskPredictor], folders: dict[str, Path], layout: str
+) -> None:
     loaded = models[layout]
     for text in ("  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"):
         ids, message = loaded.encode_prompt(text), [{"role": "user", "content": text}]
@@ -395,7 +397,9 @@ def test_a_modernbert_ends_its_answers_in_words_and_in_padding(tmp_path: Path, n
     assert load_predictor(str(folder), chat=False, progress=False).decode_answer(ids).endswith("[Question]")
 
 
-def test_the_dtype_is_the_one_asked_for_and_progress_is_shown_unless_disabled(folders: Any, capfd: Any) -> None:
+def test_the_dtype_is_the_one_asked_for_and_progress_is_shown_unless_disabled(
+    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     for asked, dtype in [("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
         loaded = load_predictor(str(folders["llada"]), dtype=asked, progress=False)
         assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
@@ -490,7 +494,9 @@ def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, mode
         ("dream", "m", {"mask_token_id": 265}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
     ],
 )
-def test_models_that_are_not_read(tmp_path: Path, layout: str, name: str, changes: Any, message: str) -> None:
+def test_models_that_are_not_read(
+    tmp_path: Path, layout: str, name: str, changes: dict[str, Any], message: str
+) -> None:
     folder = tiny_checkpoint(layout, tmp_path / name)
     write_json(folder / "config.json", diffusion.MODELS[layout].described(**changes))
     with pytest.raises(ValueError, match=message) as caught:

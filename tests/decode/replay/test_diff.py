@@ -4,7 +4,6 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +75,9 @@ def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
     st.sampled_from([0.1, 1.0, 2.0, 16.0]),
     st.integers(1, 2),
 )
-def test_certified_pairs_are_those_that_exact_curves_reverse(rows: Any, low: float, high: float, per_step: int) -> None:
+def test_certified_pairs_are_those_that_exact_curves_reverse(
+    rows: list[list[int]], low: float, high: float, per_step: int
+) -> None:
     size = len(rows) - len(rows) % per_step
     predictor = table_predictor([[value / 4 for value in row] for row in rows[:size]])
     options = {"length": size, "steps": size // per_step, "block": size}

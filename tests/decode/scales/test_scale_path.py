@@ -85,7 +85,9 @@ def check_against_decode(
     st.lists(scales(LOW, HIGH), max_size=8),
 )
 @settings(max_examples=examples(60))
-def test_every_factor_decodes_to_its_piece(seed: int, shape: Any, spread: float, rule: Any, more: list[float]) -> None:
+def test_every_factor_decodes_to_its_piece(
+    seed: int, shape: dict[str, int], spread: float, rule: tuple[Any, float | None], more: list[float]
+) -> None:
     """At a threshold, too, where steps may end a block early."""
     predictor, (policy, tau) = table_predictor(seed, spread), rule
     path = scale_path(predictor, [], LOW, HIGH, threshold=tau, **grouped(end_of_text=policy, **shape))
@@ -101,7 +103,9 @@ def test_every_factor_decodes_to_its_piece(seed: int, shape: Any, spread: float,
     st.sampled_from([("none", None, 1e-5), ("defer", None, 1e-5), ("defer", None, 0.1), ("none", 0.9, 1e-5)]),
 )
 @settings(max_examples=3)
-def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int], rule: Any) -> None:
+def test_every_reward_scale_decodes_to_its_piece(
+    seed: int, shape: dict[str, int], rule: tuple[Any, float | None, float]
+) -> None:
     predictor, (policy, tau, eps) = table_predictor(seed), rule
     asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD, "eps": eps, "threshold": tau}
     path = scale_path(predictor, "", LOW, HIGH, **grouped(end_of_text=policy, **shape, **asked))

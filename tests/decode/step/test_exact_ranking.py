@@ -132,7 +132,9 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
 
 
 @given(testing.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
-def test_a_certain_set_is_the_exact_top_at_every_factor(case: Any, error: float, seed: int) -> None:
+def test_a_certain_set_is_the_exact_top_at_every_factor(
+    case: tuple[Floats, int, float, float], error: float, seed: int
+) -> None:
     z, k, low, high = case
     logits, (coordinates, everywhere) = torch.tensor(z), places(len(z))
     errors = torch.full((len(z),), error, dtype=torch.float64)
@@ -151,7 +153,9 @@ def test_a_certain_set_is_the_exact_top_at_every_factor(case: Any, error: float,
 
 
 @given(testing.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
-def test_a_set_that_known_curves_make_certain_is_the_exact_top(case: Any, count: int, precision: str) -> None:
+def test_a_set_that_known_curves_make_certain_is_the_exact_top(
+    case: tuple[Floats, int, float, float], count: int, precision: str
+) -> None:
     z, k, low, high = case
     assume(low < high)
     logits = torch.tensor(z).to(getattr(torch, precision))
@@ -227,7 +231,9 @@ def decodes(draw: st.DrawFn) -> tuple[CallablePredictor, dict[str, int], Strateg
 
 @settings(deadline=None)
 @given(decodes(), st.booleans())
-def test_whole_decodes_are_those_of_exact_arithmetic(case: Any, certain_: bool) -> None:
+def test_whole_decodes_are_those_of_exact_arithmetic(
+    case: tuple[CallablePredictor, dict[str, int], Strategy, Scale, int], certain_: bool
+) -> None:
     predictor, shape, strategy, scale, seed = case
     reward = CallableReward(
         lambda prompt, answer: float(reward_of(seed)([int(word) for word in answer.split()])), mean=7.25, std=5.5

@@ -88,7 +88,9 @@ def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
         *(("llada-moe", "delayed:3"), ("bert", "prefix")),
     ],
 )
-def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(layout: str, cache: str, predictors: Any) -> None:
+def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
+    layout: str, cache: str, predictors: dict[str, BidirectionalPredictor]
+) -> None:
     predictor = predictors[layout]
     changed = 0
     for prompt in PROMPTS:
@@ -169,7 +171,9 @@ def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPred
         ({"cache": "dual", "strategy": "information-gain:2"}, "^key_cache is 'dual': strategy .* looks ahead"),
     ],
 )
-def test_what_needs_fresh_keys_is_refused(changes: dict[str, Any], told: str, predictors: Any) -> None:
+def test_what_needs_fresh_keys_is_refused(
+    changes: dict[str, Any], told: str, predictors: dict[str, BidirectionalPredictor]
+) -> None:
     with pytest.raises(ValueError, match=told):
         run(predictors["llada"], **changes)
     with watch(predictors["llada"], lambda *_: None), pytest.raises(ValueError, match=r"^key_cache is on: watched"):

@@ -54,7 +54,9 @@ def steps(draw: st.DrawFn) -> tuple[list[float], list[float], list[bool], list[b
 
 
 @given(steps())
-def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(step: Any) -> None:
+def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(
+    step: tuple[list[float], list[float], list[bool], list[bool], int],
+) -> None:
     values, reach, eligible, deferred, k = step
     value, candidates, late = torch.tensor([values]).double(), torch.tensor([eligible]), torch.tensor([deferred])
     chosen = select_deferring(select_top, value, candidates, late, k).chosen
@@ -70,7 +72,9 @@ def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(step: Any) -> 
 
 
 @given(steps())
-def test_deferred_positions_wait_for_all_others(step: Any) -> None:
+def test_deferred_positions_wait_for_all_others(
+    step: tuple[list[float], list[float], list[bool], list[bool], int],
+) -> None:
     values, _, eligible, deferred, k = step
     left = [p for p in range(len(values)) if eligible[p]]
     expected, ties = [], 0

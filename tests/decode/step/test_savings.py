@@ -260,7 +260,9 @@ def crossing() -> CallablePredictor:
 @pytest.mark.parametrize(
     ("bounds", "use"), [((-12.0, -10.0), [3, 3, 3, 3]), ((10.0, 14.0), [3, 3, 3, 3]), ((-12.0, 14.0), [1, 3, 1, 3])]
 )
-def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(bounds: Any, use: list[int]) -> None:
+def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
+    bounds: tuple[float, float], use: list[int]
+) -> None:
     """A normalised reward of 0, outside of the first bounds, would choose otherwise than any within them."""
     asked: list[str] = []
     score = CallableReward(lambda prompt, answer: asked.append(answer) or bounds[0], std=2.0, bounds=bounds)

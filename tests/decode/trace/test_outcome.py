@@ -226,7 +226,9 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
         (7, (), {}, "trace version 7: this reads versions 3 to 6"),
     ],
 )
-def test_each_version_has_its_own_parts(tmp_path: Path, version: Any, without: Any, fields: Any, message: str) -> None:
+def test_each_version_has_its_own_parts(
+    tmp_path: Path, version: Any, without: tuple[str, ...], fields: dict[str, Any], message: str
+) -> None:
     path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
     with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
         load(path)

@@ -184,7 +184,9 @@ def test_a_step_map_that_is_none_is_refused_in_one_line(change: dict[str, Any], 
         ({"length": None}, "4 rows do not fit"),
     ],
 )
-def test_a_file_whose_nulls_contradict_each_other_is_refused(tmp_path: Path, fields: Any, message: str) -> None:
+def test_a_file_whose_nulls_contradict_each_other_is_refused(
+    tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
     path = MAP.save(tmp_path / "t.parquet")
     header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
     header |= {"trace": header["trace"] | fields, "prompt": []}
@@ -192,7 +194,9 @@ def test_a_file_whose_nulls_contradict_each_other_is_refused(tmp_path: Path, fie
     refused(lambda: load_trace(path), f"{path}:  ... {message}")
 
 
-def test_the_page_and_the_command_say_the_same(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_the_page_and_the_command_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], {})
     assert capsys.readouterr().out == PAGE.split("```text\n")[1].split("```")[0]

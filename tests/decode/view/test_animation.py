@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import readme_pictures
@@ -128,7 +127,9 @@ def test_any_text_is_drawn() -> None:
     assert prompt_before(text) is None and len(pictures(animate(text))) == len(frames)
 
 
-def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_refused(monkeypatch: Any) -> None:
+def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
     predictor, shape = hostile(names), Shape(64, 64, 64)
     pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]

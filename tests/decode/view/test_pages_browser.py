@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +61,9 @@ def spoke(tab: Tab, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("name", "width", "dark"), [*((name, 390, True) for name in NAMES), ("two", 1200, False), ("path", 1200, False)]
 )
-def test_a_page_fits_and_is_readable(browser: Chromium, files: Any, name: str, width: int, dark: bool) -> None:
+def test_a_page_fits_and_is_readable(
+    browser: Chromium, files: dict[str, Path], name: str, width: int, dark: bool
+) -> None:
     tab = browser.open(files[name].as_uri(), width=width, dark=dark, calm=True)
     assert tab.messages == [] and tab.failures == [] and tab.requests == [files[name].as_uri()]
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -292,7 +293,9 @@ def test_dragging_the_scale_changes_answers(browser: Chromium, pages: dict[str, 
     assert set(unexplored.evaluate(WORDS)) == {"\u00b7"} and unexplored.messages == []
 
 
-def test_slider_strip_and_table_move_the_scale(browser: Chromium, pages: Any, files: dict[str, Path]) -> None:
+def test_slider_strip_and_table_move_the_scale(
+    browser: Chromium, pages: dict[str, Page], files: dict[str, Path]
+) -> None:
     data = data_of(pages["path"])
     tab = browser.open(files["path"].as_uri(), width=1000)
     scale = "Number(document.querySelector('#where').textContent.split('= ')[1])"
@@ -343,7 +346,9 @@ def test_dragging_the_factor_reverses_ranks(browser: Chromium, pages: dict[str, 
     assert tab.evaluate("document.querySelector('.curve').getAttribute('d')") != before and tab.messages == []
 
 
-def test_every_slider_of_orders_moves_numbers(browser: Chromium, pages: Any, files: dict[str, Path]) -> None:
+def test_every_slider_of_orders_moves_numbers(
+    browser: Chromium, pages: dict[str, Page], files: dict[str, Path]
+) -> None:
     data = data_of(pages["orders"])
     tab = browser.open(files["orders"].as_uri(), width=1000)
     assert data["kl"] == (ORDERS.kl.reshape(-1, 2)).tolist() and len(data["said"]) == 18

@@ -222,7 +222,9 @@ def test_the_reference_is_the_definition() -> None:
     assert truth.log_f[0].tolist() == pytest.approx(expected) and truth.log_f[1].tolist() == [-np.inf, -np.inf]
 
 
-def test_a_wrong_kernel_fails_the_check(monkeypatch: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_wrong_kernel_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     right = check.row_statistics
 
     def wrong(logits: Any, factors: Any, **options: Any) -> Any:
@@ -248,7 +250,9 @@ def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pyt
     assert checks["rws: tokens of the plain loop, float32"].passed
 
 
-def test_the_command_prints_what_it_writes(run: dict[str, Any], monkeypatch: Any, capsys: Any) -> None:
+def test_the_command_prints_what_it_writes(
+    run: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["bench", "--check"]) == 0
     assert capsys.readouterr().out.startswith("self-check: 6 of 6 passed")
     monkeypatch.setattr(device, "bench_device", lambda *given: run)

@@ -141,7 +141,9 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
         (load_humaneval, [{"task_id": "a", "text": "b"}], "row 1 lacks prompt; it has task_id, text"),
     ],
 )
-def test_rows_that_are_wrong_are_named(load: Any, rows: list[dict[str, Any]], message: str, tmp_path: Path) -> None:
+def test_rows_that_are_wrong_are_named(
+    load: Callable[..., Benchmark], rows: list[dict[str, Any]], message: str, tmp_path: Path
+) -> None:
     refused(lambda: load(written(tmp_path / "rows.jsonl", rows)), message)
 
 

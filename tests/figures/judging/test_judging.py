@@ -376,7 +376,9 @@ def test_all_that_determines_a_reply_is_in_its_address() -> None:
     ],
     ids="cut bytes deep list moved field".split(),
 )
-def test_a_broken_file_is_asked_again_with_a_note(damage: Any, serve: Serve, tmp_path: Path) -> None:
+def test_a_broken_file_is_asked_again_with_a_note(
+    damage: Callable[[Path], object], serve: Serve, tmp_path: Path
+) -> None:
     server = serve()
     judge = judge_at(server)
     compare(judge, PAIRS, tmp_path, progress=False)
@@ -401,7 +403,9 @@ def test_no_key_is_written_or_shown(serve: Serve, tmp_path: Path, capfd: pytest.
     assert "0123456789" not in "".join(capfd.readouterr())
 
 
-def test_a_server_on_this_machine_needs_no_key_and_others_do(serve: Serve, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_server_on_this_machine_needs_no_key_and_others_do(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(KEY_VARIABLE)
     server = serve()
     ask(server, tmp_path, PAIRS[:1])
@@ -419,7 +423,9 @@ def test_a_server_on_this_machine_needs_no_key_and_others_do(serve: Serve, tmp_p
     assert os.environ[KEY_VARIABLE][3:] not in str(caught.value)
 
 
-def test_proxies_and_addresses_of_the_environment_do_not_matter(serve: Serve, tmp_path: Path, monkeypatch: Any) -> None:
+def test_proxies_and_addresses_of_the_environment_do_not_matter(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")

@@ -109,7 +109,9 @@ def test_scores_without_a_deviation_are_refused() -> None:
     refused(lambda: statistics([1.0, 2.0], [0, 0]), "there are 2 of 1")
 
 
-def test_it_writes_what_load_reward_reads(reward: Path, data: Path, tmp_path: Path, capsys: Any) -> None:
+def test_it_writes_what_load_reward_reads(
+    reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tiny_checkpoint("classifier", tmp_path / "mine", files={"reward.json": None})
     status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
     assert status == 0 and "calibrate" in err
@@ -134,7 +136,9 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
     assert first["mean"] == pytest.approx(np.mean(scores)) and len(scores) == 6
 
 
-def test_the_layout_of_a_published_model_is_kept(data: Path, tmp_path: Path, capsys: Any) -> None:
+def test_the_layout_of_a_published_model_is_kept(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tiny_checkpoint("grm", tmp_path / "grm")
     out = folder / "reward.json"
     status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
@@ -171,7 +175,9 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
 
 
-def test_longer_pairs_are_refused_or_left_out_and_counted(reward: Path, tmp_path: Path, capsys: Any) -> None:
+def test_longer_pairs_are_refused_or_left_out_and_counted(
+    reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     long = write(tmp_path / "long.jsonl", [*ROWS, {"prompt": "the " * 200, "answers": [{"answer": "cat"}]}])
     status, report, err = calibrate(capsys, "--reward", reward, "--data", long)
     assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
@@ -183,7 +189,9 @@ class _Nectar(list[dict[str, Any]]):
     _fingerprint = "abc"
 
 
-def test_nectar_is_the_default_where_its_library_is_installed(reward: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_nectar_is_the_default_where_its_library_is_installed(
+    reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     library, asked = ModuleType("datasets"), []
     library.load_dataset = lambda name, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
@@ -201,7 +209,9 @@ def test_nectar_is_the_default_where_its_library_is_installed(reward: Path, monk
         (["--out", "/"], "--out is /: a directory"),
     ],
 )
-def test_misuse_is_one_line_and_status_2(options: list[str], named: str, reward: Path, data: Path, capsys: Any) -> None:
+def test_misuse_is_one_line_and_status_2(
+    options: list[str], named: str, reward: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
     assert (status, report) == (2, None)
     *before, line = err.strip().splitlines()

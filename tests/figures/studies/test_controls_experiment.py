@@ -5,7 +5,6 @@ That worker processes decode the same is tested, byte by byte, in tests/decode/t
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -125,7 +124,9 @@ def test_results_are_two_tables_an_arm_is_one_group_and_every_row_is_in_one_of_t
     assert len(merged) == 2 * len(answers)
 
 
-def test_second_run_computes_nothing_and_says_the_same(options: list[str], finished: Path, capsys: Any) -> None:
+def test_second_run_computes_nothing_and_says_the_same(
+    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
     assert main([*options, "--out", str(finished), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -141,7 +142,9 @@ def test_second_run_computes_nothing_and_says_the_same(options: list[str], finis
             assert row["p"] <= row["p_holm"] <= 1 and row["pairs"] == 3
 
 
-def test_failing_judge_is_recorded_and_the_rest_stands(options: list[str], tmp_path: Path, capsys: Any) -> None:
+def test_failing_judge_is_recorded_and_the_rest_stands(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     odd = tmp_path / "odd"
     tiny_checkpoint("classifier", odd)
     tokenizer = json.loads((odd / "tokenizer_config.json").read_text())

@@ -175,7 +175,9 @@ def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys:
     assert json.loads(capsys.readouterr().out) == {"checked": 12, "equal": 12, "near_ties": 0, "differ": []}
 
 
-def test_an_answer_that_is_not_the_recorded_one_is_named(runs: Path, tmp_path: Path, capsys: Any) -> None:
+def test_an_answer_that_is_not_the_recorded_one_is_named(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["record", "--runs", str(runs), "--record", str(tmp_path)]) == 0
     record = read_recorded(tmp_path)
     altered = record.answers.assign(tokens="0" * 16, text="another text", near_ties=0, near_tokens=0)

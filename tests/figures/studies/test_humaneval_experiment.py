@@ -50,7 +50,9 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_bubblewrap
-def test_nothing_runs_unless_it_is_allowed(models: list[str], problems: Path, tmp_path: Path, capsys: Any) -> None:
+def test_nothing_runs_unless_it_is_allowed(
+    models: list[str], problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*models, "--data", f"humaneval:{problems}", "--prompts", "2", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     assert "--allow-code-execution" in capsys.readouterr().out
@@ -83,7 +85,9 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
     assert measured["default", "pass@1"]["difference"] == 50.0 and measured["default", "pass@1"]["pairs"] == 2
 
 
-def test_several_samples_of_puzzles_are_counted_without_bias(models: list[str], tmp_path: Path, capsys: Any) -> None:
+def test_several_samples_of_puzzles_are_counted_without_bias(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*models, "--prompts", "2", "--samples", "5", "--decode-temperature", "2", "--out", str(tmp_path)]
     assert main([*words, "--json"]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]

@@ -71,7 +71,9 @@ def per_text(scores: list[AnswerScore]) -> float:
     return sum(score.perplexity for score in scores) / len(scores)
 
 
-def test_perplexities_are_those_of_plain_decodes(options: list[str], named_tables: Any, plain: Any) -> None:
+def test_perplexities_are_those_of_plain_decodes(
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
     rows = table(named_tables, "perplexity_and_god")
     rows = rows[rows["guide"] == named(options, "rewards")].set_index(["method", "measure"])
     values = {name: per_text([score for _, score in runs]) for name, runs in plain.items()}
@@ -87,7 +89,9 @@ def test_perplexities_are_those_of_plain_decodes(options: list[str], named_table
         assert rows.loc[("rws", measure)]["mean"] == pytest.approx(mean)
 
 
-def test_claims_are_ratios_to_the_default(options: list[str], named_tables: dict[str, Table], plain: Any) -> None:
+def test_claims_are_ratios_to_the_default(
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
     rows = table(named_tables, "claims")
     mine = rows[(rows["guide"] == named(options, "rewards")) & (rows["method"] == "rws")].set_index("quantity")
     row = mine.loc["perplexity per text, % below default"]
@@ -102,7 +106,9 @@ def test_claims_are_ratios_to_the_default(options: list[str], named_tables: dict
     assert len(controls) == 2 and controls["printed"].isna().all()
 
 
-def test_examples_show_the_prompts_and_what_was_answered(options: list[str], named_tables: Any, plain: Any) -> None:
+def test_examples_show_the_prompts_and_what_was_answered(
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
     rows = table(named_tables, "examples")
     assert list(dict.fromkeys(rows["prompt"])) == [example["prompt"] for example in EXAMPLES[:3]]
     for index, example in enumerate(EXAMPLES[:3]):
@@ -153,7 +159,9 @@ def test_table_counts_different_words_over_all_words(diverse: pd.DataFrame, dive
         assert row["repeated"] == 1 - len({tuple(line) for line in lines}) / 4
 
 
-def test_differences_are_of_the_same_prompts_and_at_equal_length(diverse: pd.DataFrame, diversity_tables: Any) -> None:
+def test_differences_are_of_the_same_prompts_and_at_equal_length(
+    diverse: pd.DataFrame, diversity_tables: dict[str, Table]
+) -> None:
     rows, answers = pd.DataFrame(diversity_tables["differences"].rows), answers_of(diverse)
     assert len(rows) == 2 * (len(METHODS) - 1) * 4 and set(rows["pairs"]) == {4}
     for _, row in rows.iterrows():

@@ -83,7 +83,9 @@ def spoken(out: Path) -> pd.DataFrame:
     return dialogues_of(answers_of(read_unit_rows(out)))
 
 
-def test_turns_are_decoded_after_the_methods_own_answers(models: Path, judged: Any) -> None:
+def test_turns_are_decoded_after_the_methods_own_answers(
+    models: Path, judged: tuple[Path, Tables, JudgeServer]
+) -> None:
     predictor, reward = load_predictor(str(models / "model")), load_reward(str(models / "one"))
     frame = answers_of(read_unit_rows(judged[0]))
     guided = frame[frame["guide"] == str(models / "one")]
@@ -163,7 +165,9 @@ def test_tables_follow_from_the_verdicts(judged: tuple[Path, Tables, JudgeServer
             assert sign["p"] <= sign["p_holm"] <= 1
 
 
-def test_second_run_and_summarize_ask_nothing(small: tuple[list[str], Path], capsys: Any) -> None:
+def test_second_run_and_summarize_ask_nothing(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     options, out = small
     with JudgeServer(longer) as server:
         _, tables, _ = asked(options, out, server)
@@ -178,7 +182,9 @@ def test_second_run_and_summarize_ask_nothing(small: tuple[list[str], Path], cap
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_a_judge_that_is_shown_the_questions_sees_every_turn(small: tuple[list[str], Path], capsys: Any) -> None:
+def test_a_judge_that_is_shown_the_questions_sees_every_turn(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     options, out = small
     extra = ["--judge-prompt", "with-question", "--llm-options", json.dumps({"max_retries": 0, "concurrency": 1})]
     rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
@@ -196,7 +202,9 @@ def test_a_judge_that_is_shown_the_questions_sees_every_turn(small: tuple[list[s
     assert {row["mean"] for row in mine if row["measure"] in ("order_decides", "answer_1")} == {1.0}
 
 
-def test_verdicts_count_for_the_texts_they_were_given_on_alone(judged: Any, tmp_path: Path) -> None:
+def test_verdicts_count_for_the_texts_they_were_given_on_alone(
+    judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
+) -> None:
     out, _, _ = judged
     path = out / "mt-bench" / "verdicts.csv"
     answers = answers_of(read_unit_rows(out))

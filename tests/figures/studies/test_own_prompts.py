@@ -3,7 +3,6 @@
 import json
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -72,7 +71,9 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
     assert set(read_unit_rows(tmp_path)["example"]) == {"1", "2"}
 
 
-def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(models: Path, tmp_path: Path, capsys: Any) -> None:
+def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--json"]
     words += ["--reward", str(models / "guide")]
     (tmp_path / "own.csv").write_text("prompt\nwhat else ?\nwhy is the sky blue ?\n")

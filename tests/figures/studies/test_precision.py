@@ -140,7 +140,9 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     assert json.loads(capsys.readouterr().out)["tables"]["precision"] == printed["tables"]
 
 
-def test_changed_weights_make_it_again(finished: Path, models: Path, options: Any, tmp_path: Path, capsys: Any) -> None:
+def test_changed_weights_make_it_again(
+    finished: Path, models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(models / "tiny", tmp_path / "tiny")
     small = [*options, "--model", str(tmp_path / "tiny"), "--strategies", "temperature", "--scales", "2", "--json"]
     for changed in (False, True):

@@ -201,7 +201,9 @@ def test_machines_are_kept_apart() -> None:
     assert how.count("PyTorch threads") == 2
 
 
-def test_trade_off_is_the_mean_over_the_guides(frames: Any, tables: dict[str, pd.DataFrame]) -> None:
+def test_trade_off_is_the_mean_over_the_guides(
+    frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
+) -> None:
     answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
     assert rows.index[0] == "default"
     for method in ("default", "rws", "rws every 3", "constant"):
@@ -226,7 +228,9 @@ def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.
     assert row["reward_mib"] == size / 2**20 and row["added_mib"] is None
 
 
-def test_peaks_on_cuda_are_without_and_with_the_guide(options: list[str], frames: Any, monkeypatch: Any) -> None:
+def test_peaks_on_cuda_are_without_and_with_the_guide(
+    options: list[str], frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No GPU: PyTorch's counters are stood in for by what this process holds when they are read."""
     peaks = []
 

