@@ -57,8 +57,8 @@ def examples_of(model: str) -> list[dict[str, Any]]:
     examples = shipped_examples(model)
     if not examples:
         raise ValueError(
-            f"model is {model}: it ships no held-out prompts (examples.json beside its weights), name one that does, "
-            "such as mini"
+            f"model is {model}: it ships no held-out prompts (examples.json beside its weights), "
+            "--prompt TEXT or --data FILE names others"
         )
     return examples
 

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,28 +103,16 @@ def _parquet(where: str, data: bytes) -> list[dict[str, Any]]:
         raise ValueError(f"{where}: not Parquet ({' '.join(str(error).split())})") from error
 
 
-def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether HF_HUB_OFFLINE or HF_DATASETS_OFFLINE asks for no network.
-
-    >>> is_offline({"HF_HUB_OFFLINE": "1"}), is_offline({})
-    (True, False)
-    """
-    names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
-    return any(environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
-
-
 def hub_rows(dataset: str, split: str) -> tuple[list[dict[str, Any]], Origin]:
     """Return the rows of a dataset by the library datasets; no remote code runs.
 
-    Offline (see `is_offline`), only what the library has in its cache is used. ValueError, in one line, where the
-    library is not installed, or cannot load the dataset.
+    Where HF_HUB_OFFLINE or HF_DATASETS_OFFLINE asks for no network, the library reads its cache alone. ValueError, in
+    one line, where the library is not installed, or cannot load the dataset.
     """
     datasets = required("datasets", f"file is missing, and {dataset} is loaded by the library datasets")
-    options = {"download_config": datasets.DownloadConfig(local_files_only=True)} if is_offline() else {}
     try:
-        loaded = datasets.load_dataset(dataset, split=split, **options)
+        loaded = datasets.load_dataset(dataset, split=split)
     except (OSError, ValueError, RuntimeError, LookupError) as error:
-        source = "offline, from the cache" if is_offline() else "from the hub"
         first = " ".join(str(error).split())
-        raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded {source}: {first}") from error
+        raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded: {first}") from error
     return [dict(row) for row in loaded], Origin(dataset, fingerprint=getattr(loaded, "_fingerprint", None))

@@ -55,7 +55,7 @@ class KeywordsOptions(ComparisonOptions):
     data: str = option(
         "stories:keywords",
         "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
-        "that has them: stories:keywords, examples:keywords, keywords:FILE (a keyword set, by default the project's)",
+        "that has them: stories:keywords, examples:keywords, keywords",
         metavar="FILE|SOURCE",
     )
     causal: str | None = "mini-causal"

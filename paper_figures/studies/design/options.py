@@ -25,7 +25,7 @@ SOURCES = {
     "reactions": "reactions:N, reactions of patents, N tokens of the product as gaps (16)",
     "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
     "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
-    "keywords": "keywords:FILE, a keyword set, by default the project's 100",
+    "keywords": "keywords, the project's 100 prompts with keywords",
     "reward-bench": "reward-bench:FILE",
     "mt-bench": "mt-bench:FILE",
     "nectar": "nectar:FILE",

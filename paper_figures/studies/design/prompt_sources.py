@@ -1,4 +1,4 @@
-"""Hold the sources of prompts: shipped examples, stories, keyword sets, benchmarks, and files of one's own.
+"""Hold the sources of prompts: shipped examples, stories, keyword prompts, benchmarks, and files of one's own.
 
 A source is NAME or NAME:DETAIL, as `--data` takes it (`SOURCES`), or a file with a prompt per row
 (`paper_figures.data.prompt_files`). A benchmark without a file is loaded by the library datasets; see
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from paper_figures.data import loaders
-from paper_figures.data.examples import further_prompts, shipped_examples
+from paper_figures.data.examples import examples_of, further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
 from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load_reactions
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
@@ -94,28 +94,16 @@ def _products() -> dict[str, tuple[Sequence[str], int]]:
 def _examples(kind: str | None, model: str) -> list[Prompt]:
     return [
         _example(number, example)
-        for number, example in enumerate(_held_out(model))
+        for number, example in enumerate(examples_of(model))
         if kind in (None, "all", example.get("kind"))
     ]
 
 
-def _openings(detail: str | None, model: str) -> list[Prompt]:
-    if detail:
-        raise ValueError(f"data is 'openings:{detail}': openings have no detail")
+def _openings(_: str | None, model: str) -> list[Prompt]:
     rows = further_prompts(model)
     if not rows:
         raise ValueError(f"model is {model}: it ships no further openings (openings.json beside its weights)")
     return [Prompt(f"opening-{number}", (row["prompt"],), {"kind": "opening"}) for number, row in enumerate(rows)]
-
-
-def _held_out(model: str) -> list[dict[str, Any]]:
-    examples = shipped_examples(model)
-    if not examples:
-        raise ValueError(
-            f"model is {model}: it ships no held-out prompts (examples.json beside its weights), "
-            "--prompt TEXT or --data FILE names others"
-        )
-    return examples
 
 
 def _example(number: int, example: Mapping[str, Any]) -> Prompt:
@@ -125,7 +113,7 @@ def _example(number: int, example: Mapping[str, Any]) -> Prompt:
 
 def numbered_examples(numbers: Iterable[int], model: str) -> list[Prompt]:
     """Return held-out prompts of a model by their numbers, from 0; ValueError for a number that it does not have."""
-    stored, prompts = _held_out(model), []
+    stored, prompts = examples_of(model), []
     for number in dict.fromkeys(numbers):
         if not 0 <= number < len(stored):
             raise ValueError(
@@ -189,7 +177,7 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
 LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
     "examples": _examples,
     "openings": _openings,
-    "keywords": lambda file, _: load_keyword_set(file),
+    "keywords": lambda *_: load_keyword_set(),
     "reward-bench": _benchmark("load_reward_bench"),
     "mt-bench": _benchmark("load_mt_bench"),
     "nectar": _benchmark("load_nectar"),

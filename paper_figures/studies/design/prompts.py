@@ -46,7 +46,7 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     - Stories, dialogues and puzzles are drawn by the seed from the language's splits test and validation, on which no
       shipped model was trained.
     - Antibodies and reactions are drawn by the seed, and so are the tokens of each that become gaps.
-    - Of benchmarks and keyword sets, the test prompts are drawn by the seed, then the validation prompts from the rest.
+    - Of benchmarks and keywords, the test prompts are drawn by the seed, then the validation prompts from the rest.
       Both keep the order of the file. They are drawn because the first rows of a file may all be of one category.
     - Of examples and of a file the first `count` are taken, and the validation prompts are drawn from the rest.
 
@@ -66,9 +66,9 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
         raise ValueError(f"prompts is {count}: at least 1 is needed")
     if validation < 0:
         raise ValueError(f"validation is {validation}: at least 0 is needed")
+    if detail and name in ("dialogues", "puzzles", "openings", "keywords"):
+        raise ValueError(f"data is {source!r}: {name} have no detail")
     if name in DRAWN:
-        if name not in ("stories", "antibodies", "reactions") and detail:
-            raise ValueError(f"data is {source!r}: {name} have no detail")
         draw = DRAWN[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
         # The language splits pairs of prompt and answer, so a prompt alone may be in both splits.
