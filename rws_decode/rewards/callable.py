@@ -44,7 +44,7 @@ class CallableReward(Normalised):
         super().__init__(name, mean, std, bounds)
         if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
             raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
-        texts = _texts_read(function)
+        texts = _texts_read(function) if callable(function) else 0
         if texts not in (1, 2, None):
             raise ValueError(
                 f"function of reward model {name} is {function!r}: a function of (prompt, answer), or of the answer "

@@ -16,12 +16,8 @@ from rws_theory.checks import finite, whole
 
 Value = float | int | str
 
-_RANGES: dict[tuple[str, ...], str] = {
-    ("least",): "at least {}",
-    ("above",): "above {}",
-    ("least", "most"): "{} to {}",
-    ("above", "below"): "between {} and {}",
-}
+_BOUNDS = {"least": "at least {}", "above": "above {}", "most": "at most {}", "below": "below {}"}
+_BOTH: dict[tuple[str, ...], str] = {("least", "most"): "{} to {}", ("above", "below"): "between {} and {}"}
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,15 @@ def number(
     ...     bias: float = number("added to every logit", metavar="NATS", default=0.5)
     >>> numbers_of(Biased)
     {'bias': Number(help='added to every logit', metavar='NATS', usual=0.5, needed=False, range='')}
+    >>> number("share that stays", default=0.5, least=0, below=1).metadata["number"].limits
+    ' (at least 0 and below 1; default: 0.5)'
     """
     example = default if usual is None else usual
     if example is MISSING:
         raise ValueError("usual is None: a number without a default needs one for examples, such as usual=4.0")
     ends = {name: bound for name, bound in bounds.items() if isinstance(bound, int | float)}
-    declared = Number(help, metavar, example, default is MISSING, _RANGES[*ends].format(*ends.values()) if ends else "")
+    words = _BOTH.get((*ends,), " and ".join(_BOUNDS[name] for name in ends)).format(*ends.values())
+    declared = Number(help, metavar, example, default is MISSING, words)
     return field(default=default, metadata={"number": declared, "check": _check(example, check, bounds)})
 
 

@@ -158,7 +158,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     >>> as_strategy("temperature", scal=2.0)
     Traceback (most recent call last):
     ...
-    ValueError: scal is 2.0: strategy temperature reads scale, as in temperature:4 or scale=4.0
+    ValueError: scal is 2.0: no such argument; strategy temperature reads scale, as in temperature:4 or scale=4.0
     """
     if not isinstance(strategy, str):
         if numbers:
@@ -178,7 +178,9 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     known |= {"eps"} if entry.rule and "eps" in entry.kind.__dataclass_fields__ else set()
     for option, value in numbers.items():
         if option not in known:
-            raise ValueError(f"{option} is {value!r}: strategy {name} reads {_call(name)}")
+            read = option == "run" or any(option in other.numbers for other in STRATEGIES.values())
+            unknown = "" if read else "no such argument; "
+            raise ValueError(f"{option} is {value!r}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
     made = strategy_named(name, seed=seed, **numbers)

@@ -42,6 +42,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_function_may_read_the_answer_alone() -> None:
     assert CallableReward(len).score(["why?", ""], ["so", "as"]) == [2.0, 2.0]
     refused(lambda: CallableReward(lambda: 1.0), "of the answer alone, is needed")
+    refused(lambda: CallableReward(3), "is 3: a function of (prompt, answer), or of the answer alone, is needed")
 
 
 @pytest.mark.parametrize("batch_size", [2, 32])
