@@ -84,20 +84,16 @@ def _inputs(device: torch.device, dtype: torch.dtype, vocabulary: int) -> list[T
     return [torch.empty(shape, dtype=dtype, device=device).normal_(0, 2.5, generator=draw) for _ in range(count)]
 
 
-Way = Callable[[Tensor, Tensor], RowValues]
+Way = Callable[[Tensor, Tensor], Any]  # of `RowValues`, or what has them
 
 
 def _ways(number: int) -> dict[str, Way]:
     """Return the ways that serve so many factors, by name."""
-    ways: dict[str, Way] = {"ours, triton": partial(_ours, "triton"), "ours, torch": partial(_ours, "torch")}
+    backends: tuple[Backend, Backend] = ("triton", "torch")
+    ways: dict[str, Way] = {f"ours, {name}": partial(row_statistics, backend=name) for name in backends}
     if number == 1:
         ways |= {"published": partial(_published, None), "published, float64": partial(_published, torch.float64)}
     return ways
-
-
-def _ours(backend: Backend, logits: Tensor, scale: Tensor) -> RowValues:
-    statistics = row_statistics(logits, scale, backend=backend)
-    return RowValues(statistics.token, statistics.lead, statistics.log_f)
 
 
 def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowValues:

@@ -8,6 +8,7 @@ import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from paper_figures.commands.summarize import warnings_as_notes
 from paper_figures.data.rows import local_rows
 from paper_figures.judging.judge import JUDGE_SETTINGS
 from rws_decode.commands.shown import table
@@ -55,11 +56,8 @@ def run(options: JudgeOptions) -> int:
     settings = judge_settings(options.settings, "--settings")
     judge = LLMJudge(options.judge_model, options.base_url, prompt=options.prompt, **settings)
     names, pairs = _pairs(options.file, judge.prompt == "with-question")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_as_notes():
         count = count_requests(judge, pairs, options.cache)
-    for warning in caught:
-        tell(f"note: {warning.message}")
     tell(f"{judge.label}: {count.told(judge)}")
     if options.dry_run:
         if options.json:

@@ -43,7 +43,7 @@ def run(options: SummarizeOptions) -> int:
     from paper_figures.table_text import terminal_text
 
     folders = {path.resolve().parent.name: path.resolve() for path in chosen(options.folder, options.code)}
-    with _warnings_as_notes():
+    with warnings_as_notes():
         # One experiment at a time: a table of all would give each the columns of the others.
         frames = {name: read_unit_rows(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
     manifests = {name: manifest for name, path in folders.items() if (manifest := _manifest_of(path)) is not None}
@@ -86,7 +86,8 @@ def _note(text: str) -> None:
 
 
 @contextmanager
-def _warnings_as_notes() -> Iterator[None]:
+def warnings_as_notes() -> Iterator[None]:
+    """Say on standard error what is warned of within."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -115,10 +116,9 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     from paper_figures.studies.summaries.means import summary_for, summary_table
 
     if experiment in STUDIES:
-        module = study_module(experiment)
-        if hasattr(module, "tables"):
-            # Of those that keep more than units, such as verdicts.
-            beside = {"folder": folder} if "folder" in signature(module.tables).parameters else {}
-            return list(module.tables(rows, seed=seed, **beside))
+        tables = study_module(experiment).tables
+        # Of those that keep more than units, such as verdicts.
+        beside = {"folder": folder} if "folder" in signature(tables).parameters else {}
+        return list(tables(rows, seed=seed, **beside))
     table = summary_table(experiment, "Every numeric column.", rows, summary_for(rows), seed)
     return [] if table is None else [table]

@@ -7,7 +7,6 @@ says by which command, versions, date and processor they were made, and in how m
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,14 +77,8 @@ def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Pat
     answers = answers.sort_values(list(study.KEY), ignore_index=True)
     frontiers = study.frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)
     written = [
-        write_bytes(folder / f"{name}.parquet", _parquet(frame))
+        write_bytes(folder / f"{name}.parquet", frame.to_parquet(compression="zstd", index=False, compression_level=19))
         for name, frame in (("answers", answers), ("frontiers", frontiers))
     ]
     counts = {"answers": len(answers), "frontiers": len(frontiers)}
     return [*written, write_json(folder / "about.json", {**about, **counts})]
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, compression="zstd", index=False, compression_level=19)
-    return buffer.getvalue()

@@ -35,7 +35,7 @@ from paper_figures.runner.executors import Backend, in_process
 from paper_figures.runner.parts import part_name, read_parts
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
-from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
+from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute
 from rws_decode.common.files import write_json
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
@@ -207,8 +207,7 @@ class _Run:
             else:
                 return False
             batch = source.popleft()
-            identity = identity_of(self.origin) if self.origin.checked else None
-            task = Task(str(self.folder), self.work, batch.units, batch.hashes, identity)
+            task = Task(str(self.folder), self.work, batch.units, batch.hashes, self.origin)
             try:
                 running[executor.submit(compute, task)] = batch
             except BrokenExecutor as error:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,8 +163,9 @@ class Origin:
         return digest([self.code, dict(self.libraries)])[:16]
 
 
+@cache
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that numbers follow from."""
+    """Return the versions of the libraries that numbers follow from, read once per process."""
     return {name: version(name) for name in _LIBRARIES}
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import code_digest, digest
+from paper_figures.runner.digests import code_digest
 from paper_figures.runner.parts import part_name, read_part, write_part
 from paper_figures.runner.units import Model, Origin, Unit, library_versions
 from rws_theory.show import Note
@@ -19,7 +18,7 @@ from rws_theory.show import Note
 # Threads of one worker must not load a model twice.
 _LOADING = threading.Lock()
 # What the files of the models in the caches below were: a worker outlives many runs.
-_DIGESTS: dict[Model, str] = {}
+_FILES: dict[Model, Any] = {}
 # What this process holds: role -> name and options -> model.
 _LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 
@@ -46,24 +45,12 @@ class OtherCode(ValueError):
     """A worker has other code or libraries than the process that hands out the work."""
 
 
-class Identity(NamedTuple):
-    root: str
-    code: str
-    libraries: tuple[tuple[str, str], ...]
-    models: tuple[tuple[Model, str], ...]
-
-
-def identity_of(origin: Origin) -> Identity:
-    models = tuple((model, digest(files)) for model, files in origin.models.items())
-    return Identity(origin.root, origin.code, tuple(sorted(origin.libraries.items())), models)
-
-
 class Task(NamedTuple):
     folder: str
     work: Work
     units: tuple[Unit, ...]
     hashes: tuple[str, ...]
-    identity: Identity | None
+    origin: Origin
 
 
 def compute(task: Task) -> None:
@@ -71,8 +58,8 @@ def compute(task: Task) -> None:
     folder = Path(task.folder)
     if _written(folder, task.hashes):
         return  # a worker wrote it, and died before it could say so
-    if task.identity is not None:
-        _prepare(task.identity)
+    if task.origin.checked:
+        _prepare(task.origin)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)  # told of all prompts before the first unit
         results = list(task.work(task.units))
@@ -105,23 +92,17 @@ def _with_traces(folder: Path, name: str, measured: Measured) -> Rows:
     ]
 
 
-@lru_cache(maxsize=1)
-def _prepare(identity: Identity) -> None:
-    """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
-    if (code_digest(identity.root), tuple(sorted(library_versions().items()))) != identity[1:3]:
+def _prepare(origin: Origin) -> None:
+    """Raise unless this process has the origin's code and libraries; drop models that were loaded from other files."""
+    if (code_digest(origin.root), library_versions()) != (origin.code, origin.libraries):
         raise OtherCode(
             f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
             "restart the workers"
         )
-    _expect(dict(identity.models))
-
-
-def _expect(models: Mapping[Model, str]) -> None:
-    """Note what the files of the models are now, by digest, and drop what was loaded from other files."""
     with _LOADING:
-        if any(_DIGESTS.get(model, files) != files for model, files in models.items()):
+        if any(_FILES.get(model, files) != files for model, files in origin.models.items()):
             _LOADED.clear()
-        _DIGESTS.update(models)
+        _FILES.update(origin.models)
 
 
 def forget(*roles: str) -> None:

@@ -87,14 +87,10 @@ def _rows(frame: pd.DataFrame, folder: Path) -> list[dict[str, Any]]:
             raise ValueError(f"{source} is missing: remove {folder} and run again to make it")
         if not path.is_file() or path.read_bytes() != source.read_bytes():
             write_bytes(path, source.read_bytes())
+        example = int(row["example"]) if row["example"].isdecimal() else row["example"]  # a held-out prompt's number
         line = {name: row[name] for name in ("method", "prompt", "text", "block", "god_tokens", "god_steps")}
-        rows.append(line | {"example": _example(row["example"]), "trace": path.name})
+        rows.append(line | {"example": example, "trace": path.name})
     return rows
-
-
-def _example(name: str) -> int | str:
-    """Return a held-out prompt's number, and any other prompt's name."""
-    return int(name) if name.isdecimal() else name
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -14,7 +14,6 @@ The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `p
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +36,7 @@ from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.work.programs import EXECUTE, program_settings
 from paper_figures.table import Table
 from rws_decode.mini.stories.answers import judge
+from rws_theory.checks import finite
 
 NAME = "humaneval"
 _CAPTION = (
@@ -48,14 +48,12 @@ _CAPTION = (
 def run(options: HumanEvalOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     temperature = options.decode_temperature
-    if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
-        raise ValueError(f"--decode-temperature is {temperature}: a finite number of at least 0 is needed")
+    if temperature is not None:
+        finite("--decode-temperature", temperature, least=0)
     if options.samples > 1 and temperature == 0:
         raise ValueError("--decode-temperature is 0: several samples would be one and the same")
-    if options.program_seconds is not None and not (
-        math.isfinite(options.program_seconds) and options.program_seconds > 0
-    ):
-        raise ValueError(f"--program-seconds is {options.program_seconds}: a positive finite number is needed")
+    if options.program_seconds is not None:
+        finite("--program-seconds", options.program_seconds, above=0)
     programs = _programs_asked(options)
     if options.allow_code_execution and not programs:
         how = given_as(options)
@@ -119,7 +117,7 @@ def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
 
 def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:
     limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
-    settings = program_settings(options.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
+    settings = program_settings(options.data.partition(":")[2] or None, limits)
     plain = replace(
         base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
     )

@@ -23,8 +23,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.arms import run_arms
-from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
+from paper_figures.studies.design.comparison import run_comparison, run_usual
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import MTBenchOptions
@@ -43,7 +42,7 @@ def run(options: MTBenchOptions) -> dict[str, Any]:
     judge, folder = judge_from(options, options.methods), Path(options.out) / NAME
 
     def run_stages(options: MTBenchOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-        run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
+        run_usual(options, base, prompts, stages)
         if judge is not None:
             ask_judge(options, judge, stages.outcome().frame, folder)
 

@@ -17,8 +17,7 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.arms import run_arms
-from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
+from paper_figures.studies.design.comparison import run_comparison, run_usual
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import OverheadOptions
@@ -46,7 +45,7 @@ def run(options: OverheadOptions) -> dict[str, Any]:
 
 
 def _run_stages(options: OverheadOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
+    run_usual(options, base, prompts, stages)
     run_timing(options, base, prompts.test, stages, _ways, repetitions=options.repetitions, memory=True)
 
 

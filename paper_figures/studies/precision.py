@@ -26,7 +26,7 @@ The summary has these columns, per strategy, scale and ranking:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -99,7 +99,8 @@ def precision_units(
     names = [name for name in SCALED if name in strategies and (name in FROM_RWS) == (rws is not None)]
     if rws is None and set(strategies).intersection(FROM_RWS) and "rws" not in names:
         names.append("rws")
-    runs = {} if rws is None else {_cell_of(row): row for row in records(rws[rws["method"] == "rws"])}
+    rows = [] if rws is None else records(rws[rws["method"] == "rws"])
+    runs = {(row["at"], row["rounding"], row["example"]): row for row in rows}
     units = []
     for strategy in names:
         for scale in scales:
@@ -110,22 +111,10 @@ def precision_units(
                     prompt_unit = replace(labelled, prompt=prompt.text, example=prompt.name)
                     run = runs.get((scale, name, prompt.name))
                     if strategy not in FROM_RWS or run is not None:
-                        units.append(_at(prompt_unit, strategy, scale, reward, run))
+                        numbers = numbers_of(strategy, scale, base, prompt.name, run)
+                        rule, guide = strategy_of(strategy, reward, scale, numbers)
+                        units.append(replace(prompt_unit, strategy=rule, reward=guide))
     return units
-
-
-def _cell_of(row: Mapping[str, Any]) -> tuple[float, str, str]:
-    return row["at"], row["rounding"], row["example"]
-
-
-def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, Any] | None) -> Unit:
-    """Return the unit with its strategy.
-
-    `run` is the prompt's row of rws, for a control that follows from it.
-    """
-    numbers = numbers_of(strategy, scale, unit, unit.example, run)
-    rule, guide = strategy_of(strategy, reward, scale, numbers)
-    return replace(unit, strategy=rule, reward=guide)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -29,6 +29,7 @@ _MEMBER = re.compile(r"package/data/((\d{4})_\w+)\.txt", re.ASCII)
 _TEXT_BYTES, _ALL_BYTES, _MEMBERS = 2**20, 2**26, 4096
 # What a transcript says of the audience: "(Applause.)", "[Laughter]".
 _STAGE = re.compile(r"[(\[][^()\[\]]{0,40}\b(?:applause|laughter|cheers)\b[^()\[\]]{0,40}[)\]]", re.IGNORECASE)
+# Of several full stops in a row one is kept.
 _ELLIPSIS = re.compile(r"\.(?:\s*\.)+")
 _SENTENCE_ENDS = frozenset(".?!")
 _PAUSES = frozenset(",;:")
@@ -149,7 +150,7 @@ def read_addresses(package: Path) -> list[Address]:
                 if member.size > _TEXT_BYTES or named[1] in addresses or stream is None:
                     raise ValueError(f"{member.name} is longer than 1 MiB, or there twice")
                 text = stream.read(_TEXT_BYTES).decode("utf-8")
-                addresses[named[1]] = Address(named[1], int(named[2]), _cleaned(text))
+                addresses[named[1]] = Address(named[1], int(named[2]), _ELLIPSIS.sub(".", _STAGE.sub(" ", text)))
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"--package is {package}: not the archive of {PACKAGE} ({reason})") from error
@@ -158,19 +159,14 @@ def read_addresses(package: Path) -> list[Address]:
     return [addresses[name] for name in sorted(addresses)]
 
 
-def _cleaned(text: str) -> str:
-    """Return a text without what is told of the audience, and with one full stop for several in a row."""
-    return _ELLIPSIS.sub(".", _STAGE.sub(" ", text))
-
-
-def sequences_of(text: str, words: Words, end: bool = True) -> Iterator[list[int]]:
-    """Yield the runs of known words of a text: it is cut at each unknown one. end: whether the last run ends the text.
+def sequences_of(text: str, words: Words) -> Iterator[list[int]]:
+    """Yield the runs of known words of a text: it is cut at each unknown one, and the last run ends the text.
 
     >>> list(sequences_of("peace, and lasting peace", Words(["peace", ",", "and", END])))
     [[0, 1, 2], [0, 3]]
     """
     run: list[int] = []
-    for number in [*words.ids(text), *([words.end] if end and words.end is not None else [])]:
+    for number in [*words.ids(text), *([words.end] if words.end is not None else [])]:
         if number >= 0:
             run.append(number)
         elif run:

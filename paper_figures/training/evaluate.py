@@ -40,12 +40,6 @@ def decode_tasks(predictor: HFMaskPredictor, tasks: list[Task], per_step: int = 
     return out
 
 
-def coherence(model: ModernBertForMaskedLM, tokenizer: PreTrainedTokenizerFast, tasks: list[Task]) -> float:
-    """Return the share of tasks whose answer, decoded by confidence with two tokens per step, breaks no rule."""
-    judged = decode_tasks(HFMaskPredictor(model, tokenizer, name="mini"), tasks)
-    return sum(judgement.coherent for judgement in judged) / len(judged)
-
-
 def coherence_by_kind(predictor: HFMaskPredictor, count: int) -> dict[str, float]:
     """Return the share of coherent answers per kind of task, and how often each violation occurs in short stories."""
     out: dict[str, float] = {}

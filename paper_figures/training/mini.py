@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from paper_figures.training.evaluate import coherence, held_out, nelbo
+from paper_figures.training.evaluate import decode_tasks, held_out, nelbo
 from paper_figures.training.loop import Run, Schedule, fit, seeded
 from paper_figures.training.objective import (
     decoding_loss,
@@ -32,6 +32,7 @@ from paper_figures.training.objective import (
     story_tokenizer,
 )
 from rws_decode.mini.stories.tasks import Task, sample_split
+from rws_decode.predictors import HFMaskPredictor
 
 # How often each kind of task is seen; the paper's main task, keywords to story, most.
 MIX: tuple[tuple[float, str, str], ...] = (
@@ -133,7 +134,9 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
     stories = held_out("validation", 24)
 
     def evaluate() -> dict[str, float]:
-        return {"coherence": coherence(model, tokenizer, stories), "nelbo": nelbo(model, tokenizer, stories, 2)[0]}
+        judged = decode_tasks(HFMaskPredictor(model, tokenizer, name="mini"), stories)
+        coherence = sum(judgement.coherent for judgement in judged) / len(judged)
+        return {"coherence": coherence, "nelbo": nelbo(model, tokenizer, stories, 2)[0]}
 
     fit(run, model, loss, schedule=recipe.schedule, lr=recipe.lr, recipe=asdict(recipe), evaluate=evaluate)
     return model

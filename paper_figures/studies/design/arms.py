@@ -215,7 +215,8 @@ def _numbers(
 
 def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
     """Return the units that score each different answer: once by every scorer, and once by the causal model."""
-    plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
+    kept = {name: value for name, value in base.settings.items() if name in ("reward_device", "reward_dtype")}
+    plain = replace(base, predictor=None, reward=None, seed=0, settings=kept, labels={})
     texts = {(row["prompt"], tuple(row["history"]), row["text"]): None for row in answers.to_dict("records")}
     units = []
     for prompt, history, text in texts:
@@ -224,10 +225,6 @@ def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causa
         if causal is not None:
             units.append(replace(unit, strategy={"name": "perplexity"}, causal=causal))
     return units
-
-
-def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: settings[name] for name in ("reward_device", "reward_dtype") if name in settings}
 
 
 def best_of(rows: pd.DataFrame) -> int:

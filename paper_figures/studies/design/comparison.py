@@ -23,6 +23,7 @@ from paper_figures.studies.design.stages import Stages, base_unit, finish, open_
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, to_csv
 from rws_decode.common.files import parse_json, write_changed
+from rws_theory.checks import finite
 from rws_theory.commands.progress import tell
 
 Chosen = TypeVar("Chosen", bound=ComparisonOptions)
@@ -38,7 +39,7 @@ def run_comparison(
     """Run a study of arms, write its files, and return what `--json` prints.
 
     `name` is the name of the study, and `tables(frame, seed=...)` returns its tables. `run_stages` replaces the usual
-    stages, which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`). `check` raises ValueError for
+    stages (`run_usual`). `check` raises ValueError for
     prompts that lack what the study needs.
     """
     # Prompts -> arms -> units.
@@ -60,7 +61,7 @@ def run_comparison(
     models = [*(replace(base, reward=reward) for reward in options.rewards), judged]
     with open_stages(options, models) as stages:
         _check_different([*options.rewards, *options.judges], stages)
-        (run_stages or _run_arms)(options, base, prompts, stages)
+        (run_stages or run_usual)(options, base, prompts, stages)
 
     # Units' rows -> tables -> files.
     tell(f"{name}: making the tables ...")
@@ -80,7 +81,8 @@ def run_comparison(
     return finish(name, options, outcome, study_tables, results) | {"data": asked}
 
 
-def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def run_usual(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
+    """Run the usual stages: reward scales are given or chosen, then all arms."""
     run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
 
 
@@ -168,6 +170,4 @@ def _check_options(options: ComparisonOptions) -> None:
             "name it without numbers to choose"
         )
     for name in ("sampling_temperature", "reward_cost"):
-        value = getattr(options, name)
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
+        finite(f"--{name.replace('_', '-')}", getattr(options, name), above=0)

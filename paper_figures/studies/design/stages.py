@@ -154,11 +154,6 @@ def about_run(name: str, options: RunOptions, numbers: Sequence[str]) -> dict[st
     }
 
 
-def seconds_of(frame: pd.DataFrame) -> float | None:
-    """Return the seconds of the units behind a table's rows, added up; None if no row has seconds."""
-    return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
-
-
 def finish(
     name: str,
     options: RunOptions,
@@ -187,7 +182,8 @@ def finish(
             models = {f"{model.role} {model.name}": files for model, files in origin.models.items()}
             whole["sources"] = {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries)}
             whole["sources"]["models"] = models
-        whole |= {"seconds": seconds_of(outcome.frame), **results}
+        seconds = round(float(outcome.frame["seconds"].sum()), 3) if "seconds" in outcome.frame else None
+        whole |= {"seconds": seconds, **results}
         text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
         write_changed(folder / "results.json", text + "\n")
     message = terminal_text(tables) if tables else "no table: the results that one needs are not there\n"

@@ -68,16 +68,12 @@ def _of(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column in frame]
 
 
-def _first(judges: Any) -> str:
-    return judges[0] if len(judges) else ""
-
-
 def _with_measures(rows: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     if not len(measures):
         return rows
     measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
     scores, read, run = (measures[measures["strategy"] == name] for name in MEASURING)
-    for judge, scored in scores.groupby(scores["judges"].map(_first)):
+    for judge, scored in scores.groupby(scores["judges"].str[0]):
         names = {"score": f"score of {judge}", "normalised_score": f"normalised score of {judge}"}
         rows = _joined(rows, scored.rename(columns=names), _TEXT, [*names.values()])
     rows = _joined(rows, read, _TEXT, ["perplexity", "nll", "causal_tokens"])

@@ -16,7 +16,6 @@ ANSWER_COLUMNS = (
     *("god_tokens", "god_steps", "mean_factor", "rewards", "forwards", "reward_calls"),
     *("near_ties", "near_tokens", "seconds"),
 )
-_NAMES = {"example": "prompt", "final_reward": "reward"}
 
 
 def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -25,7 +24,7 @@ def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
     reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
     rules; judge_scores: those of the world's judges in their order, in their own deviations.
     """
-    answers = _named(rows[rows["method"] != "frontier"])
+    answers = renamed(rows[rows["method"] != "frontier"])
     answers = answers.assign(drawn=answers["sampling_temperature"] > 0)
     return answers.reindex(columns=list(ANSWER_COLUMNS)).reset_index(drop=True)
 
@@ -35,7 +34,7 @@ def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
     No text has log p + beta reward above the value of a line.
     """
-    frontiers = _named(rows[rows["method"] == "frontier"])
+    frontiers = renamed(rows[rows["method"] == "frontier"])
     return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
@@ -105,6 +104,6 @@ def title_of(arm: Arm) -> str:
     return title + (", one token a step" if one_by_one and method != "tilt-sample" else "")
 
 
-def _named(rows: pd.DataFrame) -> pd.DataFrame:
-    # A prompt is told by its name, and the guide by the world.
-    return rows.drop(columns=list(_NAMES.values())).rename(columns=_NAMES)
+def renamed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in which `prompt` is the prompt's name and `reward` that of the text; the world tells the guide."""
+    return rows.drop(columns=["prompt", "reward"]).rename(columns={"example": "prompt", "final_reward": "reward"})

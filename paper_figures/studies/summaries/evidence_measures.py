@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -113,20 +113,20 @@ def scores_of(answers: pd.DataFrame, world: str, measure: str) -> NDArray[np.flo
     """Return the scores of one arm's answers, shape (n,), in the measure's unit; NaN where an answer has none."""
     setting = WORLDS[world]
     if measure == "log_prob":
-        return _floats(answers["log_prob"]) / setting.length
+        return answers["log_prob"].to_numpy(float) / setting.length
     if measure in ("reward", "net"):
         mean, deviation = _guide(setting.reward)
-        return (_floats(answers["reward"]) - mean) / deviation
+        return (answers["reward"].to_numpy(float) - mean) / deviation
     if measure.startswith("net "):
         judge = setting.judges.index(measure.removeprefix("net "))
         return np.array([scores[judge] for scores in answers["judge_scores"]], dtype=np.float64)
     if measure == "coherent":
-        broken = _floats(answers["rules_broken"])
+        broken = answers["rules_broken"].to_numpy(float)
         return np.where(np.isnan(broken), np.nan, broken == 0)
     if measure == "nll":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _floats(answers["nll"]) / _floats(answers["causal_tokens"])
-    return _floats(answers["god_tokens"])
+            return answers["nll"].to_numpy(float) / answers["causal_tokens"].to_numpy(float)
+    return answers["god_tokens"].to_numpy(float)
 
 
 def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -164,10 +164,6 @@ def worlds_of(answers: pd.DataFrame) -> list[str]:
     """Return the worlds with test answers, in the order of the study."""
     present = set(answers.loc[answers["split"] == "test", "world"])
     return [world for world in WORLDS if world in present]
-
-
-def _floats(column: Any) -> NDArray[np.float64]:
-    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, mean_interval
+from paper_figures.studies.summaries.evidence import renamed
 
 Floats = NDArray[np.float64]
 
@@ -29,20 +30,16 @@ _POWER = 2.8  # standard errors: a difference that two-sided tests at 5 % find w
 
 def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the texts among a study's rows, with the columns `COLUMNS`; numbers are rounded to 1e-4."""
-    texts = _named(rows[rows["method"] != "world"]).reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    texts = renamed(rows[rows["method"] != "world"]).reindex(columns=list(COLUMNS)).reset_index(drop=True)
     numbers = ["log_q", "log_prob", "reward"]
     return texts.assign(**{name: texts[name].astype(float).round(4) for name in numbers})
 
 
 def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the worlds among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
-    worlds = _named(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
+    worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
     lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
     return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)
-
-
-def _named(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.drop(columns=["prompt", "reward"]).rename(columns={"example": "prompt", "final_reward": "reward"})
 
 
 class Leak(NamedTuple):

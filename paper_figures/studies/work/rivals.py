@@ -89,18 +89,13 @@ def _regret(unit: Unit, trace: Trace) -> float | None:
     if not isinstance(predictor, WorldPredictor) or not isinstance(reward, WorldReward) or trace.log_prob is None:
         return None
     context, canvas = context_and_canvas(predictor, trace.prompt.tolist(), unit.length)
-    curve = _frontier(unit.predictor, unit.reward or "", tuple(context), tuple(canvas), predictor, reward)
+    curve = _frontier(predictor, reward, tuple(context), tuple(canvas))
     return curve.regret(trace.log_prob, reward.world_reward.score(trace.completed[len(context) :]))
 
 
 @lru_cache(maxsize=1024)
 def _frontier(
-    model: str,
-    guide: str,
-    context: tuple[int, ...],
-    canvas: tuple[int, ...],
-    predictor: WorldPredictor,
-    reward: WorldReward,
+    predictor: WorldPredictor, reward: WorldReward, context: tuple[int, ...], canvas: tuple[int, ...]
 ) -> Frontier:
     """Return the frontier of a prompt. A process searches it once for all methods."""
     return frontier(predictor.world, reward.world_reward, list(canvas), list(context), beta=4.0)

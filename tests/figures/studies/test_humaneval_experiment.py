@@ -126,7 +126,7 @@ def unit(answer: str | None, settings: dict[str, Any], problem: str = "mine/0", 
 
 
 def settings_of(problems: Path, **changes: Any) -> dict[str, Any]:
-    return program_settings(problems, allow_code_execution=True, limits=LIMITS) | changes
+    return program_settings(problems, LIMITS) | changes
 
 
 def ran(out: Path, problems: Path, backend: Backend) -> Report:

@@ -258,7 +258,7 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
     extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
     unit = timing.timing_unit(base, prompt, guide, 8.0, variants, **extra)
-    decoding.reward_of(guide)
+    decoding.reward_for(base, guide)
     ((row,),) = timing.time_units([unit])
     assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
     assert row["timed_seconds"][0]["median_cpu_seconds"] is None
