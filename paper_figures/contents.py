@@ -25,6 +25,7 @@ CONTENTS: dict[str, Entry] = {
     "at_a_glance": Entry(_QUESTION, "paper_figures.figures.at_a_glance"),
     "quality_per_forward": Entry(_QUESTION, "paper_figures.figures.quality_per_forward"),
     "order_quality": Entry(_QUESTION, "paper_figures.figures.order_quality"),
+    "table8_pattern": Entry(_QUESTION, "paper_figures.figures.table8_pattern"),
     "evidence": Entry(_QUESTION, "paper_figures.tables.evidence"),
     "fig1_commit_order": Entry(_FIGURES, "paper_figures.figures.fig1_commit_order"),
     "fig2_masking": Entry(_FIGURES, "paper_figures.figures.fig2_masking"),

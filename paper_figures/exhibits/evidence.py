@@ -23,7 +23,7 @@ from paper_figures.studies.summaries.evidence import completed
 from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
 from paper_figures.studies.summaries.evidence_measures import interval_of as interval_of_values
-from paper_figures.studies.summaries.evidence_measures import scores_of
+from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
 from rws_decode.common.files import read_json
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ MEASURES: dict[str, Measure] = {
     "reward_sd": Measure("reward", "the guide's deviations"),
     "log_p_word": Measure("log p", "nats per word"),
     "coherent": Measure("coherent answers", "share of answers", share=True),
+    "log_perplexity": Measure("log of perplexity", "nats per token"),
     "regret": Measure("regret", "nats"),
     "god_tokens": Measure("GOD", "tokens"),
 }
@@ -106,10 +107,13 @@ def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
     Arms that have not answered all test prompts of the world are left out, so that all arms are of the same prompts.
     An empty mapping where the world has no answers.
     """
-    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent"}
+    # Log perplexity is that of the exact world, else of the causal model.
+    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
     arms = {}
     for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
         scores = {column: scores_of(frame, world, measure) for column, measure in columns.items()}
+        if WORLDS[world].exact:
+            scores["log_perplexity"] = -scores["log_p_word"]
         arms[arm] = frame.assign(**scores).set_index("prompt")
     return arms
 
@@ -163,6 +167,13 @@ class Placed:
         return [arm for places in self.places.values() for arm in places]
 
 
+def placed(runs: Path, x: str, y: Callable[[str], str], keep: Callable[[Arm], bool]) -> Placed:
+    """Read the study and place the arms that are kept by x and by a world's y; MissingRun without run and record."""
+    evidence = evidence_of(runs)
+    places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_of(evidence.answers)}
+    return Placed(evidence, {world: arms for world, arms in places.items() if arms})
+
+
 def fields_of(name: str, interval: Interval | None) -> dict[str, float | None]:
     """Return a mean and its ends as fields of a table's row.
 
@@ -172,13 +183,14 @@ def fields_of(name: str, interval: Interval | None) -> dict[str, float | None]:
     return dict(zip((name, f"{name}, low", f"{name}, high"), interval or (None,) * 3, strict=True))
 
 
-def text_of(interval: Interval) -> str:
+def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
     """Return a mean with its interval as text.
 
-    >>> text_of(Interval(0.5, 0.25, 0.75))
-    '0.50 [0.25, 0.75]'
+    >>> text_of(Interval(0.5, 0.25, 0.75), signed=True)
+    '+0.50 [+0.25, +0.75]'
     """
-    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    mean, low, high = (f"{number:{'+' if signed else ''}.{digits}f}" for number in interval)
+    return f"{mean} [{low}, {high}]"
 
 
 def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:

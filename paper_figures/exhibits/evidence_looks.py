@@ -57,11 +57,11 @@ def ends_of(interval: Interval) -> np.ndarray:
     return np.maximum(np.where(np.isfinite(spread), spread, 0.0), 0.0)
 
 
-def legend_of(picture: Figure, arms: Iterable[Arm], ncols: int) -> None:
-    """Set the legend of the arms' families below all panels."""
+def legend_of(picture: Figure, arms: Iterable[Arm], ncols: int, **names: str) -> None:
+    """Set the legend of the arms' families below all panels; names: family -> what it is called there."""
     present = {family_of(arm) for arm in arms}
     handles = [
-        Line2D([], [], color=look.color, marker=look.marker, linestyle="none", label=look.label)
+        Line2D([], [], color=look.color, marker=look.marker, linestyle="none", label=names.get(name, look.label))
         for name, look in FAMILIES.items()
         if name in present
     ]

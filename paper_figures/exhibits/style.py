@@ -105,6 +105,13 @@ def panel_title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left")
 
 
+def plain_log(axes: Axes) -> None:
+    """Make y logarithmic, with plain numbers; within one decade only minor ticks have labels."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+
+
 def joint_legend(picture: Figure, ncols: int, loc: Any = "outside lower center") -> None:
     """Set one legend for all panels, with each label once, below them or elsewhere outside."""
     handles = {}

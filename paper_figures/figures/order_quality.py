@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits import evidence
-from paper_figures.exhibits.evidence import MEASURES, Placed, arms_of, evidence_of, places_of, quality_of
+from paper_figures.exhibits.evidence import MEASURES, Placed, arms_of, placed, quality_of
 from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter, short_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
@@ -20,7 +20,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence import title_of
 from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
 from paper_figures.studies.summaries.evidence_comparisons import main_measures
-from paper_figures.studies.summaries.evidence_measures import worlds_of
 from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()
@@ -29,15 +28,8 @@ _DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
 
 
 def compute(runs: Path) -> Placed:
-    """Return mean GOD and mean quality of each greedy arm whose order is drawn; MissingRun without run and record."""
-
-    def keep(arm: Arm) -> bool:
-        return arm.method in _DRAWN and not arm.sampling_temperature
-
-    record = evidence_of(runs)
-    worlds = worlds_of(record.answers)
-    places = {world: places_of(record, world, "god_tokens", quality_of(world), keep) for world in worlds}
-    return Placed(record, {world: arms for world, arms in places.items() if arms})
+    """Return mean GOD and mean quality of each greedy arm whose order is drawn."""
+    return placed(runs, "god_tokens", quality_of, lambda arm: arm.method in _DRAWN and not arm.sampling_temperature)
 
 
 def draw(data: Placed) -> Figure:

@@ -19,7 +19,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.paper_beside_ours import beside, ranges_table
 from paper_figures.exhibits.runs import Results, Row, read_run
-from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title
+from paper_figures.exhibits.style import LINES, figure, joint_legend, panel_title, plain_log
 from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
@@ -81,9 +81,7 @@ def draw(data: Temperatures) -> Figure:
             axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
         panel_title(axes, _DRAWN[field])
         if field == "perplexity":
-            axes.set_yscale("log")  # with plain numbers; within one decade only minor ticks have labels
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("{x:g}")
+            plain_log(axes)
         else:
             axes.set_ylim(bottom=0)
     scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})

@@ -12,7 +12,7 @@ from paper_figures.exhibits.exhibit import MissingRun, save
 from paper_figures.exhibits.style import styled
 
 # Of the recorded studies, whose numbers and words the page of all exhibits has too.
-LONG = {"evidence", "law_frontier", "quality_per_forward", "at_a_glance", "order_quality"}
+LONG = {"evidence", "law_frontier", "quality_per_forward", "at_a_glance", "order_quality", "table8_pattern"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CONTENTS])

@@ -30,6 +30,7 @@ from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.figures import order_quality, quality_per_forward
+from paper_figures.figures.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.runner.parts import write_manifest, write_part
@@ -42,7 +43,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
-NAMES = ("quality_per_forward", "order_quality")
+NAMES = ("quality_per_forward", "order_quality", "table8_pattern")
 PROMPTS = [f"p{index:02}" for index in range(12)]
 Made = Callable[[Recorded], None]
 
@@ -177,6 +178,19 @@ def test_what_the_page_tells_of_order_follows_from_the_answers(
     monkeypatch.setattr(order_quality, "draw", lambda data: None)
     claim = _exhibit("order_quality", tmp_path).story.claim
     assert ("differ in quality" in claim) == (apart > 0) and ("show no difference" in claim) == (apart == 0)
+
+
+def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
+    arms = arms_of(made, ENGLISH)
+    default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
+    moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
+    half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
+    shares = share_of_change(default, moved, half, "god_tokens")
+    assert shares["share"] == pytest.approx((0.5, 0.5, 0.5)) and shares["RWS"].mean == pytest.approx(1.5)
+    random = share_of_change(default, moved, constant, "god_tokens")["share"]
+    change = (constant["god_tokens"] - default["god_tokens"]).mean()
+    assert random is not None and random.mean == pytest.approx(change / 1.5) and random.low < random.mean
+    assert share_of_change(default, default, constant, "god_tokens")["share"] is None
 
 
 def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:
