@@ -39,8 +39,6 @@ class CalibrateOptions:
     def __post_init__(self) -> None:
         if self.seed >= 2**63:
             raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
-        if self.out is not None and self.out.is_dir():
-            raise ValueError(f"--out is {self.out}: a directory; a file such as {self.out / 'reward.json'} is needed")
 
 
 def run(options: CalibrateOptions) -> int:

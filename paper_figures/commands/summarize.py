@@ -39,6 +39,7 @@ class SummarizeOptions:
 def run(options: SummarizeOptions) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
 
+    from paper_figures.runner.parts import read_manifest
     from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows
     from paper_figures.table_text import terminal_text
 
@@ -46,9 +47,9 @@ def run(options: SummarizeOptions) -> int:
     with warnings_as_notes():
         # One experiment at a time: a table of all would give each the columns of the others.
         frames = {name: read_unit_rows(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
-    manifests = {name: manifest for name, path in folders.items() if (manifest := _manifest_of(path)) is not None}
-    if options.all:
-        manifests = {}
+    # Of the last whole runs, where these are their results.
+    last = {} if options.all else {name: read_manifest(path.parent) for name, path in folders.items()}
+    manifests = {name: each for name, each in last.items() if each is not None and each.results == folders[name].name}
     failures = [
         failure
         for failure in read_failures(options.folder, options.code)
@@ -98,14 +99,6 @@ def warnings_as_notes() -> Iterator[None]:
 def _asked(manifests: Mapping[str, Manifest], experiment: str, unit: str) -> bool:
     """Return whether the last whole run asked for a unit; without a record of that run, every unit counts."""
     return experiment not in manifests or unit in manifests[experiment]
-
-
-def _manifest_of(results: Path) -> Manifest | None:
-    """Return the record of an experiment's last whole run if these are its results."""
-    from paper_figures.runner.parts import read_manifest
-
-    manifest = read_manifest(results.parent)
-    return manifest if manifest is not None and manifest.results == results.resolve().name else None
 
 
 def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:

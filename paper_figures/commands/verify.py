@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ def run(options: VerifyOptions) -> int:
         for now in verify(record, sample):
             shown.advance(now.checked - outcome.checked)
             outcome = now
-    print(json.dumps(outcome.to_json(), allow_nan=False) if options.json else _text(outcome, record.about["date"]))
+    print(json.dumps(asdict(outcome), allow_nan=False) if options.json else _text(outcome, record.about["date"]))
     return 1 if outcome.differ else 0
 
 

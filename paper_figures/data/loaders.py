@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from paper_figures.data.rows import Origin, hub_rows, local_rows
 from rws_decode.common.files import parse_json
@@ -80,14 +80,11 @@ class HumanEvalProblem:
     canonical_solution: str
 
 
-Row = TypeVar("Row", Prompt, HumanEvalProblem)
-
-
 @dataclass(frozen=True)
-class Benchmark(Generic[Row]):
-    """The rows of a benchmark and where they are from."""
+class Benchmark:
+    """The rows of a benchmark, each a `Prompt` or a `HumanEvalProblem`, and where they are from."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Any, ...]
     origin: Origin
 
 

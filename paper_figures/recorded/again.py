@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,6 @@ class Verified:
     equal: int
     near_ties: int
     differ: tuple[Difference, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts and differences as JSON holds them."""
-        return asdict(self) | {"differ": [asdict(each) for each in self.differ]}
 
 
 def sample_of(recorded: Recorded, size: int, seed: int) -> pd.DataFrame:

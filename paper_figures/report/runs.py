@@ -117,16 +117,12 @@ def setting(records: Mapping[str, Record]) -> str:
         small = "and ".join(f"{name} is {_WORLDS.get(name, _SMALL)}, " for name in worlds)
         ours = f"Here {small.removesuffix(', ')}. Nothing here was measured on LLaDA, the paper's model."
     else:
-        rewards = [n for options in settings for n in [*options.get("rewards", []), *_single(options.get("reward"))]]
+        rewards = [n for options in settings for n in (*options.get("rewards", ()), options.get("reward")) if n]
         ours = f"Our numbers are of {_named(models)}, guided by the reward models {_named(rewards)}."
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
     if counts:
         ours += f" The studies that were run for this page have {_span(counts)} prompts each and are illustrations."
     return ours + (" The evidence study has hundreds." if counts and _STUDY in records else "")
-
-
-def _single(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else []
 
 
 def _named(names: list[str]) -> str:

@@ -134,13 +134,13 @@ def _readings(head: _Head, lines: list[str]) -> Iterator[tuple[str | None, How]]
     bare, blocks = _fences(lines)
     blocks = blocks[:_MOST_BLOCKS]
     if _is_indented(bare):
-        yield _continued(head, bare), "continuation"
+        yield _with_body(head, bare, _margins(bare)), "continuation"
     for block in blocks:
         yield _function(head, block), "fenced function"
     yield _function(head, lines), "function"
     for block in blocks:
         if _is_indented(block):
-            yield _continued(head, block, returns=True), "continuation"
+            yield _with_body(head, block, _margins(block), returns=True), "continuation"
         yield _moved(head, block), "indented body"
     yield _moved(head, bare), "indented body"
 
@@ -202,11 +202,6 @@ def _function(head: _Head, lines: Sequence[str]) -> str | None:
     return None
 
 
-def _continued(head: _Head, lines: Sequence[str], *, returns: bool = False) -> str | None:
-    """Return the prompt with the lines as its function's body."""
-    return _with_body(head, lines, _margins(lines), returns)
-
-
 def _moved(head: _Head, lines: Sequence[str]) -> str | None:
     """Return the prompt with a body that is written at another column, or whose first line alone is."""
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
@@ -217,13 +212,15 @@ def _moved(head: _Head, lines: Sequence[str]) -> str | None:
     # An indented body ends at the margin; one that is written there goes on as long as it parses.
     flat = _dedented(body[: margins[0]] if margins and margins[0] > 0 else body)
     shifted = [head.indentation + line if line.strip() else "" for line in flat]
-    source = _with_body(head, shifted, margins, True)
+    source = _with_body(head, shifted, margins, returns=True)
     if source is None and len(body) > 1:
-        source = _with_body(head, [head.indentation + body[0].lstrip(" \t"), *body[1:]], _margins(body[1:], 1), True)
+        lines = [head.indentation + body[0].lstrip(" \t"), *body[1:]]
+        source = _with_body(head, lines, _margins(body[1:], 1), returns=True)
     return source
 
 
-def _with_body(head: _Head, lines: Sequence[str], ends: Sequence[int], returns: bool) -> str | None:
+def _with_body(head: _Head, lines: Sequence[str], ends: Sequence[int], *, returns: bool = False) -> str | None:
+    """Return the prompt with the lines as its function's body, cut at one of `ends` where they do not parse whole."""
     given = len(head.lines)
     tree = shortened([*head.lines, *lines], [given + end for end in ends], given + 1)
     function = None if tree is None else _defined(tree, head.name, head.before.count("\n"))

@@ -27,7 +27,7 @@ from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.asked import given_as, require
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.prompts import Prompt, Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import HumanEvalOptions
 from paper_figures.studies.summaries.answers import answers_of
@@ -106,13 +106,10 @@ def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
     """Return the problems in the words in which the model is asked."""
     problems = {row.id: row for row in load_humaneval(options.data.partition(":")[2] or None).rows}
 
-    def worded(part: Any) -> Any:
-        return tuple(
-            replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
-            for prompt in part
-        )
+    def worded(prompt: Prompt) -> Prompt:
+        return replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
 
-    return replace(prompts, test=worded(prompts.test), validation=worded(prompts.validation))
+    return replace(prompts, **{part: tuple(map(worded, getattr(prompts, part))) for part in ("test", "validation")})
 
 
 def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:

@@ -90,7 +90,9 @@ def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
     claims = [claim for claim in _CLAIMS if claim.column in answers]
     lines = list(lines_of(answers.astype({claim.column: float for claim in claims})))
     compared = [list(comparisons(lines, claim.column, seed, claim.quantity)) for claim in claims]
-    printed = _printed()
+    section = printed_in("keyword_task")
+    printed = {item["quantity"]: f"{item['low']:g} to {item['high']:g}" for item in section["ranges"]}
+    printed |= {item["quantity"]: f"more than {item['value']:g}" for item in section["values"]}
     rows: list[dict[str, Any]] = []
     for index, (line, answered) in enumerate(lines):
         for claim, of_claim in zip(claims, compared, strict=True):
@@ -113,13 +115,6 @@ def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
         "paper's numbers are of LLaDA-8B, prompts of its own and another causal model."
     )
     return Table("claims", rows, _shown(rows), caption)
-
-
-def _printed() -> dict[str, str]:
-    """Return the paper's numbers for reading, by their quantity."""
-    printed = printed_in("keyword_task")
-    ranges = {item["quantity"]: f"{item['low']:g} to {item['high']:g}" for item in printed["ranges"]}
-    return ranges | {item["quantity"]: f"more than {item['value']:g}" for item in printed["values"]}
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

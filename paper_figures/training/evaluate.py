@@ -8,6 +8,7 @@ import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
 from paper_figures.training.objective import encode_tasks, masked_loss, special_id
+from paper_figures.training.reward import KINDS
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import Judgement, judge
 from rws_decode.mini.stories.tasks import Task, sample_split
@@ -43,13 +44,7 @@ def decode_tasks(predictor: HFMaskPredictor, tasks: list[Task], per_step: int = 
 def coherence_by_kind(predictor: HFMaskPredictor, count: int) -> dict[str, float]:
     """Return the share of coherent answers per kind of task, and how often each violation occurs in short stories."""
     out: dict[str, float] = {}
-    for kind, band in (
-        ("keywords", "short"),
-        ("keywords", "medium"),
-        ("continuation", "short"),
-        ("dialogue", "short"),
-        ("puzzle", "short"),
-    ):
+    for _, kind, band in KINDS:
         judged = decode_tasks(predictor, held_out("test", count, kind, band))
         label = f"{kind} {band}" if kind in ("keywords", "continuation") else kind
         out[label] = sum(j.coherent for j in judged) / count

@@ -89,7 +89,11 @@ def asked_prompts(options: Any, validation: int = 0) -> Prompts:
     else:
         prompts = Prompts(*_named(options, how, count, validation))
     for prompt in (*prompts.test, *prompts.validation):
-        _refuse_gaps(prompt)
+        if gaps := [turn for turn in prompt.turns if masks_in(turn)]:
+            raise ValueError(
+                f"prompt {prompt.name} has gaps ({gaps[0][:40]!r}): a study decodes an answer after its prompt; "
+                "rws generate --infill TEXT fills gaps"
+            )
     if own and how != "examples":
         _check_words(options.model, prompts.test)
     return prompts
@@ -111,15 +115,6 @@ def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[
     if count is not None and count > len(prompts):
         raise ValueError(f"--prompts is {count}: --{how} names {len(prompts)} different ones")
     return how if how == "examples" else "the command line", tuple(prompts[:count])
-
-
-def _refuse_gaps(prompt: Prompt) -> None:
-    for turn in prompt.turns:
-        if masks_in(turn):
-            raise ValueError(
-                f"prompt {prompt.name} has gaps ({turn[:40]!r}): a study decodes an answer after its prompt; "
-                "rws generate --infill TEXT fills gaps"
-            )
 
 
 def _check_words(model: str, prompts: Sequence[Prompt]) -> None:

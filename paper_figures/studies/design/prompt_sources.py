@@ -149,10 +149,6 @@ def _name_of(turns: tuple[str, ...]) -> str:
     return f"{slug or 'prompt-'}{digest(turns)[:6]}"
 
 
-def _benchmark(loader: str) -> Callable[[str | None, str], Iterable[Prompt]]:
-    return lambda file, _: getattr(loaders, loader)(file).rows
-
-
 def _humaneval(file: str | None, _: str) -> list[Prompt]:
     return [Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows]
 
@@ -178,9 +174,9 @@ LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
     "examples": _examples,
     "openings": _openings,
     "keywords": lambda *_: load_keyword_set(),
-    "reward-bench": _benchmark("load_reward_bench"),
-    "mt-bench": _benchmark("load_mt_bench"),
-    "nectar": _benchmark("load_nectar"),
+    "reward-bench": lambda file, _: loaders.load_reward_bench(file).rows,
+    "mt-bench": lambda file, _: loaders.load_mt_bench(file).rows,
+    "nectar": lambda file, _: loaders.load_nectar(file).rows,
     "humaneval": _humaneval,
     "text": _text,
     "file": _file,

@@ -47,7 +47,8 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
         numbers: dict[str, Any] = {"method": title, "prompts": len(frame)}
         for name, (interval, _) in cells.items():
             ends = interval or Interval(np.nan, np.nan, np.nan)
-            numbers |= {f"{name}{end}": _or_none(value) for end, value in zip(_ENDS, ends, strict=True)}
+            known = (float(value) if np.isfinite(value) else None for value in ends)
+            numbers |= {f"{name}{end}": value for end, value in zip(_ENDS, known, strict=True)}
         rows.append(numbers | costs)
         texts = {name: interval and _span(interval, digits) for name, (interval, digits) in cells.items()}
         shown.append({"method": title, **texts, **{n.replace("_", " "): f"{c:.3g}" for n, c in costs.items()}})
@@ -101,7 +102,3 @@ def _span(interval: Interval, digits: int) -> str:
         return f"{interval.mean:.{digits}f} in all"
     mean, low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in interval)
     return f"{mean} [{low}, {high}]"
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

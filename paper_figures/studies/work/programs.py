@@ -14,7 +14,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from paper_figures.data.loaders import Benchmark, HumanEvalProblem, load_humaneval
+from paper_figures.data.loaders import HumanEvalProblem, load_humaneval
 from paper_figures.runner.units import Unit
 from paper_figures.sandbox import Limits, execute
 from paper_figures.sandbox.completion import program_of
@@ -71,7 +71,7 @@ def _job(unit: Unit) -> tuple[HumanEvalProblem, str, Limits]:
 
 @lru_cache(maxsize=4)
 def _problems(file: str | None, sha256: str | None) -> dict[str, HumanEvalProblem]:
-    loaded: Benchmark[HumanEvalProblem] = load_humaneval(file)
+    loaded = load_humaneval(file)
     if sha256 is not None and loaded.origin.sha256 != sha256:
         raise ValueError(
             f"problems_sha256 is {sha256}: {file or loaded.origin.name} has {loaded.origin.sha256}; other problems"
