@@ -60,8 +60,7 @@ def run(options: FrontierOptions) -> int:
     for name in options.strategies:
         check_method(name)
     predictor, reward = load_predictor(options.model), load_reward(options.reward)
-    if not isinstance(predictor, WorldPredictor):
-        raise ValueError(f"--model is {options.model}: a world is needed, such as english")
+    assert isinstance(predictor, WorldPredictor)  # its directory holds a world
     if not isinstance(reward, WorldReward):
         raise ValueError(f"--reward is {options.reward}: a reward of the world is needed, such as era")
     if len(reward.words) != predictor.world.vocabulary:

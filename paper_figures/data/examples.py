@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, locate, shipped, split_revision
@@ -95,14 +94,10 @@ def _unknown_of(model: str) -> Callable[[str], bool]:
     named = core.get("unk_token") if isinstance(core, dict) else None
     if checkpoint.directory is None or not isinstance(named, str):
         return lambda word: False
-    return _in_tokenizer(checkpoint.directory / "tokenizer.json", named)
-
-
-def _in_tokenizer(path: Path, unknown: str) -> Callable[[str], bool]:
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_str((checkpoint.directory / "tokenizer.json").read_text(encoding="utf-8"))
     except Exception:  # tokenizers raises it plain; whoever loads the model says what is wrong with the file
         return lambda word: False
-    return lambda word: unknown in tokenizer.encode(word, add_special_tokens=False).tokens
+    return lambda word: named in tokenizer.encode(word, add_special_tokens=False).tokens

@@ -121,14 +121,11 @@ def setting(records: Mapping[str, Record]) -> str:
         ours = f"Our numbers are of {_named(models)}, guided by the reward models {_named(rewards)}."
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
     if counts:
-        ours += f" The studies that were run for this page have {_span(counts)} prompts each and are illustrations."
+        span = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        ours += f" The studies that were run for this page have {span} prompts each and are illustrations."
     return ours + (" The evidence study has hundreds." if counts and _STUDY in records else "")
 
 
 def _named(names: list[str]) -> str:
     shown = list(dict.fromkeys(names))
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]])) or "not named"
-
-
-def _span(counts: list[int]) -> str:
-    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"

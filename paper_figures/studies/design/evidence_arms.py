@@ -19,8 +19,6 @@ from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompt
 from rws_theory.gain import reward_factor
 
-_SEED = 0
-
 
 @dataclass(frozen=True)
 class World:
@@ -166,7 +164,7 @@ def base_unit(world: World, seed: int) -> Unit:
 
 
 def unit_of(
-    world: World, arm: Arm, prompt: Prompt, split: str, seed: int = _SEED, run: Mapping[str, Any] | None = None
+    world: World, arm: Arm, prompt: Prompt, split: str, seed: int = 0, run: Mapping[str, Any] | None = None
 ) -> Unit:
     """Return the unit of one answer. `run`: numbers of the strategy that follow from rws runs (`numbers_of_runs`)."""
     base = base_unit(world, seed)
@@ -211,7 +209,7 @@ def _strategy(arm: Arm, base: Unit, name: str, run: Mapping[str, Any] | None) ->
 
 
 def numbers_of_runs(
-    method: str, scale: float, rewards: Mapping[str, Sequence[float]], seed: int = _SEED
+    method: str, scale: float, rewards: Mapping[str, Sequence[float]], seed: int = 0
 ) -> dict[str, dict[str, Any]]:
     """Return the strategy of each prompt's control, made from the normalised rewards of the rws runs by prompt.
 
@@ -247,7 +245,7 @@ def numbers_of_runs(
     return {name: {"name": "reward-replay", "reward_scale": scale, "rewards": given[name]} for name in names}
 
 
-def frontier_units(world: World, prompts: Sequence[Prompt], weights: int, seed: int = _SEED) -> Iterator[Unit]:
+def frontier_units(world: World, prompts: Sequence[Prompt], weights: int, seed: int = 0) -> Iterator[Unit]:
     """Yield the units that search the frontier of log p and reward after each prompt.
 
     weights: how many weights of the reward are searched, 0 and others from 0.02 to 4 per unit of it, evenly in their
