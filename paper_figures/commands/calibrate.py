@@ -25,6 +25,8 @@ class CalibrateOptions:
     data: str | None = option(
         None, f"pairs as .jsonl, .json or .parquet (default: {NECTAR}, by the library datasets)", metavar="FILE"
     )
+    prompt_field: str | None = option(None, "of the data (default: prompt)", metavar="FIELD")
+    answer_field: str | None = option(None, "of the data (default: answers, chosen and rejected, ...)", metavar="FIELD")
     sample: int | None = option(None, f"pairs to score (default: {_SAMPLE}, or all if fewer)", least=2)
     seed: int = option(0, "of the sample", least=0)
     skip_long: bool = option(False, "leave out pairs that are longer than the model reads")
@@ -56,7 +58,7 @@ def run(options: CalibrateOptions) -> int:
     from rws_decode.rewards.base import ReadsTokens, reads_whole
 
     rows, data = _data(options)
-    pairs = read_pairs(rows)
+    pairs = read_pairs(rows, options.prompt_field, options.answer_field)
     if options.sample is not None and options.sample > len(pairs):
         raise ValueError(f"--sample is {options.sample}: the data hold {len(pairs)} pairs")
     loading("calibrate", options.reward)
@@ -91,7 +93,11 @@ def run(options: CalibrateOptions) -> int:
         "skipped": len(chosen) - len(fitting),
     }
     progress = None if options.out is None else Path(f"{options.out}.progress")
-    key = about | {"files": _files(options.reward), "template": template}
+    key = about | {
+        "files": _files(options.reward),
+        "fields": [options.prompt_field, options.answer_field],
+        "template": template,
+    }
     with shown_progress("calibrate", len(fitting), "pair") as bar:
         scores = score_pairs(model, fitting, batch=options.batch, progress=progress, key=key, advance=bar.advance)
     sample = statistics(scores, [pair.row for pair in fitting])

@@ -29,6 +29,8 @@ class ScoreOptions:
 
     strategies: tuple[str, ...] = option(("default",), "strategies with their numbers", metavar="NAME[:NUMBER]")
     data: str | None = option(None, "prompts and answers as .jsonl, .json or .parquet", metavar="FILE")
+    prompt_field: str | None = option(None, "of the data (default: prompt)", metavar="FIELD")
+    answer_field: str | None = option(None, "of the data (default: answers, chosen and rejected, ...)", metavar="FIELD")
     prompt: str | None = option(None, "the prompt of the answer", metavar="TEXT")
     example: int | None = option(None, "or the N-th held-out prompt of the model, from 0", least=0, metavar="N")
     answer: str | None = option(None, "the answer", metavar="TEXT")
@@ -60,9 +62,9 @@ class ScoreOptions:
                 if len(set(names) & set(single)) != 1:
                     one, other = (f"--{name.replace('_', '-')}" for name in names)
                     raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE, or --draw N")
-        for name in ("prompts", "length"):
-            if getattr(self, name) is not None and self.draw is None:
-                raise ValueError(f"--{name} is of --draw, which is not given: leave it out")
+        for name, of in {"prompts": "draw", "length": "draw", "prompt_field": "data", "answer_field": "data"}.items():
+            if getattr(self, name) is not None and getattr(self, of) is None:
+                raise ValueError(f"--{name.replace('_', '-')} is of --{of}, which is not given: leave it out")
         if self.draw is not None and self.sampling_temperature == 0:
             raise ValueError("--sampling-temperature is 0: the best word alone is written, --draw needs more than 0")
         _drawn(self)
@@ -119,7 +121,8 @@ def _pairs(options: ScoreOptions) -> list[tuple[str, str | list[int]]]:
     from paper_figures.data.rows import local_rows
     from paper_figures.statistics.calibration import read_pairs
 
-    return [(pair.prompt, pair.answer) for pair in read_pairs(local_rows(options.data)[0])]
+    pairs = read_pairs(local_rows(options.data)[0], options.prompt_field, options.answer_field)
+    return [(pair.prompt, pair.answer) for pair in pairs]
 
 
 def _scored(

@@ -51,10 +51,12 @@ class Statistics:
     standard_error: float
 
 
-def read_pairs(rows: Iterable[dict[str, Any]]) -> list[Pair]:
+def read_pairs(
+    rows: Iterable[dict[str, Any]], prompt_field: str | None = None, answer_field: str | None = None
+) -> list[Pair]:
     """Return every pair of prompt and answer that the rows hold, in their order.
 
-    The prompt is "prompt". The answers are Nectar's "answers" (a list of
+    A field that is not named is looked for. The prompt is "prompt". The answers are Nectar's "answers" (a list of
     objects with "answer"), UltraFeedback's "chosen" and "rejected", or one of "answer", "response", "completion" and
     "output". A list of chat messages stands for the content of its last one. If a prompt stands between "Human:" and
     "Assistant:", as in Nectar, these two markers are left out; earlier turns within stay as they are. ValueError, which
@@ -65,9 +67,10 @@ def read_pairs(rows: Iterable[dict[str, Any]]) -> list[Pair]:
     """
     pairs: list[Pair] = []
     for number, row in enumerate(rows):
-        prompt = _unmarked(_text(number, "prompt", row.get("prompt")))
+        prompt = _unmarked(_text(number, prompt_field or "prompt", row.get(prompt_field or "prompt")))
+        fields = (answer_field,) if answer_field is not None else _answer_fields(number, row)
         answers: list[str] = []
-        for field in _answer_fields(number, row):
+        for field in fields:
             value = row.get(field)
             several = value if isinstance(value, list) and not _is_chat(value) else [value]
             for item in several:

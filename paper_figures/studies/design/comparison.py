@@ -39,8 +39,7 @@ def run_comparison(
     """Run a study of arms, write its files, and return what `--json` prints.
 
     `name` is the name of the study, and `tables(frame, seed=...)` returns its tables. `run_stages` replaces the usual
-    stages (`run_usual`). `check` raises ValueError for
-    prompts that lack what the study needs.
+    stages (`run_usual`). `check` raises ValueError for prompts that lack what the study needs.
     """
     # Prompts -> arms -> units.
     options = replace(options, causal=None if options.causal == "none" else options.causal)

@@ -63,7 +63,7 @@ def test_known_layouts_are_found_and_others_named() -> None:
         Pair(0, 1, "why?", "no"),
     ]
     assert read_pairs([{"prompt": "a", "response": "b"}]) == [Pair(0, 0, "a", "b")]
-    assert read_pairs([{"prompt": "a", "output": ["b", "c"]}]) == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
+    assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
     assert read_pairs([{"prompt": turns, "answer": "d"}])[0].prompt == "a\n\nAssistant: b\n\nHuman: c"
 
@@ -205,6 +205,7 @@ def test_nectar_is_the_default_where_its_library_is_installed(
     [
         (["--sample", "25"], "--sample is 25: the data hold 24 pairs"),
         (["--published", "mini"], "published is 'mini'"),
+        (["--answer-field", "text"], "row 0 of the data has no text in 'text'"),
         (["--out", "/"], "--out is /: a directory"),
     ],
 )
