@@ -114,10 +114,10 @@ def conclusion(verdicts: Mapping[str, Theorem1Verdict], shares: Mapping[str, Map
     correct = all(claim.holds for verdict in verdicts.values() for claim in verdict.corrected)
     proved = all(verdict.crossings.complete for verdict in verdicts.values())
     most = [max(share.mean for share in shares[name].values()) for name in _JUDGES]
+    random = f"up to {most[2]:.0f} % of the random ones refute it" if most[2] else "no random pair refutes it"
     return (
         f"- Theorem 1, with the sign of (b) mended, is false of **{mended} of {len(verdicts)}** pairs, and of up to "
         f"{most[1]:.0f} % of the random ones; with the sign as printed, of {printed}, and of up to {most[0]:.0f} %.\n"
         f"- Every crossing of these pairs is {'proved to be listed' if proved else 'not proved to be listed'}, and the "
-        f"corrected statement is **{'true of all of them' if correct else 'refuted'}**; at most {most[2]:.0f} % of "
-        "the random ones refute it."
+        f"corrected statement is **{'true of all of them' if correct else 'refuted'}**; {random}."
     )
