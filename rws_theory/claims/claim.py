@@ -18,9 +18,10 @@ class Claim:
     """One statement of the paper, and the verdict of its check.
 
     id: short name, unique in the ledger. where: section, table or line of argument that states it. statement: in the
-    notation of `rws_theory.crossings`. evidence: what was proved, computed or enumerated, with the numbers that came
-    out. counterexample: the smallest one in exact form, with what "smallest" means; None unless refuted. correction:
-    the corrected statement, proved in docs/theory.md; None where none is needed.
+    notation of `rws_theory.crossings`, for finite logits, as the paper's are. evidence: what was proved, computed or
+    enumerated, with the numbers that came out. counterexample: the smallest one in exact form, with what "smallest"
+    means; None unless refuted. correction: the corrected statement, proved in docs/theory.md; None where none is
+    needed.
 
     verdict: "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
     refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
