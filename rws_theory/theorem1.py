@@ -44,15 +44,16 @@ class Theorem1Verdict:
     """What :func:`theorem1` decides about one pair.
 
     Sigma and delta are of the finite gaps, exact, and show themselves as numbers; delta is inf without one.
-    ``dimension`` counts the finite logits of the position that has more. ``equally_many``: whether both have as many,
-    which the printed and the mended clauses need. ``below_one`` and ``above_one`` count the scales in (0, 1) and (1,
-    inf) at which the curves meet; None if not proved. ``printed`` holds the clauses of Theorem 1 as printed, ``mended``
-    those with the sign of (b) reversed, as the paper's own Step 3 derives it, ``corrected`` those that hold for every
-    pair (docs/theory.md, eq. (T15)). ``crossings`` are the certified crossings of the pair.
+    ``dimension`` counts the finite logits of the position that has more. ``hypothesis``: P^a(1) > P^b(1), eq. 1 of the
+    paper, and equally many finite logits; else Theorem 1 says nothing about this order of the pair. ``below_one`` and
+    ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed``
+    holds the clauses of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3
+    derives it, ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the
+    certified crossings of the pair.
     """
 
     dimension: int
-    equally_many: bool
+    hypothesis: bool
     sigma: tuple[Fraction, Fraction]
     delta: tuple[Fraction | float, Fraction | float]
     parity: Parity
@@ -82,14 +83,6 @@ class Theorem1Verdict:
         rows += [(clause.name, clause.asserts, "", clause.verdict) for clause in self.corrected]
         head = ("clause", "asserts", "as printed", "with (b) mended; what is true")
         return table_html(head, rows, f"Theorem 1: {repr(self).partition('(')[2][:-1]}")
-
-    @property
-    def hypothesis(self) -> bool:
-        """Whether P^a(1) > P^b(1), eq. 1 of the paper, and both have equally many finite logits.
-
-        Else Theorem 1 says nothing about this order of the pair.
-        """
-        return self.equally_many and self.parity.at_one > 0
 
     @property
     def printed_holds(self) -> bool | None:
@@ -148,25 +141,24 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     below, above = _sides(pair_crossings, ends)
     never = _both(below.is_exactly(0), above.is_exactly(0))
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
-    equally_many = len(pair.gaps[0]) == len(pair.gaps[1])
+    hypothesis = ends.at_one > 0 and len(pair.gaps[0]) == len(pair.gaps[1])
 
     def clauses_with_b(delta_premise: bool) -> tuple[Clause, ...]:
-        ahead = equally_many and ends.at_one > 0
-        low, high = ahead and sigma[0] < sigma[1], ahead and delta_premise
+        low, high = hypothesis and sigma[0] < sigma[1], hypothesis and delta_premise
         apart = _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0)))
         one_below = _both(below.is_exactly(1), ends.near_zero < 0)
         one_above = _both(above.is_exactly(1), ends.near_infinity < 0)
         exclusive = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
         return (
-            _clause("exclusive", ahead, exclusive, apart),
+            _clause("exclusive", hypothesis, exclusive, apart),
             _clause("a", low, "one crossing in (0, 1), P^a < P^b below it", one_below),
             _clause("b", high, "one crossing in (1, inf), P^a < P^b above it", one_above),
-            _clause("c", ahead and not (low or high), "P^a > P^b at every r > 0", never),
+            _clause("c", hypothesis and not (low or high), "P^a > P^b at every r > 0", never),
         )
 
     return Theorem1Verdict(
         dimension=1 + max(map(len, pair.gaps)),
-        equally_many=equally_many,
+        hypothesis=hypothesis,
         sigma=sigma,
         delta=delta,
         parity=ends,
