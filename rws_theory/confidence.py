@@ -88,8 +88,8 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     """Return the log-odds of the most probable token at scale r, log(P / (1 - P)) = -log F(r), in nats.
 
     The form that is computed neither overflows early nor saturates (docs/theory.md, eq. (T2)). A softmax in float64 is
-    exactly 1.0 once r delta exceeds about 37; these log-odds keep growing as r delta. For large r they order positions
-    by the smallest gap delta, for small r by the number of allowed tokens and then by the total gap Sigma (eq. (T4)).
+    exactly 1.0 once they exceed about 37; these log-odds keep growing as r delta. For large r they order positions by
+    the smallest gap delta, for small r by the number of allowed tokens and then by the total gap Sigma (eq. (T4)).
 
     logits: shape (..., d), logits. -inf is a forbidden token and contributes nothing. A tied maximum is one copy of t
     and gaps of 0. r: positive and finite; broadcasts with ``logits.shape[:-1]``. The result is float64 of the broadcast
@@ -124,8 +124,8 @@ def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
 
     `logits` has shape (..., d) and `r` broadcasts with its leading axes. Domain and errors are those of
     :func:`log_odds`. P(r) is non-decreasing in r and 1 where only one token is allowed. In float64 it is exactly 1.0
-    once r delta exceeds about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps =
-    2^-52.
+    once the log-odds exceed about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps
+    = 2^-52.
 
     >>> [round(float(max_probability([1.1, 0.6, 0.3], r)), 4) for r in (1, 2)]
     [0.4864, 0.637]

@@ -24,10 +24,10 @@ __all__ = ["Crossing", "Crossings", "crossings"]
 class Crossings:
     """What :func:`crossings` proved about one pair of logit vectors, over all r in (0, inf).
 
-    dimension: number of tokens d. sigma, delta: total and smallest gap of a and of b, correctly rounded (logits); delta
-    is inf without a second token. sign_at_one: proved sign of P^a(1) - P^b(1): -1 or 1, and 0 exactly if the pair is
-    identical. crossings: the crossings, ascending and disjoint. bound: Laguerre's upper bound on the number of
-    crossings, counted with multiplicity: the sign changes of H.
+    dimension: number of tokens d. sigma, delta: total and smallest finite gap of a and of b, correctly rounded
+    (logits); delta is inf without a second token. sign_at_one: proved sign of P^a(1) - P^b(1): -1 or 1, and 0 exactly
+    if the pair is identical. crossings: the crossings, ascending and disjoint. bound: Laguerre's upper bound on the
+    number of crossings, counted with multiplicity: the sign changes of H.
 
     complete: whether it is proved that every crossing in (0, inf) is listed with its multiplicity. identical: whether
     the gap multisets are equal. Then P^a(r) = P^b(r) at every r, and no crossings are listed. certificate: what the
@@ -96,9 +96,9 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
       left does (eq. (T7)).
     - With the sign of g(1) the two ends tell whether the numbers of crossings in (0, 1) and in (1, inf) are odd (eq.
       (T9)).
-    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 (eq. (T12)). So Theorem 1 of the paper,
-      which allows at most one crossing, holds for d <= 3 once the sign in (b) is mended, and fails for every d >= 4
-      (eq. (T17)).
+    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 for d >= 2 (eq. (T12)). So Theorem 1 of
+      the paper, which allows at most one crossing, holds for d <= 3 finite logits each once the sign in (b) is mended,
+      and fails for every d >= 4 (eq. (T17)).
     - For rational input (see `a`) g is an integer polynomial in exp(-r G / q), whose square-free decomposition decides
       all multiplicities while its degree is at most 2,000 (eq. (T14)). The same is tried for float64 input where a
       tangency is suspected.

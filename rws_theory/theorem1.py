@@ -43,14 +43,17 @@ class Clause:
 class Theorem1Verdict:
     """What :func:`theorem1` decides about one pair.
 
-    Sigma and delta are exact, and show themselves as numbers; delta is inf where a position has no gap. ``below_one``
-    and ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed``
+    Sigma and delta are of the finite gaps, exact, and show themselves as numbers; delta is inf without one.
+    ``dimension`` counts the finite logits of the position that has more. ``hypothesis``: P^a(1) > P^b(1), eq. 1 of the
+    paper, and equally many finite logits; else Theorem 1 says nothing about this order of the pair. ``below_one`` and
+    ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed``
     holds the clauses of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3
     derives it, ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the
     certified crossings of the pair.
     """
 
     dimension: int
+    hypothesis: bool
     sigma: tuple[Fraction, Fraction]
     delta: tuple[Fraction | float, Fraction | float]
     parity: Parity
@@ -66,7 +69,9 @@ class Theorem1Verdict:
         said = []
         for name, clauses in (("printed", self.printed), ("mended", self.mended), ("corrected", self.corrected)):
             broken = ", ".join(clause.name for clause in clauses if clause.holds is False)
-            said.append(f"{name} {_VERDICTS[_all_hold(clauses)]}" + (f" ({broken})" if broken else ""))
+            applies = any(clause.premise for clause in clauses)
+            verdict = _VERDICTS[_all_hold(clauses)] if applies else "does not apply"
+            said.append(f"{name} {verdict}" + (f" ({broken})" if broken else ""))
         below, above = ("?" if count is None else count for count in (self.below_one, self.above_one))
         return f"Theorem1Verdict({', '.join(said)}; crossings: {below} below 1, {above} above)"
 
@@ -78,11 +83,6 @@ class Theorem1Verdict:
         rows += [(clause.name, clause.asserts, "", clause.verdict) for clause in self.corrected]
         head = ("clause", "asserts", "as printed", "with (b) mended; what is true")
         return table_html(head, rows, f"Theorem 1: {repr(self).partition('(')[2][:-1]}")
-
-    @property
-    def hypothesis(self) -> bool:
-        """Whether P^a(1) > P^b(1), eq. 1 of the paper; else Theorem 1 says nothing about this order of the pair."""
-        return self.parity.at_one > 0
 
     @property
     def printed_holds(self) -> bool | None:
@@ -106,11 +106,12 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
     ``printed`` judges each, and "exclusive": the premises of (a) and (b) are not both met, and no pair has crossings on
     both sides of 1 (the proof's Step 4: "the two scenarios are mutually exclusive"). ``mended`` is the same with
-    delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3 and fails for every d >= 4
-    (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of :func:`rws_theory.parity.parity`
-    ("low", "high"), and that no curves cross where one position's gaps majorise the other's, as in
-    :func:`rws_theory.majorises` ("none"). Where P^a(1) > P^b(1) fails, no premise of the printed and mended clauses is
-    met: exchange a and b.
+    delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3 finite logits each and fails for
+    every d >= 4 (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of
+    :func:`rws_theory.parity.parity` ("low", "high"), and that no curves cross where one position's gaps majorise the
+    other's, as in :func:`rws_theory.majorises` ("none"). Where P^a(1) > P^b(1) fails, no premise of the printed and
+    mended clauses is met: exchange a and b. Nor is one where a and b have not equally many finite logits: the paper's
+    have d each, and with logits of -inf the order near 0 is by their number and not by Sigma.
 
     Parameters, domain and errors are those of :func:`rws_theory.parity.parity`. Sigma, delta, parities and ``no_flip``
     are exact. The counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
@@ -127,6 +128,11 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     ((8, 9.5), (1, 1.5))
     >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]
     [('exclusive', True, False), ('a', True, True), ('b', True, True), ('c', False, True)]
+
+    A forbidden token leaves a the smaller Sigma, 1 against 2, and yet a is ahead at every scale:
+
+    >>> theorem1([0, -1, -float("inf")], [0, -1, -1])
+    Theorem1Verdict(printed does not apply, mended does not apply, corrected holds; crossings: 0 below 1, 0 above)
     """
     pair = GapPair.of(a, b)
     ends = sign_parity(pair.difference)
@@ -135,23 +141,24 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     below, above = _sides(pair_crossings, ends)
     never = _both(below.is_exactly(0), above.is_exactly(0))
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
+    hypothesis = ends.at_one > 0 and len(pair.gaps[0]) == len(pair.gaps[1])
 
     def clauses_with_b(delta_premise: bool) -> tuple[Clause, ...]:
-        ahead = ends.at_one > 0
-        low, high = ahead and sigma[0] < sigma[1], ahead and delta_premise
+        low, high = hypothesis and sigma[0] < sigma[1], hypothesis and delta_premise
         apart = _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0)))
         one_below = _both(below.is_exactly(1), ends.near_zero < 0)
         one_above = _both(above.is_exactly(1), ends.near_infinity < 0)
         exclusive = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
         return (
-            _clause("exclusive", ahead, exclusive, apart),
+            _clause("exclusive", hypothesis, exclusive, apart),
             _clause("a", low, "one crossing in (0, 1), P^a < P^b below it", one_below),
             _clause("b", high, "one crossing in (1, inf), P^a < P^b above it", one_above),
-            _clause("c", ahead and not (low or high), "P^a > P^b at every r > 0", never),
+            _clause("c", hypothesis and not (low or high), "P^a > P^b at every r > 0", never),
         )
 
     return Theorem1Verdict(
         dimension=1 + max(map(len, pair.gaps)),
+        hypothesis=hypothesis,
         sigma=sigma,
         delta=delta,
         parity=ends,

@@ -108,8 +108,10 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     always, passes = list[int](), list[_Pass]()
     for position, row in enumerate(x):
         allowed = row[np.isfinite(row)]
-        if np.ptp(allowed) == 0:  # the same at every scale: 1 of so many
-            always += [position] if Fraction(1, allowed.size) >= Fraction(tau) else []
+        tied = int((allowed == allowed.max()).sum())
+        limit = Fraction(1, tied) - Fraction(tau)  # P rises to 1 / tied, and is that where all are tied
+        if tied == allowed.size or limit <= 0:
+            always += [position] if tied == allowed.size and limit >= 0 else []
             continue
         passing = _passing(Row.of(allowed), target, low, high)
         if isinstance(passing, tuple):

@@ -97,7 +97,7 @@ def claims_table(claims: Sequence[Claim]) -> str:
             {
                 "claim": claim.id,
                 "where": claim.where,
-                "the paper says": claim.statement,
+                "statement": claim.statement,
                 "verdict": claim.verdict if claim.verdict == "true" else f"**{claim.verdict}**",
                 "evidence": claim.counterexample or claim.evidence,
             }

@@ -39,7 +39,7 @@ def pair_of(a_gaps: str, b_gaps: str) -> Pair:
         a, b = ((Fraction(0), *(-Fraction(gap) for gap in gaps.split())) for gaps in (a_gaps, b_gaps))
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"gaps are {a_gaps!r} and {b_gaps!r}: gaps such as 1 3/2 0.25 are needed") from None
-    return (a, b) if theorem1(a, b).hypothesis else (b, a)
+    return (a, b) if theorem1(a, b).parity.at_one > 0 else (b, a)
 
 
 def golden(verdict: Theorem1Verdict) -> str:

@@ -24,15 +24,6 @@ def claims_sources() -> dict[str, str]:
     return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
 
 
-def is_ours(where: str) -> bool:
-    """Return whether a claim is ours and not the paper's; it counts neither for nor against the paper.
-
-    >>> is_ours("Ours, on Table 1"), is_ours("Table 1")
-    (True, False)
-    """
-    return where.startswith("Ours")
-
-
 def up_to_date(path: Path) -> bool:
     """Return whether a file holds claims checked by this code against these printed numbers."""
     try:

@@ -1,7 +1,7 @@
 """The ledger: every statement of the paper that can be checked, with its verdict.
 
 Shows: where each statement is, its verdict with evidence, counterexample and correction; and the number of each verdict
-by part of the paper.
+by part of the paper, with our own statements apart.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.names import capital
 from paper_figures.exhibits.runs import read_results_json
 from paper_figures.exhibits.style import figure
-from paper_figures.runner.claims_run import is_ours, up_to_date
+from paper_figures.runner.claims_run import up_to_date
 from paper_figures.table import Table
-from rws_decode.common.palette import GREEN, SKY, VERMILION
-from rws_theory.claims import PARTS, Verdict
+from rws_decode.common.palette import AMBER, GREEN, SKY, VERMILION
+from rws_theory.claims import OURS, PAPER, PARTS, REMARKS, Verdict, source
 
 NEEDS: tuple[str, ...] = ("claims",)
 
@@ -29,12 +29,12 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "true": (GREEN, ""),
     "true with correction": (SKY, "//"),
     "not about RWS": ("#F0E442", ".."),
+    "inconsistent unless": (AMBER, "--"),
     "false": (VERMILION, "\\\\"),
     "not confirmed": ("#999999", "xx"),
 }
 VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
 _CENTRAL = ("C1-rws", "AB-selective", "F-temperature-quality")  # what the method rests on, and its baseline
-OURS = "not in the paper, ours"
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ class Ledger:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return part -> verdict -> number of claims; claims of no part are under "others", ours come last."""
-        verdicts: dict[str, list[str | None]] = {part: [] for part in (*PARTS, "others", OURS)}
+        verdicts: dict[str, list[str | None]] = {part: [] for part in (*PARTS, "others", REMARKS, OURS)}
         for claim in self.claims:
             part = next((part for part, checks in PARTS.items() if claim["id"] in checks), "others")
-            verdicts[OURS if is_ours(str(claim["where"])) else part].append(claim["verdict"])
+            author = source(str(claim["where"]))
+            verdicts[part if author == PAPER else author].append(claim["verdict"])
         return {
             part: {verdict: of.count(verdict) for verdict in VERDICTS if verdict in of}
             for part, of in verdicts.items()
@@ -89,7 +90,7 @@ def table(ledger: Ledger) -> Table:
             "claim": claim["id"],
             "where": claim["where"],
             "verdict": claim["verdict"],
-            "the paper's statement": claim["statement"],
+            "statement": claim["statement"],
             "what was found": " ".join(filter(None, [claim["evidence"], against and f"Counterexample: {against}"])),
             "instead": claim["correction"],
         }
@@ -111,13 +112,14 @@ def exhibit(runs: Path) -> Exhibit:
     claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
     ledger = Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
     counts = ledger.counts()
-    paper = [of for part, of in counts.items() if part != OURS]
+    paper = [of for part, of in counts.items() if part not in (REMARKS, OURS)]
     total = {verdict: sum(of.get(verdict, 0) for of in paper) for verdict in VERDICTS}
     caption = (
         "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
-        "about RWS” is true, but of something that the algorithm does not do. One theorem or table makes several "
-        "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our own "
-        "statements are counted separately."
+        "about RWS” is true, but of something that the algorithm does not do. “Inconsistent unless”: printed numbers "
+        "contradict each other under an assumption that the paper does not state. One theorem or table makes several "
+        "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our remarks on "
+        "its tables and our own results are counted separately."
     )
     lines = [f"{capital(part)}: {_counted(of)}." for part, of in counts.items()]
     alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
-from rws_theory.claims.claim import Check, Claim, Verdict, marked, named
+from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Verdict, marked, named, source
 from rws_theory.claims.tables import costs, counts, scores, win_rates
 
-__all__ = ["CHECKS", "PARTS", "Check", "Claim", "Verdict", "claims"]
+__all__ = ["CHECKS", "OURS", "PAPER", "PARTS", "REMARKS", "Check", "Claim", "Verdict", "claims", "source"]
 
 # The ledger in its order, by what a claim is about.
 _LEDGER: dict[str, dict[str, Check]] = {

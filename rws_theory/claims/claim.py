@@ -10,7 +10,8 @@ from typing import Literal
 
 from rws_theory.show import table_html
 
-Verdict = Literal["true", "false", "true with correction", "not about RWS", "not confirmed"]
+Verdict = Literal["true", "false", "true with correction", "not about RWS", "inconsistent unless", "not confirmed"]
+PAPER, REMARKS, OURS = "statements of the paper", "our remarks on its tables", "our results"
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,13 @@ class Claim:
     """One statement of the paper, and the verdict of its check.
 
     id: short name, unique in the ledger. where: section, table or line of argument that states it. statement: in the
-    notation of `rws_theory.crossings`. evidence: what was proved, computed or enumerated, with the numbers that came
-    out. counterexample: the smallest one in exact form, with what "smallest" means; None unless refuted. correction:
-    the corrected statement, proved in docs/theory.md; None where none is needed.
+    notation of `rws_theory.crossings`, for finite logits, as the paper's are. evidence: what was proved, computed or
+    enumerated, with the numbers that came out. counterexample: the smallest one in exact form, with what "smallest"
+    means; None unless refuted. correction: the corrected statement, proved in docs/theory.md; None if not needed.
 
     verdict: "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
-    refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
+    refutes it. "not about RWS": true of something that the algorithm does not do. "inconsistent unless": printed
+    numbers contradict each other by `counterexample`, unless what `correction` says. "not confirmed": the check that
     should have confirmed or refuted it did not; no claim of the ledger should ever say so.
     """
 
@@ -51,6 +53,17 @@ class Claim:
     def as_dict(self) -> dict[str, str | None]:
         """Return the claim as JSON has it."""
         return asdict(self)
+
+
+def source(where: str) -> str:
+    """Return whose statement it is, by its `where`; ours count neither for nor against the paper.
+
+    >>> source("Table 1"), source("Ours, on Table 1"), source("Known (arXiv 2511.04647)")
+    ('statements of the paper', 'our remarks on its tables', 'our results')
+    """
+    if not where.startswith(("Ours", "Known")):
+        return PAPER
+    return REMARKS if where.startswith("Ours, on Table") else OURS
 
 
 Check = Callable[[], Claim]

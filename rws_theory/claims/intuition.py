@@ -86,7 +86,7 @@ def nearest_gap() -> Claim:
         "Section 4.2, second item",
         "For r > 1 the smallest gap determines which maximum probability approaches 1 more slowly.",
         "true" if slower else "not confirmed",
-        "1 - P ~ C exp(-r delta) for large r, C the number of gaps equal to delta (docs/theory.md, eq. (T4)); at equal"
-        f" delta the larger C is slower. Appendix D's pair, delta {float(gaps[0][0]):g} and {float(gaps[1][0]):g}, has"
-        f" 1 - P^a and 1 - P^b at {values}.",
+        "1 - P ~ C exp(-r delta) for large r and delta > 0, C the number of gaps equal to delta (docs/theory.md, eq."
+        f" (T4)); at equal delta the larger C is slower. Appendix D's pair, delta {float(gaps[0][0]):g} and"
+        f" {float(gaps[1][0]):g}, has 1 - P^a and 1 - P^b at {values}.",
     )

@@ -276,7 +276,8 @@ def dimension() -> Claim:
             )
     return finding(
         "Ours, on Theorem 1",
-        "With the sign of (b) mended Theorem 1 holds for d <= 3 and fails for every d >= 4.",
+        "With the sign of (b) mended Theorem 1 holds for positions of d <= 3 finite logits each, and fails for every"
+        " d >= 4.",
         _proved(broken) if shown else "not confirmed",
         f"Proof: docs/theory.md, eq. (T17). d <= 3: no exception among {tried:,} ordered pairs. d = 4:"
         f" {shown or 'none found that fails there and padded.'}",

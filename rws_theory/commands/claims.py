@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class ClaimsOptions:
 
 def run(options: ClaimsOptions) -> int:
     """Print the claims as they are checked; ValueError for an unknown id."""
-    from rws_theory.claims import CHECKS, claims
+    from rws_theory.claims import CHECKS, OURS, PAPER, REMARKS, claims, source
 
     if options.list:
         print(json.dumps(list(CHECKS)) if options.json else "\n".join(CHECKS))
@@ -35,8 +36,13 @@ def run(options: ClaimsOptions) -> int:
         shown = each(checked, "claims", len(set(options.ids)) or len(CHECKS), "claim")
         print(json.dumps([claim.as_dict() for claim in shown], indent=1))
     else:
+        verdicts = {author: Counter[str]() for author in (PAPER, REMARKS, OURS)}
         for claim in checked:
             print(_as_text(claim), flush=True)
+            verdicts[source(claim.where)][claim.verdict] += 1
+        for author, counts in verdicts.items() if not options.ids else ():
+            numbers = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+            print(f"{author.capitalize()} ({counts.total()}): {numbers}.")
     return 0
 
 

@@ -173,7 +173,7 @@ def parallel_distances(weights: Any, order: Order) -> list[Fraction]:
     """Return the total variation between a joint table and what decoding writes, for 1, 2, ... tokens a step.
 
     The first is 0 for every order. The others are what independent draws within a step cost (docs/theory.md, eq.
-    (T66)); they need not rise with the number of tokens.
+    (T66)), at most 1 - V^(T - n) for n tokens of V words in T steps; they need not rise with the number of tokens.
 
     >>> same = [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]  # three tokens that are always equal
     >>> [str(distance) for distance in parallel_distances(same, by_confidence())]

@@ -33,7 +33,7 @@ CONCLUSIONS = {
     "04_temperature_against_reward": "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
     "05_what_rounding_does": "makes the text **more** left to right ... the interval leaves out 0",
     "06_reading_your_own_traces": "recorded values: **yes** ... for 1 of 1 the crossing is **proved**",
-    "07_the_papers_tables_and_ours": "**450**, the only one below 900 ... Of 22 claims about the tables, **11**",
+    "07_the_papers_tables_and_ours": "**450**, the only one below 900 ... Of 20 statements ... tables, **9**",
     "08_does_the_order_matter": "the order **does not matter** ... its conditionals are of **no** distribution",
     "09_what_can_be_proved": "is **0** in every ... of **no** joint law ... yet a is **never** ... **never falls**",
     "10_did_the_reward_matter": "keeps **97%** of the gain ... the reward was **seldom** seen to matter",

@@ -36,7 +36,7 @@ def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
 
 def claims_exhibit() -> Exhibit:
     """Return a ledger with a claim of every verdict."""
-    statement = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
+    statement = {"statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
     rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | statement for n, name in enumerate(VERDICTS)]
     rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | statement)
     return Exhibit("The ledger", tables=(Table("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))

@@ -53,7 +53,7 @@ def test_nothing_in_the_ledger_changes_unread(name: str) -> None:
 def test_what_is_refuted_has_a_counterexample_and_a_correction() -> None:
     for claim in LEDGER.values():
         assert claim.statement and claim.where and claim.evidence and claim.verdict != "not confirmed"
-        if claim.verdict == "false":
+        if claim.verdict in ("false", "inconsistent unless"):
             assert claim.counterexample and claim.correction, claim.id
         if claim.verdict == "true":
             assert claim.counterexample is None and claim.correction is None, claim.id
@@ -199,16 +199,17 @@ def test_claims_on_tables_end_where_rounding_does(
     monkeypatch: pytest.MonkeyPatch, claim: str, table: str, place: Place, least: str | None, most: str | None
 ) -> None:
     ends = [(Fraction(number), sign) for number, sign in ((least, -1), (most, 1)) if number is not None]
+    refuted = "inconsistent unless" if claim == "TAB-quintile-mean" else "false"
     for number, verdict in [
         *((end, "true") for end, _ in ends),
-        *((end + sign * SLIGHTLY, "false") for end, sign in ends),
+        *((end + sign * SLIGHTLY, refuted) for end, sign in ends),
     ]:
         changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
         changes.setdefault(table, {})[place] = str(number)
         print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
         checked_claim = CHECKS[claim]()
         assert checked_claim.verdict == verdict, number
-        assert verdict == "false" or (checked_claim.counterexample, checked_claim.correction) == (None, None)
+        assert verdict == refuted or (checked_claim.counterexample, checked_claim.correction) == (None, None)
 
 
 # A claim, what is printed otherwise, and what is then said of it.
@@ -407,14 +408,16 @@ def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.Mo
         for d, largest in method.POPULATION
         for a, b in combinations(combinations_with_replacement(range(1, largest + 1), d - 1), 2)
     ]
-    text = LEDGER["S3-more-reversals"].counterexample
-    assert text and f"All {len(pairs):,} pairs" in text
+    text = LEDGER["S3-more-reversals"].evidence
+    assert f"All {len(pairs):,} pairs" in text
     for count, factor in re.findall(r"(\d+) at ([\d.]+)(?=,|\.$)", text)[::3]:
         scale = mpmath.mpf(factor) / method.UNIT
         assert sum(_order(list(p.a), list(p.b), scale) < 0 for p in pairs) == int(count)
-    # A population that nothing below 1 reverses refutes nothing.
+    # A population that nothing below 1 reverses refutes nothing; one that falls above 1 confirms nothing.
     monkeypatch.setattr(method, "POPULATION", ((2, 3),))
     assert CHECKS["S3-more-reversals"]().verdict == "not confirmed"
+    monkeypatch.setattr(method, "_reversed", lambda factors: (9, [2, 1, 0, 4, 3, 3, 3, 3]))
+    assert CHECKS["S3-more-reversals"]().verdict == "false"
 
 
 def test_signs_of_a_pair_are_those_of_the_curves() -> None:
@@ -469,6 +472,8 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("AB-selective", {"RISING": ((1,), (-1,))}, "not confirmed"),
     ("AB-selective", {"RISING": ((0, 1),)}, "false"),
     ("S3-adaptive", {"reward_factor": lambda r, scale: 0.999 if r < 0 else 0.01}, "not confirmed"),  # crossing below 1
+    ("S3-adaptive", {"reward_factor": lambda r, scale: 0.01 if r < 0 else 0.99}, "false"),  # never above 1
+    ("AB-selective", {"Pair": lambda a, b, unit=1: Pair(a, b)}, "not confirmed"),  # where lower scores gain more
     ("S3-factor-range", {"reward_factor": lambda r, scale: max(expit(r), 10**-2.5)}, "false"),
     ("GOD-footrule", {"generation_order_deviation": lambda steps: np.zeros(len(steps))}, "not confirmed"),
     ("A-forward", {"SIZES": range(1, 2)}, "not confirmed"),
@@ -480,6 +485,7 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("C1-printed", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
     ("C1-scaling", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
     ("C1-rws", {"rws_less_reward_example": lambda: replace(PROVED, rws_expected=Fraction(2))}, "not confirmed"),
+    ("TAB-quintile-counts", {"sums_of_fifths": lambda shares, n, uneven: dict.fromkeys(range(n))}, "true"),
     # Several tokens a step.
     ("N-order-invariance", {**FEW_TABLES, "output_law": partial(output_law, per_step=2)}, "not confirmed"),
     ("N-order-invariance", {**FEW_TABLES, "WEIGHTS": (1,)}, "not confirmed"),  # independent tokens

@@ -171,7 +171,9 @@ def test_a_threshold_path_of_a_vocabulary_is_certified() -> None:
 
 
 def test_threshold_paths_that_are_open_shared_or_of_one_scale() -> None:
-    path = threshold_path([[0.0, 0.0, -1.0]], 0.5, 0.05, 4096.0)  # comes so near to 1/2 that no digits tell
+    path = threshold_path([[0.0, 0.0, -1.0], [2.0, 0.0, 0.0]], 0.5, 0.05, 4096.0)  # tends to 1/2 and never passes
+    assert path.certified and [piece.positions for piece in path.pieces] == [(), (1,)]
+    path = threshold_path([[0.0, 0.0, -1.0]], 0.5 - 2**-54, 0.05, 36.044)  # so near to 1/2 that no digits tell
     assert not path.certified and [bracket.breakpoint for bracket in path.brackets] == [False]
     path = threshold_path([[2.0, 0.0], [5.0, 3.0], [1.0, 0.0]], 0.9, 0.1, 10.0)
     assert [piece.positions for piece in path.pieces] == [(), (0, 1), (0, 1, 2)]

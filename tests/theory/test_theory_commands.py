@@ -171,6 +171,12 @@ def test_claims_in_words_and_as_json_are_the_ledger(
     assert out == json.dumps([row for row in recorded if row["id"] in ("TAB-memory", "D-gaps")], indent=1) + "\n"
     assert re.fullmatch(r"claims: 0 of 2 claims\nclaims: 2 of 2 claims, \S+ s\n", err)
     monkeypatch.setattr(rws_theory.claims, "claims", lambda ids: [Claim(**row) for row in recorded if ids is None])
+    assert printed_by(capsys, "claims")[0].splitlines()[-3:] == [
+        "Statements of the paper (60): 22 true, 18 true with correction, 17 false, 2 inconsistent unless, 1 not about"
+        " RWS.",
+        "Our remarks on its tables (3): 3 false.",
+        "Our results (11): 11 true.",
+    ]
     out, err = printed_by(capsys, "claims", "--json")
     assert out == LEDGER.read_text(encoding="utf-8")
     assert err.splitlines()[-1].startswith(f"claims: {len(CHECKS)} of {len(CHECKS)} claims")

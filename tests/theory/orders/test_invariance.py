@@ -125,7 +125,13 @@ def test_conditionals_are_those_of_the_joint_table(data: st.DataObject) -> None:
         assert [float(p) for p in row] == pytest.approx(expected[i], abs=1e-12)
 
 
-def test_equal_tokens_are_the_worst_case_and_more_a_step_may_cost_less() -> None:
+@given(tables(), ORDERS)
+def test_no_table_loses_more_than_groups_of_equal_tokens(table: np.ndarray, order: Order) -> None:
+    for k, distance in enumerate(parallel_distances(table, order), start=1):
+        assert distance <= 1 - Fraction(1, len(table) ** (table.ndim - math.ceil(table.ndim / k)))
+
+
+def test_equal_tokens_lose_by_groups_and_more_a_step_may_cost_less() -> None:
     for length, words in ((2, 2), (3, 2), (3, 3), (4, 2)):
         table = np.zeros((words,) * length, dtype=int)
         for word in range(words):
@@ -133,6 +139,8 @@ def test_equal_tokens_are_the_worst_case_and_more_a_step_may_cost_less() -> None
         assert parallel_distances(table, by_confidence()) == [
             1 - Fraction(1, words ** (k - 1)) for k in range(1, length + 1)
         ]
+    pairs = np.einsum("ab,cd->abcd", np.eye(2, dtype=int), np.eye(2, dtype=int))  # two steps: the most of four bits
+    assert parallel_distances(pairs, lambda canvas, rows: sorted(rows))[1] == Fraction(3, 4)
     # Four tokens of which the first and the last are equal: pairs 01|23 are independent, the triple 0, 3, 1 is not.
     table = np.zeros((2, 2, 2, 2), dtype=int)
     table[0, :, :, 0] = table[1, :, :, 1] = 1
