@@ -16,7 +16,16 @@ from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.common.arguments import check_memory, free_memory, is_id
-from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
+from rws_decode.predictors.base import (
+    KeepsKeys,
+    MaskPredictor,
+    NamesUnknownWords,
+    block_of,
+    checked_mask,
+    ends_of,
+    prompt_ids,
+    tokenizer_of,
+)
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, Savings, Shape
@@ -152,6 +161,7 @@ def prepare(
     if not isinstance(predictor, MaskPredictor):
         named = repr(predictor) if isinstance(predictor, str) else "'mini'"
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
+    checked_mask(predictor.mask_id, f"predictor {predictor.name}", predictor.vocab_size, ends_of(predictor))
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     shape = shape.nested(block_of(predictor), predictor.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.common.arguments import is_id
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
 from rws_theory.show import facts_html, quoted, shortened
@@ -281,6 +282,34 @@ def forbidden_ids(predictor: MaskPredictor) -> list[int]:
     """
     padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
     return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
+
+
+def checked_mask(
+    mask_id: Any, name: str, limit: int | None, ends: Iterable[object] = (), vocabulary: Mapping[str, int] | None = None
+) -> int:
+    """Return a predictor's mask as an int; ValueError unless it is a token id below the limit, and ends no text.
+
+    name: of the predictor; ends: its end-of-text ids; vocabulary: the ids of its tokenizer, for the message.
+
+    >>> checked_mask(4, "tiny", 5, ends=[4])
+    Traceback (most recent call last):
+        ...
+    ValueError: mask_id is 4: tiny ends its texts by this token, and never commits a mask, give another mask_id
+    """
+    if not is_id(mask_id) or mask_id < 0 or (limit is not None and mask_id >= limit):
+        right = "one" if limit is None else f"one below {limit}"
+        if mask_id is None:
+            right += ", from its tokenizer or as mask_token_id in its config"
+        elif isinstance(mask_id, str) and mask_id in (vocabulary or {}):
+            right += f", mask_id={(vocabulary or {})[mask_id]} for this token"
+        else:
+            right += ", as a whole number from 0"
+        raise ValueError(f"mask_id is {mask_id!r:.60}: {name} needs {right}")
+    if mask_id in ends:
+        raise ValueError(
+            f"mask_id is {mask_id}: {name} ends its texts by this token, and never commits a mask, give another mask_id"
+        )
+    return int(mask_id)
 
 
 def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:

@@ -117,8 +117,7 @@ def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() 
     model.config.mask_token_id = None
     refused(lambda: HFMaskPredictor(model), "mask_id is None")
     refused(lambda: HFMaskPredictor(model, mask_id=999), "mask_id is 999")
-    model.config.vocab_size = 30522
-    assert HFMaskPredictor(model).mask_id == 103
+    assert HFMaskPredictor(bert(vocab_size=30522)).mask_id == 103
     model = bert()  # a library's defaults beyond a small vocabulary are no special tokens
     model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
     assert (HFMaskPredictor(model).pad_id, HFMaskPredictor(model).end_id) == (None, EOS)
