@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
+from math import inf
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -142,6 +143,14 @@ class FromCheckpoint(Protocol):
 
 
 @runtime_checkable
+class HasCaps(Protocol):
+    """A predictor whose files say how long an answer is, "max_new_tokens", or prompt and answer, "max_length"."""
+
+    @property
+    def caps(self) -> Mapping[str, int]: ...
+
+
+@runtime_checkable
 class HasTokenizer(Protocol):
     """A predictor with a tokenizer of transformers, or None for its text."""
 
@@ -241,6 +250,12 @@ def tokenizer_of(predictor: MaskPredictor) -> Any:
     return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
 
 
+def answer_room(predictor: object, tokens: int) -> float:
+    """Return how many tokens a predictor's caps leave after a prompt of so many; inf if it is no `HasCaps`."""
+    caps = predictor.caps if isinstance(predictor, HasCaps) else {}
+    return min(caps.get("max_new_tokens", inf), caps.get("max_length", inf) - tokens)
+
+
 def pieces_of(predictor: MaskPredictor, ids: Sequence[int]) -> dict[str, str]:
     """Return the text of each token by its id in decimal; empty without a tokenizer.
 
@@ -291,20 +306,15 @@ def checked_mask(
 
     name: of the predictor; ends: its end-of-text ids; vocabulary: the ids of its tokenizer, for the message.
 
-    >>> checked_mask(4, "tiny", 5, ends=[4])
-    Traceback (most recent call last):
-        ...
-    ValueError: mask_id is 4: tiny ends its texts by this token, and never commits a mask, give another mask_id
+    >>> checked_mask(4, "tiny", 5, ends=[3])
+    4
     """
     if not is_id(mask_id) or mask_id < 0 or (limit is not None and mask_id >= limit):
-        right = "one" if limit is None else f"one below {limit}"
-        if mask_id is None:
-            right += ", from its tokenizer or as mask_token_id in its config"
-        elif isinstance(mask_id, str) and mask_id in (vocabulary or {}):
-            right += f", mask_id={(vocabulary or {})[mask_id]} for this token"
-        else:
-            right += ", as a whole number from 0"
-        raise ValueError(f"mask_id is {mask_id!r:.60}: {name} needs {right}")
+        named = (vocabulary or {}).get(mask_id) if isinstance(mask_id, str) else None
+        right = "a whole number from 0" if named is None else f"mask_id={named} for this token"
+        right = "from its tokenizer or as mask_token_id in its config" if mask_id is None else right
+        below = "" if limit is None else f" below {limit}"
+        raise ValueError(f"mask_id is {mask_id!r:.60}: {name} needs one{below}, {right}")
     if mask_id in ends:
         raise ValueError(
             f"mask_id is {mask_id}: {name} ends its texts by this token, and never commits a mask, give another mask_id"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import torch
@@ -85,8 +84,8 @@ class HFMaskPredictor(Spoken):
     whether a prompt's text is one message of the tokenizer's chat template, and a dialogue its messages; else a
     dialogue is read as its plain text. Where a template closes answers by a line of plain text, they end there too.
     chat_options: variables of the template. examples: held-out prompts that ship with it.
-    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, or it ends the text; for
-    a causal model, whose logits at a mask ignore what follows; and for chat without a template.
+    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, or it ends the text;
+    for a causal model, whose logits at a mask ignore what follows; and for chat without a template.
     """
 
     def __init__(
@@ -106,6 +105,7 @@ class HFMaskPredictor(Spoken):
         lean = model.config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
         self._lean = ModernBertAt(base) if lean else None
         self.checkpoint: Checkpoint | None = None
+        self.caps: Mapping[str, int] = {}  # of its files
         self.examples = tuple(examples)
         self._pieces: dict[int, str] = {}
         config = model.config
@@ -160,6 +160,8 @@ class HFMaskPredictor(Spoken):
             return self.model.decoder(self.model.head(hidden))
         output_layer = getattr(self.model, "get_output_embeddings", None)
         head = None if output_layer is None else output_layer()
+        if head is None:
+            return self._forward(canvas, attention_mask)[row, column]
         whole = True
 
         def only_these(hidden: Tensor) -> Tensor:
@@ -167,8 +169,7 @@ class HFMaskPredictor(Spoken):
             whole = hidden.shape[:2] != canvas.shape
             return head.forward(hidden if whole else hidden[row, column][None])
 
-        network = None if head is None else with_forward(self.model, head, only_these)
-        logits = self._forward(canvas, attention_mask, network)
+        logits = self._forward(canvas, attention_mask, with_forward(self.model, head, only_these))
         return logits[row, column] if whole else logits[0]
 
     @torch_threads()
@@ -197,9 +198,7 @@ class HFMaskPredictor(Spoken):
     def _refuse_causal(self) -> None:
         """Raise ValueError where the token after a mask does not change its logits, and the one before it does."""
         special = {self.mask_id, self.pad_id, *self.end_ids}
-        one, other, *_ = (*islice((token for token in range(self.vocab_size) if token not in special), 2), None, None)
-        if one is None or other is None:
-            return
+        one, other, *_ = [*(token for token in range(min(self.vocab_size, 16)) if token not in special), 0, 0]
         canvas = [[one, self.mask_id, one], [other, self.mask_id, one], [one, self.mask_id, other]]
         logits = self._forward(torch.tensor(canvas, device=self.device), None)[:, 1].float()
         before, after = (logits[1:] - logits[0]).abs().amax(dim=1).tolist()
