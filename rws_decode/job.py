@@ -127,7 +127,8 @@ def encode_prompts(
         if said is not None:
             warn_of_unknown_words(predictor, said, ids)
         if length > (room := base.answer_room(predictor, len(ids) - masks)):
-            _note(f"length is {length}: generation_config.json of {predictor.name} has at most {room} tokens here")
+            allowed = f"generation_config.json of {predictor.name} allows {max(room, 0)} after this prompt"
+            _note(f"length is {length}: {allowed}")
         encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
     return encoded
 

@@ -200,10 +200,10 @@ def _canvases(predictor: DiffusionGemma, options: UniformOptions, prompt: str, t
     most, asked = max((predictor.max_length - tokens) // size, 0), max(ceil(room / size), 0)
     count = options.canvases or min(most, asked)
     if not 0 < count <= most:
+        right = f"options=UniformOptions(canvases={most})" if most else "a shorter prompt"
         raise ValueError(
             f"canvases is {options.canvases}: after the {tokens} tokens of {prompt} {predictor.name} reads {most} more "
-            f"canvases of {size} tokens, and its generation_config.json has {asked}, give options=UniformOptions("
-            f"canvases={max(most, 1)}) or a shorter prompt"
+            f"of {size} tokens, and its caps leave {asked}, give {right}"
         )
     return count
 

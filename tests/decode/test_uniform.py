@@ -207,7 +207,7 @@ def test_an_answer_is_as_long_as_transformers_has_it(caps: tuple[int, int], tmp_
         (run,) = decode_uniform(own, [PROMPT], options=options)
         assert len(run.tokens) == theirs.sequences.shape[1] - len(PROMPT)
     if caps == (None, 16):
-        refused(lambda: decode_uniform(own, [PROMPT * 4]), "its generation_config.json has 0, give")
+        refused(lambda: decode_uniform(own, [PROMPT * 4]), "its caps leave 0, give options=UniformOptions(canvases=4)")
 
 
 @pytest.mark.parametrize("layout", ["bert", "llada"])
@@ -216,7 +216,7 @@ def test_a_length_beyond_the_caps_of_a_mask_predictor_is_noted(layout: str, caps
     files = {"generation_config.json": caps}
     predictor = load_predictor(str(tiny_checkpoint(layout, tmp_path / "own", files=files)), progress=False)
     decode(predictor, [PROMPT], shape=Shape(6))
-    with pytest.warns(Note, match="length is 7: generation_config.json of own has at most 6 tokens"):
+    with pytest.warns(Note, match="length is 7: generation_config.json of own allows 6 after this prompt"):
         decode(predictor, [PROMPT], shape=Shape(7))
 
 
@@ -238,7 +238,7 @@ def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
         ({"prompts": [[]]}, "prompts[0] is []: text, or token ids from 0 to 27"),
         ({"prompts": [[2, 28]]}, "prompts[0] is [2, 28]"),
         ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),
-        ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more canvases of 12"),
+        ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more of 12 tokens"),
     ],
 )
 def test_misuse_of_the_loop(predictor: DiffusionGemma, told: dict[str, Any], said: str) -> None:
