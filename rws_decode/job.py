@@ -16,6 +16,7 @@ from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.common.arguments import check_memory, free_memory, is_id
+from rws_decode.predictors import base
 from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
@@ -85,8 +86,8 @@ def encode_prompts(
     """Return each prompt as ids and what was said; ids are taken as they are.
 
     ValueError, naming the prompt, for ids outside the vocabulary, for gaps that hold other than `length` masks in all,
-    and where prompt and answer of `length` tokens together exceed what the predictor reads. Words that it does not know
-    are warned of (`show.Note`).
+    and where prompt and answer of `length` tokens together exceed what the predictor reads. Words that it does not
+    know, and a length beyond its caps (`base.HasCaps`), are warned of (`show.Note`).
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
@@ -125,6 +126,9 @@ def encode_prompts(
             )
         if said is not None:
             warn_of_unknown_words(predictor, said, ids)
+        if length > (room := base.answer_room(predictor, len(ids) - masks)):
+            allowed = f"generation_config.json of {predictor.name} allows {max(room, 0)} after this prompt"
+            _note(f"length is {length}: {allowed}")
         encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
     return encoded
 
@@ -152,6 +156,7 @@ def prepare(
     if not isinstance(predictor, MaskPredictor):
         named = repr(predictor) if isinstance(predictor, str) else "'mini'"
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
+    base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     shape = shape.nested(block_of(predictor), predictor.name)
@@ -299,7 +304,7 @@ def reward_settings(model: RewardModel) -> dict[str, Any]:
 def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids: Sequence[int]) -> None:
     """Warn, by a `show.Note`, of a prompt's words that the predictor reads as unknown, or does not read at all.
 
-    ids: what the predictor reads. The warning names the line that called this package.
+    ids: what the predictor reads. A warning names the line that called this package.
     """
     text = without_gaps(as_dialogue(prompt).text)
     unknown = getattr(tokenizer_of(predictor), "unk_token_id", None)
@@ -314,8 +319,12 @@ def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids:
         return
     more = len(words) - _NAMED
     named = " ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    _note(f"{predictor.name} does not know these words and {how}: {named}")
+
+
+def _note(text: str) -> None:
     frame, level = sys._getframe(), 1
     package = __name__.partition(".")[0]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(f"{predictor.name} does not know these words and {how}: {named}", Note, stacklevel=level)
+    warnings.warn(text, Note, stacklevel=level)

@@ -22,6 +22,7 @@ from rws_decode.step.completion import TokenSampler, cut
 from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.text.prompt_ids import encoded
 
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 _MEMORY = 2**30  # bytes that the logits of a batch may take
@@ -154,7 +155,7 @@ def answer_ids(predictor: MaskPredictor, text: str) -> list[int]:
     tokenizer = tokenizer_of(predictor)
     if tokenizer is None:
         return predictor.encode_prompt(text)
-    return list(tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+    return list(encoded(tokenizer, text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
 
 
 def _ids(predictor: MaskPredictor, answers: Any) -> Tensor:

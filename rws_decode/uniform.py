@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import as_prompts
+from rws_decode.predictors.base import answer_room
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
 from rws_decode.strategies.numbers import check_numbers, checked
@@ -29,7 +31,7 @@ from rws_decode.strategies.protocol import (
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.trace.trace import Trace
-from rws_theory.checks import finite
+from rws_theory.checks import finite, whole
 from rws_theory.gain import normalise
 from rws_theory.show import clipped, quoted
 
@@ -44,7 +46,8 @@ class UniformOptions:
     steps: forwards of a canvas, at most. entropy_bound: nats, as in `accepted`. t_max, t_min: the temperature falls
     linearly from the first, with N steps left of N, towards the second. stability, confidence: a canvas is done where
     its best words are those of so many steps before it, and the mean entropy of a position is below so many nats;
-    confidence None: never before the last step. canvases: how many may follow one another. seed: of all that is drawn.
+    confidence None: never before the last step. canvases: how many may follow one another; None: as many as the
+    checkpoint's max_new_tokens and max_length allow, or 256 tokens, and the model reads. seed: of all that is drawn.
     """
 
     steps: int = checked(48)
@@ -53,7 +56,7 @@ class UniformOptions:
     t_min: float = 0.4
     stability: int = checked(1, least=0)
     confidence: float | None = 0.005
-    canvases: int = checked(1)
+    canvases: int | None = None
     seed: int = checked(0, least=0)
 
     def __post_init__(self) -> None:
@@ -61,6 +64,8 @@ class UniformOptions:
         finite("t_min", self.t_min, above=0, most=self.t_max)
         if self.confidence is not None:
             finite("confidence", self.confidence, above=0)
+        if self.canvases is not None:
+            whole("canvases", self.canvases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +141,15 @@ def decode_uniform(
     moves words here, and not only their order (docs/theory.md, section 23). options: None for those of the model's
     generation_config.json, and the published ones where it has none. prompts, reward, numbers: as in `decode`.
 
-    ValueError for an order strategy, a reward that is missing, and logits that are not finite.
+    ValueError for an order strategy, a reward that is missing, logits that are not finite, and canvases that end beyond
+    what the model reads (max_position_embeddings).
 
     >>> from tempfile import TemporaryDirectory
     >>> from rws_decode.testing import tiny_checkpoint
     >>> from rws_decode.predictors.diffusion_gemma import load_uniform
     >>> with TemporaryDirectory() as folder:
     ...     predictor = load_uniform(str(tiny_checkpoint("diffusion-gemma", folder)), progress=False)
-    >>> (decoded,) = decode_uniform(predictor, "the cat", options=UniformOptions(steps=3))
+    >>> (decoded,) = decode_uniform(predictor, "the cat", options=UniformOptions(steps=3, canvases=1))
     >>> decoded.forwards, decoded.draft.shape
     (3, (3, 12))
     """
@@ -170,7 +176,8 @@ def decode_uniform(
                 )
             ids = [int(token) for token in ids]
             said = predictor.decode_prompt(ids) if said is None else said
-            decodes.append(_decode(predictor, ids, said, made, scored, options))
+            counted = replace(options, canvases=_canvases(predictor, options, f"prompts[{number}]", len(ids)))
+            decodes.append(_decode(predictor, ids, said, made, scored, counted))
     return tuple(decodes)
 
 
@@ -185,6 +192,20 @@ def accepted(entropy: Tensor, bound: float) -> Tensor:
     """
     rising, order = entropy.sort(dim=-1)
     return torch.zeros_like(order, dtype=torch.bool).scatter(-1, order, rising.cumsum(dim=-1) - rising <= bound)
+
+
+def _canvases(predictor: DiffusionGemma, options: UniformOptions, prompt: str, tokens: int) -> int:
+    """Return how many canvases may follow a prompt of so many tokens; ValueError for none, or more than are read."""
+    size, room = predictor.canvas_length, answer_room(predictor, tokens) if predictor.caps else 256
+    most, asked = max((predictor.max_length - tokens) // size, 0), max(ceil(room / size), 0)
+    count = options.canvases or min(most, asked)
+    if not 0 < count <= most:
+        right = f"options=UniformOptions(canvases={most})" if most else "a shorter prompt"
+        raise ValueError(
+            f"canvases is {options.canvases}: after the {tokens} tokens of {prompt} {predictor.name} reads {most} more "
+            f"of {size} tokens, and its caps leave {asked}, give {right}"
+        )
+    return count
 
 
 def _decode(
@@ -203,7 +224,7 @@ def _decode(
     def noise() -> Tensor:
         return torch.randint(predictor.vocab_size, size, generator=generator, device=device)
 
-    for number in range(options.canvases):
+    for number in range(options.canvases or 1):
         prefix, canvas, last, drafts = predictor.prefix(unread, prefix), noise(), None, list[list[int]]()
         for left in range(options.steps, 0, -1):
             raw = predictor.logits(prefix, canvas, last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from threading import local
 from typing import Any, NamedTuple
 
 import torch
@@ -16,14 +17,14 @@ class _Recording(NamedTuple):
     replay: Callable[[], None]
 
 
-class Replays:
+class Replays(local):
     """Runs functions of tensors; on a CUDA device one recorded launch stands for all of a function's kernels.
 
     A function is recorded once for each name and each combination of shapes; `most` recordings are kept, the least
     recently used is dropped. It must not look at values on the host, nor keep or return what it is given. Recordings
     share their memory, so what a call returns is lost with the next call. Off CUDA the function runs anew every time,
     through the same buffers, and what was returned before is overwritten with NaN, so that what holds there holds on a
-    GPU. `recorded` counts the recordings.
+    GPU. `recorded` counts the recordings. Each thread has recordings of its own.
 
     ValueError where CUDA cannot record the function.
 
@@ -40,6 +41,9 @@ class Replays:
         self._recordings: OrderedDict[Hashable, _Recording] = OrderedDict()
         self._pools: dict[torch.device, Any] = {}
         self._aside: dict[torch.device, Any] = {}
+
+    def __reduce__(self) -> tuple[type[Replays], tuple[int]]:
+        return Replays, (self.most,)
 
     def __call__(self, name: Hashable, function: Callable[..., Tensor], *given: Tensor | None) -> Tensor:
         """Return function(*given); None stays None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch.nn import functional as F
 from rws_decode.networks.graphs import Replays
 
 _KINDS = ("llama", "mistral", "qwen2", "qwen3")
+_LAYING_OUT = Lock()  # two threads would lay the same weights out twice
 
 
 class LeanLlama:
@@ -181,7 +183,9 @@ class Body:
         """Return hidden states [B, L, d], as `LeanLlama` does; they are lost with the next call."""
         # What moves a model moves its first layer; addresses alone could be used again on another device.
         first = self.model.layers[0].self_attn.q_proj.weight
-        if self._lean is None or self._made_from != (first.device, first.dtype, first.data_ptr()):
-            self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
-            self._made_from = first.device, first.dtype, first.data_ptr()  # where it lies now
-        return self.replays("the forward", self._lean, ids, seen, positions)
+        with _LAYING_OUT:
+            if self._lean is None or self._made_from != (first.device, first.dtype, first.data_ptr()):
+                self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
+                self._made_from = first.device, first.dtype, first.data_ptr()  # where it lies now
+            lean, replays = self._lean, self.replays
+        return replays("the forward", lean, ids, seen, positions)

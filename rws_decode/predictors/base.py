@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
+from math import inf
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.common.arguments import is_id
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
 from rws_theory.show import facts_html, quoted, shortened
@@ -141,6 +143,14 @@ class FromCheckpoint(Protocol):
 
 
 @runtime_checkable
+class HasCaps(Protocol):
+    """A predictor whose files say how long an answer is, "max_new_tokens", or prompt and answer, "max_length"."""
+
+    @property
+    def caps(self) -> Mapping[str, int]: ...
+
+
+@runtime_checkable
 class HasTokenizer(Protocol):
     """A predictor with a tokenizer of transformers, or None for its text."""
 
@@ -240,6 +250,12 @@ def tokenizer_of(predictor: MaskPredictor) -> Any:
     return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
 
 
+def answer_room(predictor: object, tokens: int) -> float:
+    """Return how many tokens a predictor's caps leave after a prompt of so many; inf if it is no `HasCaps`."""
+    caps = predictor.caps if isinstance(predictor, HasCaps) else {}
+    return min(caps.get("max_new_tokens", inf), caps.get("max_length", inf) - tokens)
+
+
 def pieces_of(predictor: MaskPredictor, ids: Sequence[int]) -> dict[str, str]:
     """Return the text of each token by its id in decimal; empty without a tokenizer.
 
@@ -281,6 +297,29 @@ def forbidden_ids(predictor: MaskPredictor) -> list[int]:
     """
     padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
     return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
+
+
+def checked_mask(
+    mask_id: Any, name: str, limit: int | None, ends: Iterable[object] = (), vocabulary: Mapping[str, int] | None = None
+) -> int:
+    """Return a predictor's mask as an int; ValueError unless it is a token id below the limit, and ends no text.
+
+    name: of the predictor; ends: its end-of-text ids; vocabulary: the ids of its tokenizer, for the message.
+
+    >>> checked_mask(4, "tiny", 5, ends=[3])
+    4
+    """
+    if not is_id(mask_id) or mask_id < 0 or (limit is not None and mask_id >= limit):
+        named = (vocabulary or {}).get(mask_id) if isinstance(mask_id, str) else None
+        right = "a whole number from 0" if named is None else f"mask_id={named} for this token"
+        right = "from its tokenizer or as mask_token_id in its config" if mask_id is None else right
+        below = "" if limit is None else f" below {limit}"
+        raise ValueError(f"mask_id is {mask_id!r:.60}: {name} needs one{below}, {right}")
+    if mask_id in ends:
+        raise ValueError(
+            f"mask_id is {mask_id}: {name} ends its texts by this token, and never commits a mask, give another mask_id"
+        )
+    return int(mask_id)
 
 
 def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:

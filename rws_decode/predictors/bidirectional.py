@@ -79,8 +79,6 @@ class BidirectionalPredictor(HFMaskPredictor):
         pad_id: int | None = None,
         **options: Any,
     ) -> None:
-        if model.config._attn_implementation != ATTENTION:
-            raise ValueError(f"model attends by {model.config._attn_implementation}: {ATTENTION} is needed")
         super().__init__(model, tokenizer, **options)
         self.keeps_keys = True
         self.shifted = shifted
@@ -91,6 +89,10 @@ class BidirectionalPredictor(HFMaskPredictor):
         if precise_rotary:
             turn_precisely(model)
         self.body = Body(model.model, causal=False)
+
+    def _refuse_causal(self) -> None:
+        if (attention := self.model.config._attn_implementation) != ATTENTION:
+            raise ValueError(f"model attends by {attention}: {ATTENTION} is needed")
 
     @torch_threads()
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -115,11 +117,12 @@ class BidirectionalPredictor(HFMaskPredictor):
         first = torch.zeros_like(column) if attention_mask is None else attention_mask.int().argmax(dim=1)[row]
         return torch.maximum(column - 1, first)
 
-    def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def _forward(self, canvas: Tensor, attention_mask: Tensor | None, network: Any = None) -> Tensor:
         positions = self._positions(attention_mask)
         padded = attention_mask is not None and not bool(attention_mask.all())
         seen = self.visible(attention_mask if padded else None, canvas)
-        return self.model(input_ids=canvas, attention_mask=seen, position_ids=positions, use_cache=False).logits
+        network = self.model if network is None else network
+        return network(input_ids=canvas, attention_mask=seen, position_ids=positions, use_cache=False).logits
 
     def visible(self, attention_mask: Tensor | None, canvas: Tensor) -> Tensor | None:
         """Return which columns each column of canvas int64 [B, L] sees, bool [B, 1, 1 or L, L]; None for all."""

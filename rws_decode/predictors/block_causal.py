@@ -8,6 +8,7 @@ where the prompt's length is a multiple of the block's.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import torch
@@ -54,14 +55,14 @@ class BlockCausalPredictor(BidirectionalPredictor):
     """A model as `BidirectionalPredictor` has it, whose positions see their block of `block` tokens and those before.
 
     `logits_at` keeps keys and values of the blocks before the first mask, which no later token changes, and computes
-    the blocks from there to the last that is asked for alone. They are kept for the last canvases, of as many rows.
-    `logits` computes everything. The two agree up to rounding.
+    the blocks from there to the last that is asked for alone. They are kept for a thread's last canvases, of as many
+    rows. `logits` computes everything. The two agree up to rounding.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, block: int, **options: Any) -> None:
         super().__init__(model, tokenizer, **options)
         self.block = block
-        self._prefix: _Prefix | None = None
+        self._prefixes: dict[int, _Prefix] = {}  # of each thread: none cuts the keys of another
 
     def visible(self, attention_mask: Tensor | None, canvas: Tensor) -> Tensor | None:
         """Return what each column sees, bool [B or 1, 1, L, L]."""
@@ -89,7 +90,7 @@ class BlockCausalPredictor(BidirectionalPredictor):
         prefix = self._kept(ids, real, start)
         hidden = self._run(ids, real, start, stop, prefix.cache)
         prefix.cache.crop(start - stop)
-        self._prefix = prefix
+        self._prefixes[get_ident()] = prefix
         return self.model.lm_head(hidden[row, source - start])
 
     def _start(self, column: int, width: int) -> int:
@@ -101,7 +102,7 @@ class BlockCausalPredictor(BidirectionalPredictor):
         from transformers import DynamicCache
 
         # Nobody else has it meanwhile: a forward that fails leaves nothing behind.
-        prefix, self._prefix = self._prefix, None
+        prefix = self._prefixes.pop(get_ident(), None)
         if prefix is None or not prefix.begins(ids, real) or prefix.ids.shape[1] > start:
             prefix = _Prefix(ids[:, :0], real[:, :0], ids.shape[1], DynamicCache())
         have = prefix.ids.shape[1]

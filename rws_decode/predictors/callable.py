@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rws_decode.common.arguments import is_id
-from rws_decode.predictors.base import before_end, checked_logits, ends_of, predictor_html, without_mask
+from rws_decode.predictors.base import before_end, checked_logits, checked_mask, ends_of, predictor_html, without_mask
 from rws_decode.text.gaps import gap_ids
 from rws_theory.show import quoted
 
@@ -42,11 +41,9 @@ class CallablePredictor:
         name: str = "callable",
         device: str | torch.device = "cpu",
     ) -> None:
-        if not is_id(mask_id) or not 0 <= mask_id < (vocab_size or mask_id + 1):
-            raise ValueError(f"mask_id is {mask_id!r}: a token id, below vocab_size={vocab_size}, is needed")
         self.name = name
         self.device = torch.device(device)
-        self.mask_id = mask_id
+        self.mask_id = checked_mask(mask_id, f"predictor {name}", vocab_size, [end_id])
         self.pad_id = pad_id
         self.end_id = end_id
         self.forbidden_ids = tuple(forbidden_ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
 import torch
@@ -36,8 +35,9 @@ class DiffusionGemma(Spoken):
     """A transformers DiffusionGemmaForBlockDiffusion, with its tokenizer if it has one.
 
     It has no mask: it reads a canvas of `canvas_length` words, any of which may be noise, and gives logits of all.
-    `uniform.decode_uniform` takes any object with these members. settings: those of its generation_config.json. chat:
-    whether a prompt's text is one message of the tokenizer's chat template. ValueError for chat without a template.
+    `uniform.decode_uniform` takes any object with these members. settings, caps: those of its generation_config.json.
+    `max_length`: the tokens that it reads. chat: whether a prompt's text is one message of the tokenizer's chat
+    template. ValueError for chat without a template.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, name: str = "model", chat: bool = False) -> None:
@@ -45,13 +45,16 @@ class DiffusionGemma(Spoken):
         self.canvas_length: int = model.config.canvas_length
         text, generation = model.config.text_config, model.generation_config
         self.vocab_size: int = text.vocab_size
+        self.max_length: int = text.max_position_embeddings
+        new, total = generation.max_new_tokens, generation.max_length
+        # In transformers a max_length goes before its default of 256 new tokens, also where that is written.
+        caps = {"max_new_tokens": None if total and new == 256 else new, "max_length": total}
+        self.caps: dict[str, int] = {name: cap for name, cap in caps.items() if cap is not None}
         ends = text.eos_token_id if generation.eos_token_id is None else generation.eos_token_id
         self.end_ids = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
         self.pad_id: int | None = text.pad_token_id if generation.pad_token_id is None else generation.pad_token_id
         own = {ours: getattr(generation, theirs) for ours, theirs in _SETTINGS.items()}
         own["entropy_bound"] = getattr(generation.sampler_config, "entropy_bound", None)
-        if generation.max_new_tokens is not None:
-            own["canvases"] = ceil(generation.max_new_tokens / self.canvas_length)
         self.settings = {name: value for name, value in own.items() if value is not None}
 
     def __repr__(self) -> str:

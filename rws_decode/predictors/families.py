@@ -19,6 +19,7 @@ from rws_decode.checkpoints.files import (
     without_panics,
 )
 from rws_decode.checkpoints.weights import Stored, read_headers, refuse_other_layout, shapes_of
+from rws_decode.predictors.base import checked_mask
 
 # Kind -> what transformers' classes of its config and its causal language model begin with.
 DECODERS = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "qwen3_moe": "Qwen3Moe", "glm4_moe": "Glm4Moe"}
@@ -147,8 +148,8 @@ def special_ids(
     """Return the mask and the end tokens: of config.json, generation_config.json, tokenizer, then as published.
 
     given: the caller's mask, which goes before all others. Published ids hold at the published width only; before them
-    goes the next id of a tokenizer to which the family's own code adds the mask. ValueError if no mask is known or it
-    is no token, and if tokenizer and config disagree: one of them is another model's.
+    goes the next id of a tokenizer to which the family's own code adds the mask. ValueError if no mask is known, it is
+    no token or ends the text, and if tokenizer and config disagree: one of them is another model's.
     """
     vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
     if tokenizer is not None:
@@ -167,21 +168,19 @@ def special_ids(
         family.mask[1] if published else None,
     )
     mask = next((token for token in masks if token is not None), None)
-    if isinstance(mask, bool) or not isinstance(mask, int) or not 0 <= mask < layout.vocabulary:
-        needed = f"{raw.checkpoint.name} needs one below {layout.vocabulary}, as mask_token_id in its config"
-        raise ValueError(f"mask_id is {mask!r}: {needed}")
+    ends: list[Any] = []
+    for holder in (raw.get("eos_token_id"), generation.get("eos_token_id"), getattr(tokenizer, "eos_token_id", None)):
+        ends += holder if isinstance(holder, list) else [holder]
+    ends += [vocabulary[token] for token, _ in family.ends if token in vocabulary]
+    ends += [token for _, token in family.ends if published and not vocabulary]
+    mask = checked_mask(mask, raw.checkpoint.name, layout.vocabulary, ends, vocabulary)
     if given is None and vocabulary:
         named = {token: vocabulary[token] for token in family.mask_names if token in vocabulary}
         other = next((f"calls {token} {text}" for text, token in named.items() if mask not in named.values()), None)
         if other is not None or mask not in (*vocabulary.values(), added):
             says = "has no such token" if other is None else other
             raise raw.refused(f"its mask is {mask}, and its tokenizer {says}")
-    ends: list[Any] = []
-    for holder in (raw.get("eos_token_id"), generation.get("eos_token_id"), getattr(tokenizer, "eos_token_id", None)):
-        ends += holder if isinstance(holder, list) else [holder]
-    ends += [vocabulary[token] for token, _ in family.ends if token in vocabulary]
-    ends += [token for _, token in family.ends if published and not vocabulary]
-    tokens = (token for token in ends if type(token) is int and 0 <= token < layout.vocabulary and token != mask)
+    tokens = (token for token in ends if type(token) is int and 0 <= token < layout.vocabulary)
     return mask, tuple(dict.fromkeys(tokens))
 
 

@@ -29,7 +29,7 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
-from rws_decode.common.arguments import check_memory
+from rws_decode.common.arguments import check_memory, is_id
 from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.block_causal import BlockCausalPredictor
@@ -48,6 +48,7 @@ LoadedPredictor = HFMaskPredictor | WorldPredictor
 _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship|sop_classifier|cls\.(species|chain|graft))\.|position_ids$")
 # What older config.json do not say, the names of the tensors do.
 _OLD_KINDS = ("albert", "bert")
+_CAPS = ("max_length", "max_new_tokens")  # of generation_config.json
 
 
 def load_predictor(
@@ -113,6 +114,9 @@ def load_predictor(
         predictor = _load_masked(raw, device, options, mask_id, chat, progress)
     else:
         predictor = _load_bidirectional(raw, family, device, options, mask_id, chat, progress)
+    generation = checkpoint.read_json("generation_config.json")
+    said = generation.items() if isinstance(generation, dict) else ()
+    predictor.caps = {name: cap for name, cap in said if name in _CAPS and is_id(cap) and cap > 0}
     if adapter is not None:
         add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw).renamed)
         predictor.name += f"+{Path(adapter).resolve().name}"

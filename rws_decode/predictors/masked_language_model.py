@@ -12,7 +12,8 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import before_end, predictor_html, without_mask
+from rws_decode.networks.changed import with_forward
+from rws_decode.predictors.base import before_end, checked_mask, predictor_html, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.alphabets import Alphabet
 from rws_decode.text.dialogue import Dialogue
@@ -83,8 +84,8 @@ class HFMaskPredictor(Spoken):
     whether a prompt's text is one message of the tokenizer's chat template, and a dialogue its messages; else a
     dialogue is read as its plain text. Where a template closes answers by a line of plain text, they end there too.
     chat_options: variables of the template. examples: held-out prompts that ship with it.
-    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, and for chat without a
-    template.
+    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, or it ends the text;
+    for a causal model, whose logits at a mask ignore what follows; and for chat without a template.
     """
 
     def __init__(
@@ -104,18 +105,20 @@ class HFMaskPredictor(Spoken):
         lean = model.config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
         self._lean = ModernBertAt(base) if lean else None
         self.checkpoint: Checkpoint | None = None
+        self.caps: Mapping[str, int] = {}  # of its files
         self.examples = tuple(examples)
         self._pieces: dict[int, str] = {}
         config = model.config
         self.keeps_keys = config.model_type == "bert"  # its attention reads the keys that it is given
         self.vocab_size: int = config.vocab_size
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
-        self.mask_id = self._mask_id(mask_id)
         self.pad_id = self._special("pad_token_id")
         self.end_ids = self._ends(chat) if end_ids is None else tuple(end_ids)
+        self.mask_id = self._mask_id(mask_id)
         self.end_id = self.end_ids[0] if self.end_ids else None
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
+        self._refuse_causal()
 
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
@@ -148,7 +151,7 @@ class HFMaskPredictor(Spoken):
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] at N positions, row rising: the language-model head is applied to no others.
 
-        Nor is ModernBERT's last layer (`modernbert.ModernBertAt`). In other models a hook gives the output embeddings
+        Nor is ModernBERT's last layer (`modernbert.ModernBertAt`). In other models the output embeddings are given
         these positions alone; a model that does not end with such a layer computes all logits.
         """
         # Hooks of the network, such as those of `watch`, are to see its modules run.
@@ -157,23 +160,17 @@ class HFMaskPredictor(Spoken):
             return self.model.decoder(self.model.head(hidden))
         output_layer = getattr(self.model, "get_output_embeddings", None)
         head = None if output_layer is None else output_layer()
-        seen: list[Tensor] = []
-
-        def only_these(module: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
-            hidden = given[0]
-            if hidden.shape[:2] != canvas.shape or seen:
-                return None
-            seen.append(hidden)
-            return (hidden[row, column][None],)
-
         if head is None:
             return self._forward(canvas, attention_mask)[row, column]
-        hook = head.register_forward_pre_hook(only_these)
-        try:
-            logits = self._forward(canvas, attention_mask)
-        finally:
-            hook.remove()
-        return logits[0] if seen else logits[row, column]
+        whole = True
+
+        def only_these(hidden: Tensor) -> Tensor:
+            nonlocal whole
+            whole = hidden.shape[:2] != canvas.shape
+            return head.forward(hidden if whole else hidden[row, column][None])
+
+        logits = self._forward(canvas, attention_mask, with_forward(self.model, head, only_these))
+        return logits[row, column] if whole else logits[0]
 
     @torch_threads()
     def logits_within(
@@ -196,14 +193,31 @@ class HFMaskPredictor(Spoken):
         head = getattr(self.model, "cls", None) or self.model.get_output_embeddings()
         return head(hidden.flatten(0, 1)[slot[row, self.source(attention_mask, row, column)]])
 
+    @torch_threads()
+    @torch.no_grad()
+    def _refuse_causal(self) -> None:
+        """Raise ValueError where the token after a mask does not change its logits, and the one before it does."""
+        special = {self.mask_id, self.pad_id, *self.end_ids}
+        one, other, *_ = [*(token for token in range(min(self.vocab_size, 16)) if token not in special), 0, 0]
+        canvas = [[one, self.mask_id, one], [other, self.mask_id, one], [one, self.mask_id, other]]
+        logits = self._forward(torch.tensor(canvas, device=self.device), None)[:, 1].float()
+        before, after = (logits[1:] - logits[0]).abs().amax(dim=1).tolist()
+        if after < before / 100:  # of a causal network, rounding at most
+            raise ValueError(
+                f"model is a causal {type(self.model).__name__}: its logits at a mask ignore what follows, give a "
+                "masked language model, or load_predictor(directory) for a LLaDA, Dream or A2D"
+            )
+
     def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the columns whose logits predict these: themselves."""
         return column
 
-    def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def _forward(self, canvas: Tensor, attention_mask: Tensor | None, network: Any = None) -> Tensor:
+        """Return the logits of the model, or of a network in its place."""
         positions = self._positions(attention_mask)
         options = {} if positions is None else {"position_ids": positions}
-        return self.model(input_ids=canvas, attention_mask=attention_mask, **options).logits
+        network = self.model if network is None else network
+        return network(input_ids=canvas, attention_mask=attention_mask, **options).logits
 
     def _positions(self, attention_mask: Tensor | None) -> Tensor | None:
         """Return each column's position where padding on the left moves it and the model does not count by itself."""
@@ -280,12 +294,8 @@ class HFMaskPredictor(Spoken):
         published, size = _PUBLISHED_MASKS.get(config.model_type, (None, None))
         if token is None and size == self.vocab_size:
             token = published
-        if token is None or not 0 <= token < self.vocab_size:
-            raise ValueError(
-                f"mask_id is {token}: {self.name} needs one below {self.vocab_size}, from its tokenizer or as "
-                "mask_token_id in its config"
-            )
-        return token
+        named = None if self.tokenizer is None else self.tokenizer.get_vocab()
+        return checked_mask(token, self.name, self.vocab_size, self.end_ids, named)
 
 
 class SequencePredictor(HFMaskPredictor):

@@ -30,6 +30,7 @@ from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.reward_facts import Normalised
 from rws_decode.common.threads import torch_threads
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.text.prompt_ids import encoded
 from rws_theory.extras import required
 
 __all__ = ["DEFAULT_VARIABLE", "SHIPPED", "CausalScorer", "LikelihoodReward", "encode_pair", "load_causal", "nll_of"]
@@ -125,9 +126,9 @@ def encode_pair(causal: CausalScorer, prompt: str, answer: str, *, end: bool = T
     """
     tokenizer = causal.tokenizer
     first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-    context = tokenizer(prompt, split_special_tokens=True)["input_ids"] or [first]
+    context = encoded(tokenizer, prompt, split_special_tokens=True)["input_ids"] or [first]
     text = causal.after(prompt, check_text("answer", answer))
-    answered = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    answered = encoded(tokenizer, text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     scored = [*answered, tokenizer.eos_token_id] if end or not answered else answered
     if len(context) + len(scored) > causal.max_length:
         raise ValueError(

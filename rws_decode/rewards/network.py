@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
@@ -13,8 +14,10 @@ from torch import Tensor, nn
 
 from rws_decode.common.reward_facts import Normalised, parameters_of
 from rws_decode.common.threads import torch_threads
+from rws_decode.networks.changed import with_forward
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.text.prompt_ids import encoded
 
 _LAYOUTS: dict[Template, str] = {
     "pair": "a pair of texts",
@@ -124,15 +127,14 @@ class NetworkReward(Normalised):
         table = layer.weight[: len(ids)] if type(layer) is nn.Embedding else layer(ids)
         mixed = (shares.to(table) @ table)[None]
 
-        def in_place(_module: Any, _given: Any, embedded: Tensor) -> Tensor:
+        def in_place(read: Tensor) -> Tensor:
+            embedded = layer.forward(read)
             return torch.cat([embedded[:, : frame.begin], mixed, embedded[:, frame.begin + count :]], dim=1)
 
-        hook = layer.register_forward_hook(in_place)
-        try:
-            with torch_threads():
-                return self.raw(prompt, frame, count)
-        finally:
-            hook.remove()
+        changed = copy(self)
+        changed.model = with_forward(self.model, layer, in_place)
+        with torch_threads():
+            return changed.raw(prompt, frame, count)
 
     def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
         """Return the score, a scalar, of the frame's ids with its answer's token so many times."""
@@ -185,20 +187,20 @@ class SequenceClassifierReward(NetworkReward):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
             said = [check_text("answer", answer) for answer in answers[start : start + size]]
             options = {"padding": size > 1, "padding_side": "right", "split_special_tokens": True}
-            encoded = self.tokenizer(texts, said, **options, return_tensors="pt")
-            self.check_length(encoded["input_ids"].shape[1])
+            fields = encoded(self.tokenizer, texts, said, **options, return_tensors="pt")
+            self.check_length(fields["input_ids"].shape[1])
             with torch_threads(), torch.inference_mode():
-                logits = self.model(**encoded.to(self.model.device)).logits  # [batch, 1]
+                logits = self.model(**fields.to(self.model.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores
 
     def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
         """Return the logit of the frame's ids with its answer's token so many times."""
         text, begin = as_dialogue(prompt).text, frame.begin
-        encoded = self.tokenizer([text], [frame.answer], split_special_tokens=True, return_tensors="pt")
+        pair = encoded(self.tokenizer, [text], [frame.answer], split_special_tokens=True, return_tensors="pt")
         fields = {  # token types, too
             name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
-            for name, field in encoded.to(self.model.device).items()
+            for name, field in pair.to(self.model.device).items()
         }
         return self.model(**fields).logits[0, 0]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
-from rws_decode.text.prompt_ids import laid_out, rendered, special_names, woven_ids
+from rws_decode.text.prompt_ids import encoded, laid_out, rendered, special_names, woven_ids
 
 Template = Literal["pair", "chat", "instruct"]
 
@@ -52,7 +52,7 @@ def text_encoder(
             ids = woven_ids(tokenizer, *laid_out(render, turns, f"the chat template of reward model {name}"))
         else:
             # In one piece: some tokenizers begin a text in another way than what follows a special token.
-            ids = tokenizer(render(turns), add_special_tokens=False)["input_ids"]
+            ids = encoded(tokenizer, render(turns), add_special_tokens=False)["input_ids"]
         bare = ids = [*ids, *end]
         while bare and bare[0] == start:
             bare = bare[1:]
@@ -65,7 +65,7 @@ def text_encoder(
 def _pair_ids(tokenizer: Any, prompt: str | Dialogue, answer: str) -> list[int]:
     # As lists: alone, an empty answer would be no answer, and the text laid out as a single one.
     texts, answers = [as_dialogue(prompt).text], [check_text("answer", answer)]
-    return tokenizer(texts, answers, split_special_tokens=True)["input_ids"][0]
+    return encoded(tokenizer, texts, answers, split_special_tokens=True)["input_ids"][0]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:

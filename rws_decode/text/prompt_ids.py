@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
+from threading import RLock
 from typing import Any
 
 from rws_decode.checkpoints.trial import tried
@@ -15,6 +17,17 @@ Render = Callable[[Sequence[str]], str]
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
 _CHAT = "chat is True: the tokenizer's chat template"
+# A tokenizer of transformers keeps the options of its last call, which another thread would change in the middle of
+# one. A copy of the process (`trial`) is made between calls: it would wait for a thread that it does not have.
+_ENCODING = RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_ENCODING.acquire, after_in_parent=_ENCODING.release, after_in_child=_ENCODING.release)
+
+
+def encoded(tokenizer: Any, *texts: Any, **options: Any) -> Any:
+    """Return tokenizer(*texts, **options), of one thread at a time."""
+    with _ENCODING:
+        return tokenizer(*texts, **options)
 
 
 def rendered(tokenizer: Any, cannot: str, closing: str = "", **options: Any) -> Render:
@@ -77,7 +90,7 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 
     A special token's name in the text, "[MASK]" or "<|eot_id|>", is read as the characters that it is.
     """
-    return _one_bos(tokenizer, tokenizer(text, split_special_tokens=True)["input_ids"])
+    return _one_bos(tokenizer, encoded(tokenizer, text, split_special_tokens=True)["input_ids"])
 
 
 def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any]) -> list[int]:
@@ -154,7 +167,7 @@ def without_specials(tokenizer: Any, ids: Sequence[int], layout: tuple[str, ...]
 
 
 def _ids(tokenizer: Any, text: str, **options: bool) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False, **options)["input_ids"]) if text else []
+    return list(encoded(tokenizer, text, add_special_tokens=False, **options)["input_ids"]) if text else []
 
 
 def special_names(tokenizer: Any) -> Collection[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from threading import local
 
 from rws_theory.worlds.backoff import Floats
 
 Part = tuple[int, bytes]
 
 
-class PartMemory:
+class PartMemory(local):
     """A memory of parts by the state before each and its tokens; the longest unused go first.
 
-    mebibytes: what its arrays may hold together; None for no limit.
+    mebibytes: what its arrays may hold together, in each thread, which has its own; None for no limit.
 
     >>> memory = PartMemory(64)
     >>> len(memory)
@@ -23,6 +24,9 @@ class PartMemory:
         self._limit = float("inf") if mebibytes is None else mebibytes * 2**20
         self._parts: OrderedDict[Part, Floats] = OrderedDict()
         self._bytes = 0
+
+    def __reduce__(self) -> tuple[type[PartMemory], tuple[float]]:
+        return PartMemory, (self._limit / 2**20,)
 
     def __repr__(self) -> str:
         return f"PartMemory({len(self)} parts, {self._bytes / 2**20:.1f} MiB)"

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ from misuse import refused
 
 from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform, presets
 from rws_decode.__main__ import main
+from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
+from rws_decode.settings import Shape
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.uniform import accepted
 from rws_theory.gain import normalise, reward_factor
+from rws_theory.show import Note
 
 PROMPT = [2, 6, 8, 3]
 REWARD = CallableReward(lambda prompt, answer: float(answer.count("cat")), mean=0.5, std=1.0)
@@ -89,12 +92,13 @@ def test_tokens_and_forwards_are_those_of_transformers(
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 
     told = {} if scale is None else {"strategy": RWS(scale), "reward": REWARD}
+    options = replace(options, canvases=options.canvases or 1)
     (ours,) = decode_uniform(predictor, [PROMPT], options=options, **told)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         theirs = predictor.model.generate(
             torch.tensor([PROMPT]),
-            max_new_tokens=12 * options.canvases,
+            max_new_tokens=12 * (options.canvases or 1),
             max_denoising_steps=options.steps,
             sampler_config=EntropyBoundSamplerConfig(options.entropy_bound),
             t_min=options.t_min,
@@ -174,7 +178,8 @@ def test_settings_are_the_checkpoints_and_else_the_published(predictor: Diffusio
 
     theirs = DiffusionGemmaGenerationConfig._get_default_generation_params()
     preset = presets.load("diffusion-gemma").values
-    assert asdict(UniformOptions()) == preset | {"seed": 0} == asdict(UniformOptions(**predictor.settings))
+    usual = preset | {"seed": 0, "canvases": None}
+    assert asdict(UniformOptions()) == usual == asdict(UniformOptions(**predictor.settings))
     published = [theirs[name] for name in ("max_denoising_steps", "t_max", "t_min", "stability_threshold")]
     assert published == [preset[name] for name in ("steps", "t_max", "t_min", "stability")]
     assert theirs["confidence_threshold"] == preset["confidence"]
@@ -184,8 +189,35 @@ def test_settings_are_the_checkpoints_and_else_the_published(predictor: Diffusio
     folder = tiny_checkpoint("diffusion-gemma", tmp_path / "own", files={"generation_config.json": config})
     own = load_uniform(str(folder), progress=False)
     assert own.end_ids == (1, 5)
-    assert UniformOptions(**own.settings) == UniformOptions(3, 2.0, confidence=0.1, canvases=2)
+    assert UniformOptions(**own.settings) == UniformOptions(3, 2.0, confidence=0.1)
     assert decode_uniform(own, [PROMPT])[0].forwards <= 6
+
+
+CAPS = [(None, None), (None, 16), (None, 17), (None, 28), (24, None), (24, 10), (256, 28), (500, 17)]
+
+
+@pytest.mark.parametrize("caps", CAPS, ids=str)
+def test_an_answer_is_as_long_as_transformers_has_it(caps: tuple[int, int], tmp_path: Path) -> None:
+    config = dict(zip(("max_new_tokens", "max_length"), caps, strict=True))
+    files = {"generation_config.json": config | {"max_denoising_steps": 1}}
+    own = load_uniform(str(tiny_checkpoint("diffusion-gemma", tmp_path / "own", files=files)), progress=False)
+    torch.manual_seed(0)
+    theirs = own.model.generate(torch.tensor([PROMPT]), eos_token_id=list(own.end_ids), pad_token_id=own.pad_id)
+    for options in (None, UniformOptions(steps=1)):
+        (run,) = decode_uniform(own, [PROMPT], options=options)
+        assert len(run.tokens) == theirs.sequences.shape[1] - len(PROMPT)
+    if caps == (None, 16):
+        refused(lambda: decode_uniform(own, [PROMPT * 4]), "its caps leave 0, give options=UniformOptions(canvases=4)")
+
+
+@pytest.mark.parametrize("layout", ["bert", "llada"])
+@pytest.mark.parametrize("caps", [{"max_length": 10, "max_new_tokens": 40}, {"max_new_tokens": 6, "max_length": None}])
+def test_a_length_beyond_the_caps_of_a_mask_predictor_is_noted(layout: str, caps: Any, tmp_path: Path) -> None:
+    files = {"generation_config.json": caps}
+    predictor = load_predictor(str(tiny_checkpoint(layout, tmp_path / "own", files=files)), progress=False)
+    decode(predictor, [PROMPT], shape=Shape(6))
+    with pytest.warns(Note, match="length is 7: generation_config.json of own allows 6 after this prompt"):
+        decode(predictor, [PROMPT], shape=Shape(7))
 
 
 def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
@@ -205,6 +237,8 @@ def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
         ({"strategy": "rws:8", "reward": len}, "reward is len, whose mean and deviation are not known"),
         ({"prompts": [[]]}, "prompts[0] is []: text, or token ids from 0 to 27"),
         ({"prompts": [[2, 28]]}, "prompts[0] is [2, 28]"),
+        ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),
+        ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more of 12 tokens"),
     ],
 )
 def test_misuse_of_the_loop(predictor: DiffusionGemma, told: dict[str, Any], said: str) -> None:

@@ -1,9 +1,11 @@
 """Mask predictors: where they come from, their text, their padding, and what they refuse to load."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from grouped import grouped
@@ -14,8 +16,8 @@ from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, 
 
 from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, word_tokenizer
+from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
+from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, llama, word_tokenizer
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)
@@ -117,11 +119,37 @@ def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() 
     model.config.mask_token_id = None
     refused(lambda: HFMaskPredictor(model), "mask_id is None")
     refused(lambda: HFMaskPredictor(model, mask_id=999), "mask_id is 999")
-    model.config.vocab_size = 30522
-    assert HFMaskPredictor(model).mask_id == 103
+    assert HFMaskPredictor(bert(vocab_size=30522, mask_token_id=None)).mask_id == 103
     model = bert()  # a library's defaults beyond a small vocabulary are no special tokens
     model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
     assert (HFMaskPredictor(model).pad_id, HFMaskPredictor(model).end_id) == (None, EOS)
+
+
+@pytest.mark.parametrize("kind", ["callable", "network", "bert", "llada"])
+def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> None:
+    path = str(tiny_checkpoint(kind, tmp_path / "tiny")) if kind in tiny_checkpoints() else ""
+
+    def made(mask_id: Any) -> Any:
+        if kind == "callable":
+            return CallablePredictor(len, mask_id=mask_id, end_id=EOS, vocab_size=28)  # type: ignore[arg-type]
+        if kind == "network":
+            return HFMaskPredictor(bert(), word_tokenizer(), mask_id=mask_id)
+        return load_predictor(path, mask_id=mask_id, progress=False)
+
+    for wrong in (True, 4.0, "nope", -1):
+        refused(partial(made, wrong), f"mask_id is {wrong!r}:  ...  needs one below ... , a whole number from 0")
+    end, name, mask = (263, "<|mdm_mask|>", 267) if kind == "llada" else (EOS, "[MASK]", MASK)
+    refused(partial(made, end), f"mask_id is {end}:  ...  ends its texts by this token")
+    refused(partial(made, name), "below 28, a whole number" if kind == "callable" else f"mask_id={mask} for this token")
+    predictor = made(np.int64(mask))
+    assert type(predictor.mask_id) is int and predictor.mask_id == mask
+    predictor.end_id, predictor.end_ids = mask, (mask,)
+    refused(lambda: decode(predictor, [[1]]), f"mask_id is {mask}:  ...  ends its texts")
+
+
+@pytest.mark.parametrize("make", [llama, partial(bert, is_decoder=True)])
+def test_a_causal_network_is_no_mask_predictor(make: Any) -> None:
+    refused(lambda: HFMaskPredictor(make(), word_tokenizer()), "model is a causal ... ignore what follows")
 
 
 def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -> None:
