@@ -202,7 +202,7 @@ class _Run:
                 if running:
                     return False
                 source = self.suspects
-            elif self.queue and len(running) < 2 * self.backend.slots:
+            elif self.queue and len(running) < 2 * self.backend.slots and not any(map(Future.done, running)):
                 source = self.queue
             else:
                 return False
