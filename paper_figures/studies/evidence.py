@@ -105,10 +105,8 @@ def read_rows(runs: Path, study: str = NAME) -> pd.DataFrame:
     """Return the rows of a study's last whole run below a folder; ValueError where there is none."""
     parts = []
     for folder in (runs / study, runs / f"{study}-frontier"):
-        manifest = read_manifest(folder)
-        if manifest is not None:
-            rows = read_unit_rows(folder)
-            parts.append(rows[[unit in manifest for unit in rows["unit"]]])
+        if read_manifest(folder) is not None:
+            parts.append(read_unit_rows(folder))
         elif folder.name == study:
             raise ValueError(f"runs is {runs}: no whole run of `experiment {study} --out {runs}` is there")
     return pd.concat(parts, ignore_index=True)
