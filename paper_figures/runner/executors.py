@@ -204,6 +204,7 @@ class RunOptions:
     )
     batch: int = option(16, "most answers per decode", least=1)
     retry_failed: bool = option(False, "run units again that failed before")
+    dry_run: bool = option(False, "count units, forwards and reward calls, time a few units, and keep nothing")
     shared: Backend | None = field(default=None, kw_only=True)
 
     def backend(self) -> Backend:

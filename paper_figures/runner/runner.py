@@ -84,7 +84,7 @@ def run_units(
     batch: int = 1,
     retry_failed: bool = False,
     progress: bool = True,
-    before: Callable[[], object] | None = None,
+    before: Callable[[], object] = int,
 ) -> Report:
     """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
 
@@ -104,7 +104,8 @@ def run_units(
     no other is blamed, then unit by unit, and a unit is recorded after three deaths.
 
     ValueError for units of several experiments, an `out` that is a file, workers of other code, or a model that cannot
-    be loaded (`worker.NotLoaded`); OSError where results cannot be written or the cluster is gone: what was written before stays, and nothing is half written.
+    be loaded (`worker.NotLoaded`); OSError where results cannot be written or the cluster is gone: what was written
+    before stays, and nothing is half written.
     """
     if not units:
         raise ValueError("units is empty: at least one is needed")
@@ -173,13 +174,13 @@ class _Run:
     written: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
-    def loop(self, total: int, before: int, progress: bool, name: str, first: Callable[[], object] | None) -> None:
+    def loop(self, total: int, before: int, progress: bool, name: str, first: Callable[[], object]) -> None:
         running: dict[Future[None], _Batch] = {}
         counted = before
         with shown_progress(name, total, "unit", done=before, shown=progress) as bar, ExitStack() as stack:
             executor = stack.enter_context(self.backend.open())
             try:
-                executor.submit(first or int).result()
+                executor.submit(first).result()
             except BrokenExecutor as error:
                 raise NotLoaded(f"{name}: the process that loads the models died, as it does without memory") from error
             while self.queue or self.suspects or running:

@@ -118,7 +118,8 @@ def fifths_tables(judged: pd.DataFrame) -> list[Table]:
             "god_trends",
             trends,
             readable(trends),
-            ("" if fifths else few) + "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its p, corrected "
+            ("" if fifths else few)
+            + "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its p, corrected "
             "over guides by Holm's method. An association over prompts is no effect of order: prompts differ.",
         ),
     ]

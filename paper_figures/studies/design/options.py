@@ -115,7 +115,7 @@ class DecodingOptions:
     """Options for decoding answers, and for the devices of the models."""
 
     length: int = option(64, "answer tokens")
-    steps: int = option(32, "forwards per answer")
+    steps: int = option(32, "forwards per answer; of several numbers each has its run, below DIR/steps-N", each=True)
     block: int = option(32, "tokens per block")
     ranking: Literal["log-odds", "probability", "topk"] = option("log-odds", "what positions are ranked by")
     precision: Literal["model", "bfloat16", "float32", "float64"] = option("float64", "that they are ranked in")

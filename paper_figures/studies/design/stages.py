@@ -86,14 +86,24 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure
     """Yield stages whose results go below --out, over one backend.
 
     `units` are some that name every model that any stage uses. All are loaded before the first unit that is missing;
-    NotLoaded, a ValueError, for one that cannot be.
+    NotLoaded, a ValueError, for one that cannot be. With --dry-run few units run, and `dry_run.Foretold` ends the study
+    behind its stages.
     """
+    if options.dry_run:
+        from paper_figures.studies.design.dry_run import DryStages, Foretold
+
+        load_models(units)
+        stages = DryStages(
+            lambda *asked: stages.ask(*asked), origin=origin_of(units, work), work=work, batch=options.batch
+        )
+        yield stages
+        raise Foretold(stages.plan(units[0].experiment, options))
     origin, unloaded = origin_of(units, work), [partial(load_models, units)]
     with kept_open(options.backend()) as backend:
         run_options: dict[str, Any] = {"origin": origin, "batch": options.batch, "retry_failed": options.retry_failed}
 
         def compute(asked: Sequence[Unit], elsewhere: Backend | None) -> Report:
-            before = unloaded[0] if unloaded else None
+            before = unloaded[0] if unloaded else int
             report = run_units(asked, work, options.out, backend=elsewhere or backend, before=before, **run_options)
             if report.computed or report.failed:
                 unloaded.clear()
