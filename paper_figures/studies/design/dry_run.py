@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -18,7 +19,7 @@ from paper_figures.studies.design.stages import Outcome, Stages
 from rws_decode.strategies.table import STRATEGIES
 from rws_theory.commands.progress import duration, tell
 
-_SAMPLE = 8  # units of a kind that are run, at most, and at most this share of them
+_SAMPLE = 8  # units of a kind that are run, at most, and at most one in so many
 
 
 class Foretold(Exception):
@@ -27,14 +28,6 @@ class Foretold(Exception):
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(plan["message"])
         self.plan = plan
-
-
-@dataclass(frozen=True)
-class _Rows:
-    rows: list[dict[str, Any]]
-
-    def read(self) -> pd.DataFrame:
-        return pd.DataFrame(self.rows)
 
 
 @dataclass
@@ -51,7 +44,7 @@ class DryStages(Stages):
     kinds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     timed: int = 0
 
-    def ask(self, units: Sequence[Unit], _: Backend | None) -> _Rows:
+    def ask(self, units: Sequence[Unit], _: Backend | None) -> SimpleNamespace:
         """Return a row of each unit, after its kind was run if it had not been."""
         by_kind: dict[str, list[Unit]] = {}
         for unit in dict.fromkeys(units):
@@ -66,7 +59,7 @@ class DryStages(Stages):
                 self.units.append(unit)
                 for name, value in _cost(unit, row).items():
                     self.totals[name] += value
-        return _Rows(out)
+        return SimpleNamespace(read=lambda: pd.DataFrame(out))
 
     def _sampled(self, members: Sequence[Unit]) -> list[dict[str, Any]]:
         """Return the rows of the first of these units, each with its share of the seconds, `_seconds`."""
