@@ -35,7 +35,7 @@ _TIMED_SMALL = f"--repetitions 2 --reward-scale 8 {_JUDGED}"
 PLAN: dict[str, str] = {
     "commit-order": "",
     "temperature": f"--prompts 10 --methods temperature temperature-bf16 {_METHODS}",
-    "reward-bench": "--prompts 16 --validation 0 --reward-scale 8",
+    "reward-bench": "--prompts 25 --validation 0 --reward-scale 8",
     "keywords": f"--prompts 12 {_SMALL}",
     "mt-bench": f"--prompts 6 {_SMALL}",
     "humaneval": f"--prompts 16 {_SMALL}",

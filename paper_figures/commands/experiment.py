@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
+from rws_decode.canvas.schedule import block_plan
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import tell
@@ -35,13 +39,42 @@ def _fill(name: str, parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiment named and print its summary; return 1 if no unit has a result, as all failed, else 0.
 
-    Why the first failed is told on standard error. ValueError for input that cannot be used.
+    Why the first failed is told on standard error. Of several --steps each has its run, and --json prints a list.
+    ValueError for input that cannot be used.
     """
     options = read_options(options_class(args.experiment), args)
     exhibits = _exhibits(args.experiment) if args.draw else []
-    result = study_module(args.experiment).run(options)
-    message = result.pop("message")
-    print(json.dumps(result, allow_nan=False) if args.json else message)
+    several = getattr(options, "steps", None)
+    if not isinstance(several, tuple):
+        runs = [options]
+    else:
+        for number in several:
+            block_plan(options.length, number, options.block)
+        runs = [replace(options, steps=n, out=str(Path(options.out) / f"steps-{n}")) for n in dict.fromkeys(several)]
+    results, statuses = [], []
+    for each in runs:
+        result, status = _run(args.experiment, each, exhibits)
+        message = result.pop("message")
+        if not args.json:
+            print(message if each is options else f"# {each.steps} steps\n\n{message}\n", flush=True)
+        results.append(result if each is options else {"steps": each.steps, **result})
+        statuses.append(status)
+    if args.json:
+        print(json.dumps(results if isinstance(several, tuple) else results[0], allow_nan=False))
+    return max(statuses)
+
+
+def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], int]:
+    """Run an experiment, or foretell it, and return its summary and its status."""
+    if options.dry_run:
+        from paper_figures.studies.design.dry_run import Foretold
+
+        with TemporaryDirectory() as out:  # nothing is written to its folder
+            try:
+                return study_module(name).run(replace(options, out=out)), 0
+            except Foretold as end:
+                return end.plan, 0
+    result = study_module(name).run(options)
     units = result["units"]
     failed, all_failed = units["failed"], units["failed"] == units["asked"]
     if failed:
@@ -51,11 +84,11 @@ def run(args: argparse.Namespace) -> int:
         failures = read_failures(folder.parent, folder.name.removeprefix("units-"))
         why = [failure["error"]["message"] for failure in failures]
         many = f"all {failed}" if all_failed else f"{failed} of {units['asked']}"
-        tell(f"experiment {args.experiment}: {many} units failed, the first by: {why[0] if why else '?'}")
+        tell(f"experiment {name}: {many} units failed, the first by: {why[0] if why else '?'}")
     if exhibits and not all_failed:
         out = Path(options.out)
         tell(f"{len(make(exhibits, out, out))} files drawn below {out}; open {out / 'index.html'}")
-    return int(all_failed)
+    return result, int(all_failed)
 
 
 def _exhibits(study: str) -> list[str]:

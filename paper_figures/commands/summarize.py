@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from paper_figures.runner.parts import Manifest
     from paper_figures.table import Table
 
 
@@ -29,7 +28,7 @@ class SummarizeOptions:
         help="the folder given to experiments as --out, or one of the folders in it", metavar="DIR", positional=True
     )
     code: str | None = option(
-        None, "results of this code, by its first digits (default: the last written)", metavar="DIGEST"
+        None, "results of this code, by its first digits (default: of the last whole run)", metavar="DIGEST"
     )
     all: bool = option(False, "show all results, not only those of each experiment's last whole run")
     seed: int | None = option(None, "of the bootstrap and the tests (default: that of the run, or 0)", least=0)
@@ -39,22 +38,18 @@ class SummarizeOptions:
 def run(options: SummarizeOptions) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
 
-    from paper_figures.runner.parts import read_manifest
-    from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows
+    from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows, whole_run
     from paper_figures.table_text import terminal_text
 
     folders = {path.resolve().parent.name: path.resolve() for path in chosen(options.folder, options.code)}
     with warnings_as_notes():
         # One experiment at a time: a table of all would give each the columns of the others.
-        frames = {name: read_unit_rows(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
-    # Of the last whole runs, where these are their results.
-    last = {} if options.all else {name: read_manifest(path.parent) for name, path in folders.items()}
-    manifests = {name: each for name, each in last.items() if each is not None and each.results == folders[name].name}
-    failures = [
-        failure
-        for failure in read_failures(options.folder, options.code)
-        if _asked(manifests, failure["fields"]["experiment"], failure["unit"])
-    ]
+        frames = {
+            name: read_unit_rows(path.parent, path.name.removeprefix("units-"), every_run=True)
+            for name, path in folders.items()
+        }
+    last = {} if options.all else {name: whole_run(path) for name, path in folders.items()}
+    failures = read_failures(options.folder, options.code, every_run=options.all)
     if failures:
         _note(f"{len(failures)} units failed; run the experiment with --retry-failed")
     others = sum(len(paths) - 1 for paths in origins(options.folder).values())
@@ -64,10 +59,11 @@ def run(options: SummarizeOptions) -> int:
     hidden = 0
     # Frames of two studies may take a while: their intervals and tests are resampled.
     for name, frame in each(frames.items(), "summarize", len(frames), "study"):
-        shown = [_asked(manifests, name, unit) for unit in ([] if frame.empty else frame["unit"])]
+        manifest = last.get(name)
+        shown = [manifest is None or unit in manifest for unit in ([] if frame.empty else frame["unit"])]
         hidden += len(shown) - sum(shown)
         if any(shown):
-            seed = manifests[name].seed if options.seed is None and name in manifests else options.seed or 0
+            seed = manifest.seed if options.seed is None and manifest is not None else options.seed or 0
             rows: Any = frame[shown].reset_index(drop=True)
             tables[name] = _tables(name, rows, seed, folders[name].parent)
     if not tables:
@@ -94,11 +90,6 @@ def warnings_as_notes() -> Iterator[None]:
         yield
     for warning in caught:
         _note(str(warning.message))
-
-
-def _asked(manifests: Mapping[str, Manifest], experiment: str, unit: str) -> bool:
-    """Return whether the last whole run asked for a unit; without a record of that run, every unit counts."""
-    return experiment not in manifests or unit in manifests[experiment]
 
 
 def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:

@@ -18,9 +18,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -31,6 +33,8 @@ from rws_decode.common.files import read_json
 from rws_decode.common.threads import MOST_THREADS, hold_threads
 from rws_theory.commands.options import option
 from rws_theory.commands.progress import tell
+
+_PATIENCE = 0.5  # seconds that a process which is told to end has to remove the file that it writes
 
 
 @dataclass(frozen=True)
@@ -50,29 +54,46 @@ def in_process(threads: int | None = None) -> Backend:
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        # A thread, so that this process still answers to Ctrl-C, and the runner has but one kind of executor.
-        pool = ThreadPoolExecutor(1, initializer=set_threads, initargs=(threads,))
-        try:
-            yield pool
-        finally:
-            pool.shutdown(cancel_futures=True)
+        context = copy_context()
+        context.run(set_threads, threads)
+        yield _Inline(context)
 
     return Backend(opened, 1)
+
+
+class _Inline(Executor):
+    """Call what is submitted at once, in the thread that submits it, so that an interrupt stops the call itself."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self.context.run(fn, *args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def processes(workers: int, threads: int | None = 1) -> Backend:
     """Run units in a pool of spawned processes, replaced if one of them dies. threads: of PyTorch, in each.
 
-    The processes end with this one, even where it is killed.
+    The processes end with this one, even where it is killed. An exception or interrupt in this process ends them within
+    a second or two: the batches in work are lost, and files are whole or absent.
     """
     if workers < 1:
         raise ValueError(f"workers is {workers}: at least 1 is needed")
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        pool = ProcessPoolExecutor(workers, mp_context=Workers(), initializer=_begin_worker, initargs=(threads,))
+        context = Workers()
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(threads,))
         try:
             yield pool
+        except BaseException:
+            context.end()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -183,6 +204,7 @@ class RunOptions:
     )
     batch: int = option(16, "most answers per decode", least=1)
     retry_failed: bool = option(False, "run units again that failed before")
+    dry_run: bool = option(False, "count units, forwards and reward calls, time a few units, and keep nothing")
     shared: Backend | None = field(default=None, kw_only=True)
 
     def backend(self) -> Backend:
@@ -206,13 +228,30 @@ class _Worker(SpawnProcess):
 class Workers(SpawnContext):
     """Spawned processes that Ctrl-C does not reach: while one still imports, it would print a traceback."""
 
-    Process = _Worker  # type: ignore[assignment]
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Worker] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _Worker:  # type: ignore[override]
+        self.started.append(_Worker(*args, **kwargs))
+        return self.started[-1]
+
+    def end(self) -> None:
+        """End every process: one that does not follow SIGTERM in `_PATIENCE` seconds is killed."""
+        alive = [process for process in self.started if process.is_alive()]
+        for process in alive:
+            process.terminate()
+        until = time.monotonic() + _PATIENCE
+        for process in alive:
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
 
 
 def _begin_worker(threads: int | None) -> None:
-    # Ctrl-C reaches every process of a terminal: the one that asks ends, this one when it has written its batch.
+    # Ctrl-C reaches every process of a terminal: the one that asks ends, and tells this one to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _leave)
     parent = parent_process()
     if parent is not None:
 
@@ -223,6 +262,12 @@ def _begin_worker(threads: int | None) -> None:
 
         threading.Thread(target=follow, daemon=True).start()
     set_threads(threads)
+
+
+def _leave(*_: Any) -> None:
+    # The exception removes a file that is half written. A pool hands it on as a result, so an alarm ends the process.
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE / 2)
+    raise SystemExit(1)
 
 
 def set_threads(threads: int | None) -> None:

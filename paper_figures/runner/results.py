@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.runner.parts import UNIT_FIELDS, read_parts
+from paper_figures.runner.parts import UNIT_FIELDS, Manifest, read_manifest, read_parts
 from rws_decode.common.files import read_json
 
 # Units that measure a text which another unit has decoded.
@@ -43,17 +43,26 @@ def origins(folder: str | Path) -> dict[str, list[Path]]:
 
 
 def chosen(folder: str | Path, code: str | None) -> list[Path]:
-    """Return one folder of results per experiment: the last written to, or that of the origin that `code` begins."""
+    """Return one folder of results per experiment: that of the origin that `code` begins.
+
+    If `code` is None, it is that of the last whole run, or the last written to where no run is whole.
+    """
     table = origins(folder)
     if not table:
         raise ValueError(f"{folder}: no results of experiments here")
     if code is None:
-        return [paths[0] for _, paths in sorted(table.items())]
+        return [next(filter(whole_run, paths), paths[0]) for _, paths in sorted(table.items())]
     folders = [path for _, paths in sorted(table.items()) for path in paths if path.name.startswith(f"units-{code}")]
     if len({path.name for path in folders}) != 1:
         names = sorted({path.name.removeprefix("units-") for paths in table.values() for path in paths})
         raise ValueError(f"code is {code!r}: it must begin one of {', '.join(names)}")
     return folders
+
+
+def whole_run(folder: Path) -> Manifest | None:
+    """Return the last whole run of an experiment if its results are in this one of its folders, else None."""
+    manifest = read_manifest(folder.parent)
+    return manifest if manifest is not None and manifest.results == folder.name else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,12 +98,12 @@ class Results:
         )
 
 
-def read_results(folder: str | Path, code: str | None = None) -> Results:
+def read_results(folder: str | Path, code: str | None = None, *, every_run: bool = False) -> Results:
     """Return the answers and their scores below a folder. `Results` describes the columns.
 
     Arguments, warnings and errors are those of `read_unit_rows`.
     """
-    rows: Any = read_unit_rows(folder, code)
+    rows: Any = read_unit_rows(folder, code, every_run=every_run)
     if not len(rows):
         return Results(rows, rows, rows)
     measured = rows["strategy"].isin(_MEASURES)
@@ -131,14 +140,15 @@ def _tidy(rows: Any) -> pd.DataFrame:
     return rows.assign(history=rows["history"].map(tuple))
 
 
-def read_unit_rows(folder: str | Path, code: str | None = None) -> pd.DataFrame:
-    """Return every row of every part below a folder as one table, with the unit's fields as columns.
+def read_unit_rows(folder: str | Path, code: str | None = None, *, every_run: bool = False) -> pd.DataFrame:
+    """Return the rows of the last whole run of each experiment as one table, with the unit's fields as columns.
 
     Rows of answers and of their measures stand below each other; `read_results` parts them.
 
-    folder: what `run_units` was given, or one experiment's folder in it. code: the digest of code and libraries whose
-    results are wanted, or its first digits; without it, those last written, of each experiment: results of different
-    code are never mixed, nor those of model files that changed: the last written are kept. Columns: `unit`, the hash;
+    folder: what `run_units` was given, or one experiment's folder in it. every_run: all rows, also those of other runs,
+    which may be of other prompts, lengths or scales; so it is where no run is whole yet. code: the digest of code and
+    libraries whose results are wanted, or its first digits; without it, as in `chosen`: results of different code are
+    never mixed, nor those of model files that changed: the last written are kept. Columns: `unit`, the hash;
     `code`; those of `Unit.columns`; those of the rows. Rows are ordered by experiment and hash, and so do not depend on
     how the work was divided.
 
@@ -151,7 +161,8 @@ def read_unit_rows(folder: str | Path, code: str | None = None) -> pd.DataFrame:
         rows, lines = rows_of(origin_folder)
         for line in lines:
             warnings.warn(line, ResultsWarning, stacklevel=2)
-        all_rows += [row for name in sorted(rows) for row in rows[name]]
+        run = None if every_run else whole_run(origin_folder)
+        all_rows += [row for name in sorted(rows) if run is None or name in run for row in rows[name]]
     return pd.DataFrame(all_rows)
 
 
@@ -187,16 +198,18 @@ def _lasting(row: Mapping[str, Any]) -> str:
     )
 
 
-def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str, Any]]:
+def read_failures(folder: str | Path, code: str | None = None, *, every_run: bool = False) -> list[dict[str, Any]]:
     """Return the records of units that failed and have no result: {"unit", "fields", "error", "crashes"}, by hash.
 
     error: {"type", "message", "traceback"}. Arguments as in `read_results`. ValueError for a file that is no record.
     """
     failures = []
     for origin_folder in chosen(folder, code):
+        run = None if every_run else whole_run(origin_folder)
         finished = {name for part in read_parts(origin_folder)[0] for name in part.units}
         for path in sorted(origin_folder.glob("*.failed.json")):
-            if path.name.removesuffix(".failed.json") not in finished:
+            name = path.name.removesuffix(".failed.json")
+            if name not in finished and (run is None or name in run):
                 try:
                     failures.append(_failure(read_json(path)))
                 except ValueError as error:

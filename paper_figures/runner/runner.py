@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from paper_figures.runner.executors import Backend, in_process
 from paper_figures.runner.parts import part_name, read_parts
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
-from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute
+from paper_figures.runner.worker import NotLoaded, NotWritten, OtherCode, Task, Work, compute
 from rws_decode.common.files import write_json
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
@@ -84,12 +84,14 @@ def run_units(
     batch: int = 1,
     retry_failed: bool = False,
     progress: bool = True,
+    before: Callable[[], object] = int,
 ) -> Report:
     """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
 
     units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
     one `batch_key`, it returns the rows of each. origin: if None, `origin_of(units, work)`. backend: in this
-    process if None. progress: how many units are done, on standard error.
+    process if None. progress: how many units are done, on standard error. before: called in one of the backend's
+    processes before the first unit that is missing, such as what loads all models; its error ends the run.
 
     Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
     and the same call again computes only the units that are in none of them. The process that computed a batch writes
@@ -101,8 +103,9 @@ def run_units(
     not stop the rest, and is run again only with `retry_failed`. A batch whose worker dies is run again, alone, so that
     no other is blamed, then unit by unit, and a unit is recorded after three deaths.
 
-    ValueError for units of several experiments, an `out` that is a file, or workers of other code; OSError where
-    results cannot be written or the cluster is gone: what was written before stays, and nothing is half written.
+    ValueError for units of several experiments, an `out` that is a file, workers of other code, or a model that cannot
+    be loaded (`worker.NotLoaded`); OSError where results cannot be written or the cluster is gone: what was written
+    before stays, and nothing is half written.
     """
     if not units:
         raise ValueError("units is empty: at least one is needed")
@@ -125,7 +128,7 @@ def run_units(
     skipped = done if retry_failed else done | failed
     run = _Run(folder, origin, work, backend, _batches(table, skipped, batch))
     if run.queue:
-        run.loop(len(table), len(skipped), progress, next(iter(table.values())).experiment)
+        run.loop(len(table), len(skipped), progress, next(iter(table.values())).experiment, before)
         _check_seen(folder, run.written)
     failed = (failed - run.computed) | run.failed
 
@@ -171,11 +174,15 @@ class _Run:
     written: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
-    def loop(self, total: int, before: int, progress: bool, name: str) -> None:
+    def loop(self, total: int, before: int, progress: bool, name: str, first: Callable[[], object]) -> None:
         running: dict[Future[None], _Batch] = {}
         counted = before
         with shown_progress(name, total, "unit", done=before, shown=progress) as bar, ExitStack() as stack:
             executor = stack.enter_context(self.backend.open())
+            try:
+                executor.submit(first).result()
+            except BrokenExecutor as error:
+                raise NotLoaded(f"{name}: the process that loads the models died, as it does without memory") from error
             while self.queue or self.suspects or running:
                 broken = self._submit(executor, running)
                 ready, _ = wait(running, return_when=FIRST_COMPLETED) if running else ((), ())
@@ -202,7 +209,7 @@ class _Run:
                 if running:
                     return False
                 source = self.suspects
-            elif self.queue and len(running) < 2 * self.backend.slots:
+            elif self.queue and len(running) < 2 * self.backend.slots and not any(map(Future.done, running)):
                 source = self.queue
             else:
                 return False
@@ -224,7 +231,7 @@ class _Run:
             self.written.add(part_name(batch.hashes))
             for name in batch.hashes:
                 (self.folder / f"{name}.failed.json").unlink(missing_ok=True)
-        elif isinstance(error, NotWritten | OtherCode | KeyboardInterrupt):
+        elif isinstance(error, NotLoaded | NotWritten | OtherCode | KeyboardInterrupt):
             raise error
         elif isinstance(error, BrokenExecutor):
             self._crashed(batch, error, 1)

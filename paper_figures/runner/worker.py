@@ -45,6 +45,10 @@ class OtherCode(ValueError):
     """A worker has other code or libraries than the process that hands out the work."""
 
 
+class NotLoaded(ValueError):
+    """A model cannot be loaded: no unit that needs it can be computed."""
+
+
 class Task(NamedTuple):
     folder: str
     work: Work
@@ -115,7 +119,7 @@ def forget(*roles: str) -> None:
 def kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
     """Return a role's model of this key, loaded if this process does not hold it; `most` of a role are kept.
 
-    The last used ones stay. Threads of one process load a model once.
+    The last used ones stay. Threads of one process load a model once. NotLoaded where `load` fails.
     """
     with _LOADING:
         loaded = _LOADED.setdefault(role, {})
@@ -123,6 +127,11 @@ def kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1
             # Before the next is loaded: memory may not hold both.
             while len(loaded) >= most:
                 del loaded[next(iter(loaded))]
-            loaded[key] = load()
+            try:
+                loaded[key] = load()
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                named = key[0].rpartition("/")[2] in reason
+                raise NotLoaded(reason if named else f"{role} {key[0]} cannot be loaded: {reason}") from error
         loaded[key] = loaded.pop(key)  # the last used stands last
         return loaded[key]

@@ -62,6 +62,8 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
     with open_stages(options, [base_unit(world, options.seed) for world in worlds], work) as stages:
         for world in worlds:
             _run_world(world, prompts_of_world(world, options), options, stages)
+        if options.dry_run:
+            stages.run("frontiers", _frontier_units(worlds, options))
     searched = _frontiers(worlds, options)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
@@ -86,13 +88,14 @@ def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
     return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
 
 
+def _frontier_units(worlds: Iterable[World], options: EvidenceOptions) -> list[Unit]:
+    tests = ((world, prompts_of_world(world, options).test) for world in worlds if world.tilts)
+    return [unit for world, test in tests for unit in frontier_units(world, test, options.weights, options.seed)]
+
+
 def _frontiers(worlds: Iterable[World], options: EvidenceOptions) -> pd.DataFrame:
     """Search the frontiers of the worlds with tilts, below OUT/evidence-frontier; return their rows."""
-    units: list[Unit] = []
-    for world in worlds:
-        if world.tilts:
-            test = prompts_of_world(world, options).test
-            units += frontier_units(world, test, options.weights, options.seed)
+    units = _frontier_units(worlds, options)
     if not units:
         return pd.DataFrame()
     # A weight is searched once for a whole batch: all prompts of a world are one.
@@ -105,10 +108,8 @@ def read_rows(runs: Path, study: str = NAME) -> pd.DataFrame:
     """Return the rows of a study's last whole run below a folder; ValueError where there is none."""
     parts = []
     for folder in (runs / study, runs / f"{study}-frontier"):
-        manifest = read_manifest(folder)
-        if manifest is not None:
-            rows = read_unit_rows(folder)
-            parts.append(rows[[unit in manifest for unit in rows["unit"]]])
+        if read_manifest(folder) is not None:
+            parts.append(read_unit_rows(folder))
         elif folder.name == study:
             raise ValueError(f"runs is {runs}: no whole run of `experiment {study} --out {runs}` is there")
     return pd.concat(parts, ignore_index=True)

@@ -43,7 +43,7 @@ def run(options: MTBenchOptions) -> dict[str, Any]:
 
     def run_stages(options: MTBenchOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
         run_usual(options, base, prompts, stages)
-        if judge is not None:
+        if judge is not None and not options.dry_run:
             ask_judge(options, judge, stages.outcome().frame, folder)
 
     result = run_comparison(options, NAME, partial(tables, folder=folder), run_stages)

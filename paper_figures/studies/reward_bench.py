@@ -30,6 +30,7 @@ from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Table
 
 NAME = "reward-bench"
+LEAST_OF_FIFTHS = 25  # prompts: of fewer, a fifth holds less than five
 
 
 def run(options: RewardBenchOptions) -> dict[str, Any]:
@@ -83,7 +84,10 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def fifths_tables(judged: pd.DataFrame) -> list[Table]:
-    """Return god_quintiles and god_trends of rows of `judged_by_guide`; none if no answer of RWS was judged."""
+    """Return god_quintiles and god_trends of rows of `judged_by_guide`; none if no answer of RWS was judged.
+
+    The caption of god_trends says so where prompts are fewer than `LEAST_OF_FIFTHS`, and no fifths are made.
+    """
     guided = judged[judged["method"] == "rws"]
     if not len(guided):
         return []
@@ -91,7 +95,8 @@ def fifths_tables(judged: pd.DataFrame) -> list[Table]:
     for (guide, scale), rows in guided.groupby(["guide", "reward_scale"]):
         god, net = rows["god_tokens"].to_numpy(float), rows["net"].to_numpy(float)
         name = {"guide": guide, "reward_scale": scale}
-        for fifth, (n, span, rate) in enumerate(quintile_rates(god, net), start=1):
+        rates = quintile_rates(god, net) if len(rows) >= LEAST_OF_FIFTHS else ()
+        for fifth, (n, span, rate) in enumerate(rates, start=1):
             line = name | {"fifth": fifth, "n": n}
             line |= dict(zip(("god_low", "god_high"), span or (None, None), strict=True))
             line |= dict(zip(("win", "win_low", "win_high"), rate.win if rate else (None,) * 3, strict=True))
@@ -99,19 +104,22 @@ def fifths_tables(judged: pd.DataFrame) -> list[Table]:
         tau, p = kendalltau(god, net) if len(rows) > 1 else (None, None)  # NaN of what does not vary
         trends.append(name | {"n": len(rows), "tau": plain(tau), "p": plain(p)})
     holm_within(trends, ())
+    quintiles = Table(
+        "god_quintiles",
+        fifths,
+        readable(fifths),
+        "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
+        "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval.",
+    )
+    few = f"Fifths of GOD are left out: {min(row['n'] for row in trends)} prompts, {LEAST_OF_FIFTHS} are needed. "
     return [
-        Table(
-            "god_quintiles",
-            fifths,
-            readable(fifths),
-            "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
-            "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval.",
-        ),
+        *([quintiles] if fifths else []),
         Table(
             "god_trends",
             trends,
             readable(trends),
-            "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its p, corrected "
+            ("" if fifths else few)
+            + "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its p, corrected "
             "over guides by Holm's method. An association over prompts is no effect of order: prompts differ.",
         ),
     ]

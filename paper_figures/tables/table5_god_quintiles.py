@@ -38,7 +38,7 @@ def share(row: Row, outcome: str) -> tuple[float, float, float]:
 
 def table(run: Results) -> Table:
     """Return the printed table beside ours."""
-    fifths = run.named("god_quintiles", "no answer of RWS was judged")
+    fifths = run.named("god_quintiles")
     paper, names = printed_in(_STEM), names_of(fifths)
     labels = [row["quintile"] for row in paper["rows"]]
     printed = {row["quintile"]: {name: row[name] for name in row if name != "quintile"} for row in paper["rows"]}
@@ -53,6 +53,7 @@ def table(run: Results) -> Table:
         f"Left: {paper['where']}, {paper['task']}, without intervals. {setting(run)} The same here: percent of "
         "prompts that RWS wins in its guide's judgement, and that the default wins; the rest are draws. Brackets: "
         f"Wilson's 95 % intervals. Fifths are of GOD in tokens; equal GOD is in one fifth. {_NO_EFFECT}"
+        + ("" if fifths else f" Ours are left out: {run.prompts['test']} prompts are too few for fifths.")
     )
     titles = [title for name in names for title in (name, f"{name}, default wins")]
     columns = [Column(title, form=".0f", ends=(f"{title} low", f"{title} high")) for title in titles]
@@ -62,7 +63,7 @@ def table(run: Results) -> Table:
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 5 from the experiment's results below `runs`."""
     run = read_run(runs, NEEDS[0])
-    made, trends = table(run), run.named("god_trends")
+    made, trends = table(run), run.named("god_trends", "no answer of RWS was judged")
     clear = [row for row in trends if row["tau"] is not None and row["p_holm"] <= ALPHA]
     up, down = (sum(sign * row["tau"] > 0 for row in clear) for sign in (1, -1))
     said = (

@@ -18,7 +18,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
-from rws_decode.view.drafts import Feed, Streamer, text_tokens
+from rws_decode.view.drafts import Feed, Streamer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +26,7 @@ class RWSGenerationOutput(Decoding):
     """What `generate` returns: the decoding, with `texts`, `traces`, `forwards` and `reward_calls`, and its tokens.
 
     sequences: int64 [B, n], all tokens of the answers without the prompts, also those after an end of text, as in
-    diffusers' block refinement. tokens_per_forward: float64 [B], the answer's tokens before its end of text over the
-    row's forwards.
+    diffusers' block refinement. tokens_per_forward: float64 [B], as `Trace.tokens_per_forward`.
     """
 
     sequences: Tensor
@@ -94,6 +93,5 @@ def generate(
     sequences = torch.from_numpy(decoding.tokens).to(predictor.device)
     if not return_dict:
         return sequences
-    lengths = [len(text_tokens(predictor, trace.tokens.tolist())) for trace in decoding]
-    per_forward = np.array(lengths) / np.array([trace.forwards for trace in decoding])
+    per_forward = np.array([trace.tokens_per_forward for trace in decoding])
     return RWSGenerationOutput(decoding.traces, decoding.forwards, sequences, per_forward)

@@ -30,13 +30,14 @@ class PathDiagnostics:
 
     tokens: int64 [R], tokens that the step committed, those that end the text too; log_likelihood: float64 [R], nats,
     the sum of log p of each of them, given the canvas before the step; entropy_left: float64 [R], nats, the summed
-    entropy of the answer's masked positions before the step, in all blocks; forwards: those of the run.
+    entropy of the answer's masked positions before the step, in all blocks; tokens_per_forward: as
+    `Trace.tokens_per_forward` of the run.
     """
 
     tokens: NDArray[np.int64]
     log_likelihood: NDArray[np.float64]
     entropy_left: NDArray[np.float64]
-    forwards: int
+    tokens_per_forward: float
 
     def __repr__(self) -> str:
         rate = f"{self.tokens_per_forward:.2f} tokens per forward"
@@ -49,11 +50,6 @@ class PathDiagnostics:
     def total(self) -> float:
         """The path log-likelihood, nats."""
         return float(self.log_likelihood.sum())
-
-    @property
-    def tokens_per_forward(self) -> float:
-        """Tokens committed per forward of the run, what its strategy looked at besides its steps counted too."""
-        return float(self.tokens.sum()) / self.forwards
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each step, which merges with `Trace.to_frame` on the column `step`.
@@ -103,7 +99,7 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
         committed = [index for index, position in enumerate(positions) if trace.chosen[step, position]]
         tokens = torch.tensor(trace.candidate[step, [positions[index] for index in committed]])
         likelihood[step] = float(log_p[committed, tokens].sum())
-    return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy, trace.forwards)
+    return PathDiagnostics(trace.chosen.sum(axis=1), likelihood, entropy, trace.tokens_per_forward)
 
 
 def path_frame(traces: Sequence[Trace], predictor: MaskPredictor) -> pandas.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -149,6 +150,15 @@ class TraceData:
     def revisions(self) -> int | None:
         """Return how many committed tokens were masked again or replaced; None where only a step map is known."""
         return None if self.missing else int((self.masked_again | self.edited).sum())
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Return the answer's committed tokens over the forwards of its run; NaN where only a step map is known.
+
+        A token after an end of text counts, for a step committed it; one that was masked again or replaced counts once.
+        Every forward of the row counts, those that look ahead too.
+        """
+        return math.nan if self.missing else int((self.commit_step >= 0).sum()) / self.forwards
 
     @cached_property
     def changed(self) -> NDArray[np.bool_]:

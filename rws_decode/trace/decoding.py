@@ -55,10 +55,10 @@ class Decoding(Sequence[Trace]):
         """Return a table of one row for each prompt.
 
         Columns: prompt (its number), strategy, prompt_text, text, reward and reward_normalised of the final text,
-        log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, tokens_per_forward (tokens
-        committed), revisions (tokens masked again), reward_calls, changed_steps (that would have committed otherwise at
-        factor 1), constant_factor (of a reward that scaled all steps alike, within 0.1 %, since it was saturated or of
-        one value; NaN of others). NaN or None where something is not known.
+        log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, tokens_per_forward
+        (`Trace.tokens_per_forward`), revisions (tokens masked again), reward_calls, changed_steps (that would have
+        committed otherwise at factor 1), constant_factor (of a reward that scaled all steps alike, within 0.1 %, since
+        it was saturated or of one value; NaN of others). NaN or None where something is not known.
         """
         import pandas
 
@@ -105,7 +105,7 @@ def _row(number: int, trace: Trace) -> dict[str, Any]:
         "god_steps": trace.god_steps,
         "forwards": trace.forwards,
         "revisions": trace.revisions,
-        "tokens_per_forward": np.nan if trace.missing else int((trace.commit_step >= 0).sum()) / trace.forwards,
+        "tokens_per_forward": trace.tokens_per_forward,
         "reward_calls": trace.reward_calls,
         "changed_steps": int(trace.changed.sum()) if trace.unscaled.any() else np.nan,
         "constant_factor": np.nan if (factor := constant_factor(trace)) is None else factor,

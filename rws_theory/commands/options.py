@@ -39,6 +39,7 @@ class _Option:
     instead_of: str = ""
     repeated: bool = False
     writes: Literal["", "file", "directory"] = ""
+    each: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,18 @@ def option(
     instead_of: str = "",
     repeated: bool = False,
     writes: Literal["", "file", "directory"] = "",
+    each: bool = False,
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
     Without a default it must be given. The help shows the default. least, most: accepted numbers. flags: what the
     option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
     an option that cannot be given together with this one. repeated: each use of the option adds one word. writes: what
-    the command writes at this path, which is tried before its work begins.
+    the command writes at this path, which is tried before its work begins. each: several words are read as a tuple, and
+    the command does its work with each of them; one is read as itself.
     """
     declared = _Option(
-        help, metavar, choices, least, most, positional, flags, may_be_empty, instead_of, repeated, writes
+        help, metavar, choices, least, most, positional, flags, may_be_empty, instead_of, repeated, writes, each
     )
     return field(default=default, kw_only=True, metadata={"as": declared})
 
@@ -188,6 +191,7 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
             continue
         value = getattr(args, name)
         value = tuple(value) if isinstance(value, list) else value
+        value = value[0] if declared.each and isinstance(value, tuple) and len(value) == 1 else value
         least, most = declared.least, declared.most
         for number in value if isinstance(value, tuple) else (value,):
             if least is not None and number is not None and not number >= least:
@@ -226,7 +230,7 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any,
     words.setdefault("action", _Store)
     if declared.repeated:
         words["action"] = "append"
-    elif several:
+    elif several or declared.each:
         words["nargs"] = "*" if declared.positional or declared.may_be_empty else "+"
     if not declared.positional:
         words |= {"required": default is MISSING, "dest": name}

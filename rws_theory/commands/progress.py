@@ -133,9 +133,9 @@ class _Lines:
         line = f"{self.name}: {self.done} of {self.total} {self.unit if self.total == 1 else _several(self.unit)}"
         line += f", {self.remarked}" if self.remarked else ""
         if now:
-            line += f", {_time(seconds)}"
+            line += f", {duration(seconds)}"
             left = seconds / now * (self.total - self.done)
-            line += f", about {_time(left)} left" if self.done < self.total else ""
+            line += f", about {duration(left)} left" if self.done < self.total else ""
         tell(line)
 
 
@@ -144,10 +144,10 @@ def _several(unit: str) -> str:
     return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration for reading.
 
-    >>> _time(0.3), _time(75), _time(600), _time(9000)
+    >>> duration(0.3), duration(75), duration(600), duration(9000)
     ('0.3 s', '75 s', '10 min', '2.5 h')
     """
     if seconds < 100:

@@ -14,6 +14,8 @@ from tiny_models import bert_predictor
 from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
 from rws_decode.adapters.config import CONFIG_NAME
 from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
+from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.replay.path_diagnostics import path_diagnostics
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.testing.networks import EOS
 from rws_decode.view.drafts import DraftStreamer
@@ -157,12 +159,17 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
 
 
-def test_tokens_per_forward_count_the_text_alone() -> None:
-    output = generate(PREDICTOR, PROMPTS, SMALL)
-    for row, (trace, per) in enumerate(zip(output.traces, output.tokens_per_forward, strict=True)):
-        tokens = trace.tokens.tolist()
-        kept = tokens.index(EOS) if EOS in tokens else len(tokens)
-        assert per == kept / trace.forwards, row
+ENDING = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, end_id=3)
+
+
+@pytest.mark.parametrize(("predictor", "strategy"), [(ENDING, "default"), (PREDICTOR, "remdm"), (PREDICTOR, "lookum")])
+def test_tokens_per_forward_are_those_of_the_trace_everywhere(predictor: MaskPredictor, strategy: str) -> None:
+    size = {"max_new_tokens": 8, "steps": 8, "block_length": 8}
+    output = generate(predictor, [[2], [1, 2]], strategy=strategy, **NUMBERS[strategy], **size)
+    paths = [path_diagnostics(trace, predictor).tokens_per_forward for trace in output.traces]
+    per = [8 / trace.forwards for trace in output.traces]
+    assert output.tokens_per_forward.tolist() == output.to_frame()["tokens_per_forward"].tolist() == paths == per
+    assert (strategy == "remdm") is any(trace.revisions for trace in output.traces)
 
 
 def streamed() -> tuple[DraftStreamer, io.StringIO]:

@@ -24,7 +24,7 @@ from rws_theory.printed import printed_in
 GUIDES = {"grm": 2.0, "mini": 4.0}
 JUDGES = (*GUIDES, "third")
 METHODS = ("default", "rws", "constant", "shuffled")
-PROMPTS = 15
+PROMPTS = 25
 
 Change = Callable[[dict[str, list[dict[str, Any]]]], None]
 
@@ -98,7 +98,7 @@ def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
 
 def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[Change], Path]) -> None:
     text = setting(read_run(runs, "reward-bench"))
-    assert "15 test prompts of stories:all" in text and "6 validation prompts (GRM 2, mini 4)" in text
+    assert f"{PROMPTS} test prompts of stories:all" in text and "6 validation prompts (GRM 2, mini 4)" in text
     assert "Not the paper's model, prompts, reward models: shapes can be compared, levels cannot." in text
     folder = changed(lambda tables: None)
     other = json.loads((folder / "reward-bench" / "results.json").read_text())

@@ -162,9 +162,8 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
         os.killpg(process.pid, number)  # as a terminal does: to every process of it
     else:
         process.send_signal(number)
-    time.sleep(0.3)  # the batch at hand is finished, not lost: it may end now
+    out, errors = process.communicate(timeout=120)  # the batch at hand would wait for ever: it is lost, and no other
     (tmp_path / "go").touch()
-    out, errors = process.communicate(timeout=120)
     assert (process.returncode, out) == (status, b"")
     assert errors == b"study: " + word + b"; the same command goes on where it was\n"
     assert not list(tmp_path.rglob(".*.part"))

@@ -12,10 +12,10 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paper_figures.data.examples import unknown_words
+from paper_figures.data.examples import shipped_examples, unknown_words
 from paper_figures.data.prompt_files import PromptRow
 from paper_figures.runner.units import Unit, origin_of
-from paper_figures.studies.design.options import ComparisonOptions, Drawn, PromptOptions, StageOptions
+from paper_figures.studies.design.options import ComparisonOptions, Drawn, PromptOptions, StageOptions, Usual
 from paper_figures.studies.design.prompt_sources import named_prompts, numbered_examples
 from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, prompts_of
 from rws_decode.canvas.schedule import block_plan
@@ -58,6 +58,7 @@ def begin(
     `check_options` and `asked_prompts` raise it, and for prompts of several turns.
     """
     check_options(options)
+    options = with_usual_data(options)
     prompts = asked_prompts(options)
     one_turn(options, prompts)
     announce(experiment, options.model, prompts, models, judged=judged)
@@ -71,6 +72,24 @@ def given_as(options: PromptOptions) -> str:
     if len(named) > 1:
         raise ValueError(f"--{named[0]} and --{named[1]} are given: name the prompts by one of them")
     return named[0] if named else "data" if options.examples is None else "examples"
+
+
+def with_usual_data(options: Options) -> Options:
+    """Return the options with the model's own prompts as data, where none is named and the study's are not its own."""
+    source, _, kind = str(options.data).partition(":")
+    if given_as(options) != "data" or not isinstance(options.data, Usual):
+        return options
+    # A study decodes an answer after its prompt, and fills no gaps.
+    examples = [example for example in shipped_examples(options.model) if not masks_in(example["prompt"])]
+    if source == "examples":
+        fit = any(kind in ("", "all", example.get("kind")) for example in examples)
+    else:
+        fit = any(judge(example["prompt"], "").kind != "free" for example in examples)
+    if fit or not examples:
+        return options
+    source = f"examples:{kind}" if (kind := examples[0].get("kind")) else "examples"
+    tell(f"note: --data is {source}, prompts that {options.model} ships: it has none of {options.data}")
+    return replace(options, data=source)
 
 
 def asked_prompts(options: Any, validation: int = 0) -> Prompts:
@@ -94,6 +113,9 @@ def asked_prompts(options: Any, validation: int = 0) -> Prompts:
                 f"prompt {prompt.name} has gaps ({gaps[0][:40]!r}): a study decodes an answer after its prompt; "
                 "rws generate --infill TEXT fills gaps"
             )
+    if validation and (own or count is None):
+        parts = f"{len(prompts.validation)} prompts choose the reward scale and {len(prompts.test)} are the test"
+        tell(f"note: of {prompts.source} {parts}; --reward-scale S keeps all for the test")
     if own and how != "examples":
         _check_words(options.model, prompts.test)
     return prompts

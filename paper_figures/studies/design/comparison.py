@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from paper_figures.runner.digests import digest
 from paper_figures.runner.units import Model, Unit
 from paper_figures.studies.design.arms import Arms, run_arms
-from paper_figures.studies.design.asked import announce, asked_prompts, check_options, recorded
+from paper_figures.studies.design.asked import announce, asked_prompts, check_options, recorded, with_usual_data
 from paper_figures.studies.design.options import ComparisonOptions
 from paper_figures.studies.design.prompts import Prompts, prompts_of
 from paper_figures.studies.design.scale_selection import GRID, select_scales
@@ -44,6 +44,7 @@ def run_comparison(
     # Prompts -> arms -> units.
     options = replace(options, causal=None if options.causal == "none" else options.causal)
     _check_options(options)
+    options = with_usual_data(options)
     prompts = prompts_from(options)
     if check is not None:
         check(options, prompts)

@@ -43,12 +43,19 @@ class Drawn(int):
     """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
 
 
+class Usual(str):
+    """The data of a study if none is named; of a model that ships prompts of another language, these are asked."""
+
+    def __str__(self) -> str:
+        return self  # argparse calls str on a default
+
+
 @dataclass(frozen=True)
 class PromptOptions:
     """Options for the prompts that are asked, and for the mask predictor that answers."""
 
     data: str | None = option(
-        "stories", f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
+        Usual("stories"), f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
     )
     examples: tuple[int, ...] | None = option(
         None, "prompts that ship with the model, by number from 0, in place of --data", instead_of="data"
@@ -108,7 +115,7 @@ class DecodingOptions:
     """Options for decoding answers, and for the devices of the models."""
 
     length: int = option(64, "answer tokens")
-    steps: int = option(32, "forwards per answer")
+    steps: int = option(32, "forwards per answer; of several numbers each has its run, below DIR/steps-N", each=True)
     block: int = option(32, "tokens per block")
     ranking: Literal["log-odds", "probability", "topk"] = option("log-odds", "what positions are ranked by")
     precision: Literal["model", "bfloat16", "float32", "float64"] = option("float64", "that they are ranked in")
@@ -146,7 +153,7 @@ class ComparisonOptions(RunOptions, SeedOptions, DecodingOptions, GuidanceOption
 class StageOptions(RunOptions, DecodingOptions, PromptOptions):
     """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
 
-    data: str | None = "examples"
+    data: str | None = Usual("examples")
     prompts: int = Drawn(16)
     seed: int = option(0, "of what is drawn")
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from paper_figures.runner.worker import Work
 from paper_figures.studies.design.asked import given_as
 from paper_figures.studies.design.options import ComparisonOptions, PromptOptions, StageOptions, settings_from
 from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.studies.work.decoding import load_models
 from paper_figures.studies.work.measuring import work as measure
 from paper_figures.studies.work.timing import machine_name
 from paper_figures.table import Table, write_tables
@@ -83,14 +85,29 @@ class Stages:
 def open_stages(options: RunOptions, units: Sequence[Unit], work: Work = measure) -> Iterator[Stages]:
     """Yield stages whose results go below --out, over one backend.
 
-    `units` are some that name every model that any stage uses.
+    `units` are some that name every model that any stage uses. All are loaded before the first unit that is missing;
+    NotLoaded, a ValueError, for one that cannot be. With --dry-run few units run, and `dry_run.Foretold` ends the study
+    behind its stages.
     """
-    origin = origin_of(units, work)
+    if options.dry_run:
+        from paper_figures.studies.design.dry_run import DryStages, Foretold
+
+        load_models(units)
+        stages = DryStages(
+            lambda *asked: stages.ask(*asked), origin=origin_of(units, work), work=work, batch=options.batch
+        )
+        yield stages
+        raise Foretold(stages.plan(units[0].experiment, options))
+    origin, unloaded = origin_of(units, work), [partial(load_models, units)]
     with kept_open(options.backend()) as backend:
         run_options: dict[str, Any] = {"origin": origin, "batch": options.batch, "retry_failed": options.retry_failed}
 
         def compute(asked: Sequence[Unit], elsewhere: Backend | None) -> Report:
-            return run_units(asked, work, Path(options.out), backend=elsewhere or backend, **run_options)
+            before = unloaded[0] if unloaded else int
+            report = run_units(asked, work, options.out, backend=elsewhere or backend, before=before, **run_options)
+            if report.computed or report.failed:
+                unloaded.clear()
+            return report
 
         yield Stages(compute, origin=origin)
 

@@ -109,6 +109,17 @@ def reward_for(unit: Unit, name: str) -> RewardModel:
     return kept("reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most)
 
 
+def load_models(units: Sequence[Unit]) -> None:
+    """Load every model that the units name, each once; NotLoaded for the first that cannot be."""
+    for unit in {(unit.predictor, unit.reward, unit.judges, unit.causal): unit for unit in units}.values():
+        if unit.predictor is not None:
+            predictor_for(unit)
+        for name in filter(None, (unit.reward, *unit.judges)):
+            reward_for(unit, name)
+        if unit.causal is not None:
+            causal_of(unit.causal, unit.device, unit.settings.get("reward_dtype") or "float32")
+
+
 def prompt_of(unit: Unit) -> str | Dialogue:
     """Return what a unit asks: its prompt, which follows its history if it has one.
 

@@ -32,7 +32,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
         return _perplexities(units, [[_held_out(unit)] for unit in units])
     rows = []
     for unit, trace in zip(units, _decoded(units), strict=True):
-        row = answer_row(unit, trace) | {"tokens_per_forward": trace.length / trace.forwards}
+        row = answer_row(unit, trace) | {"tokens_per_forward": trace.tokens_per_forward}
         rows.append([row | {"regret": _regret(unit, trace)} if first.settings.get("frontier") else row])
     return rows if first.causal is None else _perplexities(units, rows)
 

@@ -42,7 +42,7 @@ from rws_theory.worlds import NGram, frontier
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 CURVE = frontier(NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2), [0.0, 1.0], 3)
-PATH = PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 3)
+PATH = PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 4 / 3)
 SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
 
 

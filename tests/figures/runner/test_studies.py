@@ -12,6 +12,7 @@ from study_runs import save_models
 from study_runs import score_row as score
 
 from paper_figures.__main__ import main
+from paper_figures.runner.results import read_results
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
 from paper_figures.studies.design.arms import Arms, run_arms
@@ -126,6 +127,8 @@ def test_summarize_prints_what_the_last_run_printed(
     first = told([*options, "--reward-scale", "8"], tmp_path, capsys)
     assert told([*options, "--reward-scale", "8", "--seed", "3", "--prompts", "2"], tmp_path, capsys) != first
     assert told([*options, "--reward-scale", "8"], tmp_path, capsys) == first
+    assert read_results(tmp_path).answers["study_seed"].tolist() == [0] * 9
+    assert set(read_results(tmp_path, every_run=True).answers["study_seed"]) == {0, 3}
     assert main(["summarize", str(tmp_path)]) == 0
     assert "rows of other runs" in capsys.readouterr().err
     assert main(["summarize", str(tmp_path), "--all"]) == 0

@@ -1,6 +1,7 @@
 """Studies on anyone's prompts and models: named in any way they are the same units, and every study runs by options."""
 
 import json
+import shutil
 from itertools import cycle
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
 from paper_figures.studies.design.asked import asked_prompts
 from paper_figures.studies.design.options import Drawn
-from paper_figures.studies.options import PrecisionOptions
+from paper_figures.studies.options import DiversityOptions, PrecisionOptions
 from rws_decode.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
@@ -85,6 +86,54 @@ def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
     assert (report["units"]["found"], report["units"]["computed"]) == (3, 3)
     settings = json.loads((tmp_path / "commit-order" / "results.json").read_text("utf-8"))["settings"]
     assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
+
+
+@pytest.mark.parametrize("option", ["--model", "--rewards", "--judges", "--causal", "a bare function"])
+def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
+    option: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bare.py").write_text("def length(answer): return float(len(answer))")
+    shutil.copytree(models / ("model" if option == "--model" else "causal" if option == "--causal" else "guide"), "bad")
+    Path("bad/model.safetensors").unlink()
+    given = ["--rewards", "bare:length"] if option.startswith("a") else [option, "./bad"]
+    status, _, err = said_by([*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys)
+    assert status == 2 and ("bare" if option.startswith("a") else "bad") in err.splitlines()[-1]
+    assert not [*tmp_path.glob("controls/*/*.failed.json"), *tmp_path.glob("controls/*/*.parquet")]
+
+
+def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words_of("controls", models, "model", tmp_path / "out"), "--prompts", "2", "--json"]
+    status, out, err = said_by([*words, "--dry-run"], capsys)
+    plan = json.loads(out)
+    assert status == 0 and not (tmp_path / "out").exists() and plan["seconds"] > 0
+    # The model does not speak the language of examples:keywords, so its own prompts are asked.
+    assert "note: --data is examples:a, prompts that" in err
+    status, out, _ = said_by(words, capsys)
+    rows, asked = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
+    assert (status, plan["prompts"]) == (0, 2) and asked <= plan["units"] <= 2 * asked
+    assert plan["forwards"] == rows["forwards"].sum()
+
+
+def test_several_numbers_of_steps_are_a_run_each(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words_of("commit-order", models, "model", tmp_path), "--examples", "0", "--steps", "2", "4", "--json"]
+    status, out, _ = said_by(words, capsys)
+    assert status == 0 and [run["steps"] for run in json.loads(out)] == [2, 4]
+    assert [set(read_unit_rows(tmp_path / f"steps-{steps}")["forwards"]) for steps in (2, 4)] == [{2}, {4}]
+
+
+def test_a_file_that_is_parted_is_told_before_work_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.txt").write_text("\n".join(f"the fox lost {n} keys" for n in range(20)))
+    options = DiversityOptions(out=str(tmp_path), data=str(tmp_path / "own.txt"))
+    parts = asked_prompts(options, 16)
+    assert (len(parts.test), len(parts.validation)) == (4, 16)
+    note = "own.txt 16 prompts choose the reward scale and 4 are the test; --reward-scale S keeps all for the test\n"
+    assert note in capsys.readouterr().err
+    assert len(asked_prompts(options).test) == 20 and "--reward-scale" not in capsys.readouterr().err
 
 
 # What a study needs besides a model, a prompt and reward models.

@@ -24,7 +24,7 @@ from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
 GUIDES = {"skywork-v0.2": 8.0, "grm": 2.0, "own": 4.0}
 METHODS = ("default", "rws", "constant")
-PROMPTS = 20
+PROMPTS = 25
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,12 @@ def test_fifths_hold_every_prompt_and_their_wins_add_up(named_tables: dict[str, 
     trends = named_tables["god_trends"].rows
     assert [row["guide"] for row in trends] == sorted(GUIDES)
     assert [row["p_holm"] for row in trends] == pytest.approx(holm([row["p"] for row in trends]))
+
+
+def test_fewer_prompts_than_fifths_need_are_told(frame: pd.DataFrame) -> None:
+    few = {table.name: table for table in tables(frame[frame["prompt"] != frame["prompt"].iloc[0]])}
+    assert "god_quintiles" not in few
+    assert few["god_trends"].caption.startswith("Fifths of GOD are left out: 24 prompts, 25 are needed. Does")
 
 
 GRID = (0.5, 2.0, 16.0)

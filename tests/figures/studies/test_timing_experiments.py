@@ -145,7 +145,7 @@ def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(
 
     def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> Any:
         ran.append((units[0].strategy["name"], backend.slots))
-        return SimpleNamespace(read=pd.DataFrame)
+        return SimpleNamespace(read=pd.DataFrame, computed=(), failed=())
 
     frame = untimed(frames["overhead"])
     monkeypatch.setattr(stages, "run_units", run_units)
