@@ -31,7 +31,7 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import gap_text, masks_in, row_of, without_gaps
+from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
 from rws_decode.text.prompt_ids import plain_ids
 from rws_theory.show import Note
 
@@ -113,11 +113,6 @@ def encode_prompts(
             raise ValueError(
                 f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks})"
             )
-        if block_of(predictor) is not None and predictor.mask_id in ids[: len(ids) - masks]:
-            raise ValueError(
-                f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
-                "text behind them, give a prompt"
-            )
         if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
             raise ValueError(
                 f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
@@ -154,6 +149,8 @@ def prepare(
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
+    if block_of(predictor) is not None:
+        _refuse_gaps(predictor, prompts)  # first: no other shape would do
     shape = shape.nested(block_of(predictor), predictor.name)
     given, reward = reward, as_reward(reward)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
@@ -240,6 +237,22 @@ def _asked(
         if gaps != masks[0]:
             raise ValueError(f"canvas[{number}] has {gaps} masks and canvas[0] {masks[0]}: decode them one by one")
     return rows, shape or Shape(masks[0], block=masks[0])
+
+
+def _refuse_gaps(predictor: MaskPredictor, rows: Any) -> None:
+    """Raise ValueError for a prompt with text after its gaps, which a predictor of blocks does not read."""
+    for number, row in enumerate(rows if isinstance(rows, Sequence) else ()):
+        if isinstance(row, str | Dialogue):
+            text = as_dialogue(row).text
+            read = without_gaps(text).strip() == before_gap(text).strip()
+        else:
+            ids = list(row) if isinstance(row, Iterable) else []
+            read = predictor.mask_id not in ids[: len(ids) - ids.count(predictor.mask_id)]
+        if not read:
+            raise ValueError(
+                f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
+                "text behind them, give a prompt"
+            )
 
 
 def _shape_of(prompts: Any, mask_id: int) -> Shape:

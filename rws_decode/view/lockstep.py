@@ -83,12 +83,16 @@ def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None)
     if other is None:
         return None
     difference = diff(trace, other, predictor)
+    unequal = {change.name for change in difference.settings}
+    if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):
+        ours, theirs = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
+        raise ValueError(
+            f"other is of {theirs}, whose tokens are not those of {ours}: a run of the same model is needed"
+        )
     for change in difference.settings:
         if change.name == "prompt":
             theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
             raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
-        if change.name == "mask_id":
-            raise ValueError(f"other has mask id {change.second}: a run of the same, {change.first}, is needed")
     return difference
 
 

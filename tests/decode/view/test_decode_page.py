@@ -188,5 +188,10 @@ def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() ->
     first, second = decode(speller("a", "b", "?"), ["a", "b b"], "default", Shape(length=2, steps=2, block=2))
     for shown in (first.view, first.animate):
         refused(partial(shown, second), "other has the prompt 'b b': a run of the same prompt, 'a', is needed")
-    refused(lambda: first.view(replace(first, mask_id=7)), "other has mask id 7: a run of the same, 2, is needed")
+    for name, change in (
+        ("callable (mask 7)", {"mask_id": 7}),
+        ("b (mask 2)", {"predictor": "b", "prompt": second.prompt}),
+    ):
+        said = f"other is of {name}, whose tokens are not those of callable (mask 2): a run of the same model is needed"
+        refused(lambda change=change: first.view(replace(first, **change)), said)
     refused(lambda: run().view(run("default"), hostile_predictor()), "has mask id 8: the trace has 20")
