@@ -11,8 +11,9 @@ from pathlib import Path
 from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
+from paper_figures.studies.design.options import with_own_rewards
 from rws_theory.commands.line import Parser
-from rws_theory.commands.options import add_options, read_options
+from rws_theory.commands.options import add_options, given_options, read_options
 from rws_theory.commands.progress import tell
 
 
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     Why the first failed is told on standard error. ValueError for input that cannot be used.
     """
-    options = read_options(options_class(args.experiment), args)
+    options = with_own_rewards(read_options(options_class(args.experiment), args), given_options(args))
     exhibits = _exhibits(args.experiment) if args.draw else []
     result = study_module(args.experiment).run(options)
     message = result.pop("message")

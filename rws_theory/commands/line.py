@@ -123,33 +123,24 @@ def run_line(
             try:
                 return module.run(args if kind is None else read_options(kind, args))
             except ValueError as error:
-                if (said := with_flags(str(error), vars(args))) == str(error):
-                    raise
-                raise ValueError(said) from error
+                raise ValueError(with_flags(str(error) or type(error).__name__, vars(args))) from error
 
     named = table.get(name)
     return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")
 
 
 def with_flags(message: str, names: Container[str]) -> str:
-    """Return a message in which calls of Python that set an option of the command are that option.
+    """Return a message with the command's option in place of an argument of Python that it sets.
 
-    >>> with_flags("choose chat=False, or Options(top_p=1.0), and give Shape(3)", {"chat", "top_p", "length"})
-    'choose --no-chat, or --top-p 1.0, and give --length 3'
+    >>> with_flags("choose chat=False or cfg=0.0", {"chat", "cfg"})
+    'choose --no-chat or --cfg 0.0'
     """
 
     def flag(match: re.Match[str]) -> str:
-        name, value = match[1], match[2].strip("\"'")
-        if name not in names:
-            return match[0]
-        dashed = name.replace("_", "-")
-        return {"True": f"--{dashed}", "False": f"--no-{dashed}"}.get(value, f"--{dashed} {value}")
+        name, value = match[1].replace("_", "-"), match[2].strip("'")
+        return match[0] if match[1] not in names else f"--no-{name}" if value == "False" else f"--{name} {value}"
 
-    if "prompt" in names and "prompts" not in names:
-        message = message.replace("prompts[0]", "the prompt")
-    message = re.sub(r"\bShape\((\d+)\)", r"Shape(length=\1)", message)
-    message = re.sub(r"\b(?:\w+=)?(?:Shape|Options|Savings)\((\w+=[^(),]+)\)", r"\1", message)
-    return re.sub(r"(?<![\w./'\"-])(\w+)=('[^']*'|\"[^\"]*\"|[\w.-]*\w)", flag, message)
+    return re.sub(r"(?<![\w./'(-])(\w+)=('[^']*'|[\w.-]*\w)", flag, message)
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:

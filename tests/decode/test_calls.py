@@ -150,7 +150,7 @@ def test_a_function_is_given_the_answer_or_both_texts(function: Any, expected: f
     assert reward.score(["why?"], ["yes"]) == [expected]
 
 
-MODEL = "a reward model is needed, such as load_reward('mini'), or a function"
+MODEL = "a reward model is needed, such as ... or a function"
 TEXTS = "a function of (prompt, answer), or of the answer alone, is needed"
 
 
@@ -198,15 +198,10 @@ def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:
     scores = [vowels(text) for text in decode(BERT, prompts, shape=SHAPE).texts if text is not None]
     measured = measured_reward(vowels, BERT, prompts, SHAPE)
     assert (measured.name, measured.mean, measured.std) == ("vowels", np.mean(scores), np.std(scores))
-    one = "decodes, which all wrote one text: give other prompts"
-    for function, given, said in (
-        (len, ["the cat"], "1 decodes: give more prompts"),
-        (vowels, ["the cat"] * 3, f"3 {one}"),
-    ):
-        refused(lambda function=function, given=given: measured_reward(function, BERT, given, SHAPE), said)
-    refused(
-        lambda: measured_reward(lambda text: 1.0, BERT, prompts, SHAPE), "scored 1 for each of 3 decodes: give more"
-    )
+    refused(lambda: measured_reward(vowels, BERT, "the cat", SHAPE), "function vowels scored ")
+    said = "for each of 3 decodes, which all wrote one text: give other prompts"
+    refused(lambda: measured_reward(vowels, BERT, ["the cat"] * 3, SHAPE), said)
+    refused(lambda: measured_reward(lambda text: 1.0, BERT, prompts, SHAPE), "each of 3 decodes: give more prompts")
 
 
 def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
