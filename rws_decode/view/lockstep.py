@@ -78,10 +78,8 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
     return tuple(frames)
 
 
-def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> TraceDiff | None:
-    """Return how a run beside another differs from it, None without one; ValueError for a run of another prompt."""
-    if other is None:
-        return None
+def compared(trace: Trace, other: Trace, predictor: MaskPredictor | None) -> TraceDiff:
+    """Return how a run beside another differs from it; ValueError for a run of another prompt or model."""
     difference = diff(trace, other, predictor)
     unequal = {change.name for change in difference.settings}
     if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):

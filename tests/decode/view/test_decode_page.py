@@ -15,7 +15,7 @@ from interactive_pages import HOSTILE, data_of, hostile_predictor, written
 from misuse import refused
 from table_models import REWARD, table_predictor
 
-from rws_decode import CallablePredictor, Shape, Trace, decode, decode_page, diff
+from rws_decode import CallablePredictor, Shape, Trace, compare, decode, decode_page, diff
 from rws_decode.view.decode_page import tied_and_near
 from rws_decode.view.sentences import end_sentence, step_sentence
 
@@ -179,6 +179,14 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     for pair in difference.parting.reversals[:5]:
         assert pair.certified and f"cross at c = {pair.crossings[0].root:.6g}, proved" in text
     assert "is not known without the model" in first.view(second).html
+
+
+def test_several_runs_are_compared_with_the_first() -> None:
+    runs = compare(table_predictor(5), "", ["default", "rws:4", "temperature:1"], SHAPE, reward=REWARD)
+    page = runs.view()
+    (first,), *_ = runs.values()
+    assert len(data_of(page)["runs"]) == 3 and data_of(page)["runs"][0] == data_of(first.view())["runs"][0]
+    assert "B parts from A at step" in page.html and "C commits the same tokens at the same steps as A." in page.html
 
 
 def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:
