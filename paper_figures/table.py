@@ -186,7 +186,7 @@ def to_latex(table: Table) -> str:
         split = [column.partition(": ") if ": " in column else ("", "", column) for column in frame.columns]
         frame.columns = pd.MultiIndex.from_tuples([(GROUPS.get(group, group), label) for group, _, label in split])
     text = frame.to_latex(index=False, escape=True, multicolumn_format="l")
-    return f"% {' '.join(table.caption.split())}\n{text}"
+    return f"% {' '.join(table.caption.split())}\n{text}" if table.caption else text
 
 
 def write_tables(folder: Path, tables: Sequence[Table], *, latex: bool = False) -> list[Path]:
@@ -197,7 +197,8 @@ def write_tables(folder: Path, tables: Sequence[Table], *, latex: bool = False) 
     paths = []
     for table in tables:
         paths.append(write_changed(folder / f"{table.name}.csv", to_csv(table.rows)))
-        paths.append(write_changed(folder / f"{table.name}.md", f"{table.caption}\n\n{to_markdown(table.shown)}"))
+        text = f"{table.caption}\n\n{to_markdown(table.shown)}".lstrip()
+        paths.append(write_changed(folder / f"{table.name}.md", text))
         if latex:
             paths.append(write_changed(folder / f"{table.name}.tex", to_latex(table)))
     return paths

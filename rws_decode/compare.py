@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from rws_decode.common.page import pictures
+from rws_decode.common.page import Page, pictures
 from rws_decode.decode import decode
 from rws_decode.job import Prompts, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.steer import Steering, drawing, steer
 from rws_decode.steering.table import check_method, fitted, forwards_of, is_method, reward_calls_of
@@ -62,6 +62,10 @@ class Comparison(Mapping[str, Decoding]):
 
     def _repr_html_(self) -> str:
         return pictures().html(self)
+
+    def view(self, prompt: int = 0) -> Page:
+        """Return a page to scrub of a prompt's runs in lock-step, each compared with the first; prompt: its number."""
+        return pictures("decode_page").runs_page([runs[prompt] for runs in self.decodings.values()])
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`, and seconds.
@@ -147,7 +151,7 @@ def compare(
     if not named:
         raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
-    made = {label: _made(strategy, seed, reward) for label, strategy in named.items()}
+    made = {label: _made(strategy, seed, reward, getattr(predictor, "name", "")) for label, strategy in named.items()}
     decodings: dict[str, Decoding] = {}
     seconds: dict[str, float] = {}
     for label, strategy in made.items():
@@ -182,13 +186,13 @@ def _within(strategies: Any, fit: Callable[[str], str]) -> Any:
     return [fit(each) if isinstance(each, str) else each for each in strategies]
 
 
-def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object) -> Strategy | str:
+def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object, model: str) -> Strategy | str:
     """Return the strategy that a text names; the text of a steering method stays, checked, since `steer` reads it."""
     if not isinstance(strategy, str) or not is_method(strategy):
         return as_strategy(strategy, seed=seed)
     check_method(strategy, "strategies")
     if reward is None:
-        raise ValueError(f"reward is None: {strategy} needs a reward model, such as load_reward('mini')")
+        raise ValueError(f"reward is None: {strategy} needs a reward model, such as {reward_call(model)}")
     return strategy
 
 

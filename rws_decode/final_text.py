@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rws_decode.canvas.layout import Prompt
-from rws_decode.job import encode_prompts
+from rws_decode.job import encode_prompts, warn_of_unread_words
 from rws_decode.mini.stories.answers import broken_rules
 from rws_decode.predictors.base import KnowsProbability, MaskPredictor
-from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.rewards.callable import as_reward
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.text.dialogue import Dialogue
@@ -39,9 +39,10 @@ def final_reward(
     >>> final_reward(predictor, load_reward("keywords:peace"), "we ask for", predictor.encode_prompt("peace")).raw
     1.0
     """
-    model = as_reward(reward)
+    model = as_reward(reward, predictor.name)
     if model is None:
-        raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
+        call = reward_call(predictor.name)
+        raise ValueError(f"reward is None: a reward model is needed, such as {call}, or a function")
     encoded = encode_prompts(predictor, [prompt], len(tokens))
     raw, normalised = Scorer(predictor, model, encoded).score([0], [[int(token) for token in tokens]])
     return FinalReward(float(raw[0]), float(normalised[0]))
@@ -66,6 +67,8 @@ def outcomes(
             scorer = Scorer(predictor, reward, [prompts[row] for row in new])
             scores, _ = scorer.score(range(len(new)), [answers[row] for row in new])
             raw |= dict(zip(new, scores.tolist(), strict=True))
+        texts = (f"{prompts[row].text or ''} {predictor.decode_answer(answer)}" for row, answer in answers.items())
+        warn_of_unread_words(reward, texts, predictor.name)
     fields: dict[int, dict[str, Any]] = {}
     for row, answer in answers.items():
         prompt, text, broken = prompts[row], predictor.decode_answer(answer), None

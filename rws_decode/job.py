@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import asdict, fields
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
@@ -17,8 +18,8 @@ from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors import base
-from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
-from rws_decode.rewards.base import RewardModel, bounds_of
+from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids
+from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import (
@@ -32,11 +33,12 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import gap_text, masks_in, row_of, without_gaps
+from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
 from rws_decode.text.prompt_ids import plain_ids
 from rws_theory.show import Note
 
 _NAMED = 8  # words that the warning names, at most
+_UNREAD = 0.25  # share of unknown words from which a reward does not read the language of a text
 
 Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
 """A prompt as text or dialogue, or several prompts, also as lists of token ids."""
@@ -114,11 +116,6 @@ def encode_prompts(
             raise ValueError(
                 f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks})"
             )
-        if block_of(predictor) is not None and predictor.mask_id in ids[: len(ids) - masks]:
-            raise ValueError(
-                f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
-                "text behind them, give a prompt"
-            )
         if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
             raise ValueError(
                 f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
@@ -128,7 +125,7 @@ def encode_prompts(
             warn_of_unknown_words(predictor, said, ids)
         if length > (room := base.answer_room(predictor, len(ids) - masks)):
             allowed = f"generation_config.json of {predictor.name} allows {max(room, 0)} after this prompt"
-            _note(f"length is {length}: {allowed}")
+            _warn(f"length is {length}: {allowed}")
         encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
     return encoded
 
@@ -159,8 +156,10 @@ def prepare(
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
+    if block_of(predictor) is not None:
+        _refuse_gaps(predictor, prompts)  # first: no other shape would do
     shape = shape.nested(block_of(predictor), predictor.name)
-    given, reward = reward, as_reward(reward)
+    given, reward = reward, as_reward(reward, predictor.name)
     seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
     strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
@@ -180,7 +179,7 @@ def prepare(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
         )
-    asked = normalised_reward(given, f"strategy {strategy.name}") if strategy.needs_reward else None
+    asked = normalised_reward(given, f"strategy {strategy.name}", predictor.name) if strategy.needs_reward else None
     if options.drawing == "commit" and isinstance(strategy, Changing):
         name = strategy.name
         raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
@@ -247,6 +246,22 @@ def _asked(
     return rows, shape or Shape(masks[0], block=masks[0])
 
 
+def _refuse_gaps(predictor: MaskPredictor, rows: Any) -> None:
+    """Raise ValueError for a prompt with text after its gaps, which a predictor of blocks does not read."""
+    for number, row in enumerate(rows if isinstance(rows, Sequence) else ()):
+        if isinstance(row, str | Dialogue):
+            text = as_dialogue(row).text
+            read = without_gaps(text).strip() == before_gap(text).strip()
+        else:
+            ids = list(row) if isinstance(row, Iterable) else []
+            read = predictor.mask_id not in ids[: len(ids) - ids.count(predictor.mask_id)]
+        if not read:
+            raise ValueError(
+                f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
+                "text behind them, give a prompt"
+            )
+
+
 def _shape_of(prompts: Any, mask_id: int) -> Shape:
     """Return the usual shape, or that of the gaps where all prompts have as many masks in theirs."""
     rows = prompts if isinstance(prompts, Sequence) and not isinstance(prompts, str) else []
@@ -306,25 +321,44 @@ def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids:
 
     ids: what the predictor reads. A warning names the line that called this package.
     """
-    text = without_gaps(as_dialogue(prompt).text)
-    unknown = getattr(tokenizer_of(predictor), "unk_token_id", None)
-    words: list[str] = []
-    how = "reads each as unknown"
-    if isinstance(predictor, NamesUnknownWords):
-        words, how = predictor.unknown_words(text), "reads only what follows the last of them"
-    elif unknown is not None and unknown in ids:
-        tokenizer = tokenizer_of(predictor)
-        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(tokenizer, word)))
+    words = _unknown_words(predictor, without_gaps(as_dialogue(prompt).text), ids)
     if not words:
         return
+    named_all = isinstance(predictor, NamesUnknownWords)
+    how = "reads only what follows the last of them" if named_all else "reads each as unknown"
     more = len(words) - _NAMED
     named = " ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    _note(f"{predictor.name} does not know these words and {how}: {named}")
+    _warn(f"{predictor.name} does not know these words and {how}: {named}")
 
 
-def _note(text: str) -> None:
+def warn_of_unread_words(reward: RewardModel, texts: Iterable[str], model: str = "") -> None:
+    """Warn, by a `show.Note`, of a reward that does not know a quarter or more of the different words of some texts.
+
+    The warning is the same for all texts of a model, so that it is told once; it names the model's own rewards.
+    """
+    read = [(text.split(), _unknown_words(reward, text)) for text in texts]
+    words, unknown = (set(chain.from_iterable(part)) for part in zip(*read, strict=True)) if read else ((), ())
+    if unknown and len(unknown) >= _UNREAD * len(words):
+        own = OWN_REWARDS.get(model, ())
+        other = f"; rewards of {model} are {', '.join(own)}" if own and reward.name not in own else ""
+        _warn(f"reward {reward.name} does not know many of the words that it scores, its scores say little{other}")
+
+
+def _unknown_words(model: object, text: str, ids: Sequence[int] | None = None) -> list[str]:
+    """Return the different words of a text that a model does not know, none where it cannot tell; ids: of the text."""
+    if isinstance(model, NamesUnknownWords):
+        return model.unknown_words(text)
+    tokenizer: Any = model.tokenizer if isinstance(model, HasTokenizer) else None
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    if unknown is None or unknown not in (plain_ids(tokenizer, text) if ids is None else ids):
+        return []
+    return list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(tokenizer, word)))
+
+
+def _warn(message: str) -> None:
+    """Warn, by a `show.Note`, at the line that called this package."""
     frame, level = sys._getframe(), 1
     package = __name__.partition(".")[0]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, Note, stacklevel=level)
+    warnings.warn(message, Note, stacklevel=level)

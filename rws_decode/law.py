@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import Job, Prompts, as_prompts, prepare
+from rws_decode.job import Job, Prompts, as_prompts, prepare, warn_of_unread_words
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
@@ -137,6 +137,9 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
             while state.step < steps and len(state.rows):
                 state, _ = decoder.run(decoder, state)
                 state = state.of(state.masked.any(dim=1))
+    if job.asked is not None:
+        texts = map("{0.text} {1}".format, job.prompts, map(predictor.decode_answer, answers.tolist()))
+        warn_of_unread_words(job.asked, texts, predictor.name)
     return TextLaw(log_p.sum(dim=1).numpy(), log_p.numpy(), when.numpy())
 
 

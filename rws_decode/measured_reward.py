@@ -39,5 +39,7 @@ def measured_reward(
     scores = [final["raw"] for trace in runs if (final := trace.final_reward)]
     name = "callable" if reward is None else reward.name
     if len(set(scores)) < 2:
-        raise ValueError(f"function {name} scored {scores[0]:g} for each of {len(scores)} decodes: give more prompts")
+        one = len({tuple(trace.tokens.tolist()) for trace in runs}) == 1
+        advice = ", which all wrote one text: give other prompts" if one and len(scores) > 1 else ": give more prompts"
+        raise ValueError(f"function {name} scored {scores[0]:g} for each of {len(scores)} decodes{advice}")
     return CallableReward(function, float(np.mean(scores)), float(np.std(scores)), name)

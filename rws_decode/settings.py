@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan
-from rws_decode.common.arguments import is_id
+from rws_decode.common.arguments import is_id, nearest
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
@@ -83,7 +83,10 @@ class Shape:
         if block is None:
             return self
         if self.length > block and self.length % block:
-            raise ValueError(f"length is {self.length}: {name} fills blocks of {block}, give a multiple of it or less")
+            near = nearest(self.length, range(block, self.length + block + 1, block))
+            raise ValueError(
+                f"length is {self.length}: {name} fills blocks of {block}, give {near}, or less than {block}"
+            )
         most = min(block, self.length)
         if getattr(self, "_usual", False):
             steps = None if getattr(self, "_free", False) else self.steps

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import as_prompts
+from rws_decode.job import as_prompts, warn_of_unread_words
 from rws_decode.predictors.base import answer_room
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
@@ -159,7 +159,7 @@ def decode_uniform(
         raise ValueError(
             f"strategy is {made.name}: without masks there is no order, use default, temperature:4 or rws:8"
         )
-    scored = normalised_reward(reward, f"strategy {made.name}") if made.needs_reward else None
+    scored = normalised_reward(reward, f"strategy {made.name}", predictor.name) if made.needs_reward else None
     if scored is not None and predictor.decode_answer([]) is None:
         raise ValueError(f"reward {scored.name} reads text: predictor {predictor.name} has no tokenizer")
     decodes = []
@@ -178,6 +178,8 @@ def decode_uniform(
             said = predictor.decode_prompt(ids) if said is None else said
             counted = replace(options, canvases=_canvases(predictor, options, f"prompts[{number}]", len(ids)))
             decodes.append(_decode(predictor, ids, said, made, scored, counted))
+        if scored is not None:
+            warn_of_unread_words(scored, (f"{each.prompt_text or ''} {each.text}" for each in decodes), predictor.name)
     return tuple(decodes)
 
 

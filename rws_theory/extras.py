@@ -22,12 +22,13 @@ EXTRAS = {
 
 
 def not_installed(package: str) -> str:
-    """Return the line that names an absent package of EXTRAS and the command that installs it.
+    """Return the line that names an absent package and the command that installs it, by its extra if it is of EXTRAS.
 
-    >>> not_installed("openai")
-    'the package openai is not installed; run pip install "rws-toolkit[judge]"'
+    >>> not_installed("openai"), not_installed("torch").partition("; ")[2]
+    ('the package openai is not installed; run pip install "rws-toolkit[judge]"', 'run pip install "rws-toolkit"')
     """
-    return f'the package {package} is not installed; run pip install "rws-toolkit[{EXTRAS[package]}]"'
+    extra = f"[{EXTRAS[package]}]" if package in EXTRAS else ""
+    return f'the package {package} is not installed; run pip install "rws-toolkit{extra}"'
 
 
 def required(package: str, what: str) -> Any:

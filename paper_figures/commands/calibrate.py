@@ -54,6 +54,7 @@ def run(options: CalibrateOptions) -> int:
 
     from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
     from rws_decode.common.files import write_json
+    from rws_decode.job import warn_of_unread_words
     from rws_decode.rewards import known_reward, load_reward
     from rws_decode.rewards.base import ReadsTokens, reads_whole
 
@@ -92,6 +93,7 @@ def run(options: CalibrateOptions) -> int:
         "chosen": "all" if len(chosen) == len(pairs) else [[pair.row, pair.number] for pair in chosen],
         "skipped": len(chosen) - len(fitting),
     }
+    warn_of_unread_words(model, (f"{pair.prompt} {pair.answer}" for pair in fitting))
     progress = None if options.out is None else Path(f"{options.out}.progress")
     key = about | {
         "files": _files(options.reward),

@@ -15,8 +15,9 @@ from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
 from rws_decode.canvas.schedule import block_plan
+from paper_figures.studies.design.options import with_own_rewards
 from rws_theory.commands.line import Parser
-from rws_theory.commands.options import add_options, read_options
+from rws_theory.commands.options import add_options, given_options, read_options
 from rws_theory.commands.progress import tell
 
 
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     Why the first failed is told on standard error. Of several --steps each has its run, and --json prints a list.
     ValueError for input that cannot be used.
     """
-    options = read_options(options_class(args.experiment), args)
+    options = with_own_rewards(read_options(options_class(args.experiment), args), given_options(args))
     exhibits = _exhibits(args.experiment) if args.draw else []
     several = getattr(options, "steps", None)
     if not isinstance(several, tuple):

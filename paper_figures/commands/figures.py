@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from rws_decode.common.threads import MOST_THREADS
 from rws_theory.commands.line import closest
 from rws_theory.commands.options import add_options, check_writable, json_option, option, read_options
 from rws_theory.commands.progress import each, tell
+
+_EDGE = 0.02  # inches beyond a picture that nobody sees
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,19 @@ class FiguresOptions:
     out: Path = option(Path("out"), "where files go", metavar="DIR")
     workers: int = option(2, "processes that run what is missing, and draw; 0: run nothing", least=0, most=MOST_THREADS)
     full: bool = option(False, "run missing experiments in their own sizes: about 45 minutes for all")
+    width: float | None = option(
+        None, "of each picture, in inches, in place of its own; the height follows", metavar="IN", least=1, most=20
+    )
+    style: Path | None = option(None, "settings of matplotlib over the usual ones", metavar="FILE.mplstyle")
+    caption: bool | None = option(True, "write captions, in the page and the files of tables, or leave them out")
     json: bool = json_option("print what was written as JSON on standard output")
+
+    def __post_init__(self) -> None:
+        if self.style is not None and not self.style.is_file():
+            raise ValueError(f"--style is {self.style}: no such file, one as matplotlib reads it is needed")
+
+
+_USUAL = FiguresOptions()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw and print what was written; ValueError for an unknown name, or results that are missing."""
     options = read_options(FiguresOptions, args)
-    written = make(options.names or NAMES, options.runs, options.out, options.workers, options.full)
+    written = make(options.names or NAMES, options.runs, options.out, options.workers, options.full, options)
     files = [path.relative_to(options.out).as_posix() for path in written]
     if options.json:
         print(json.dumps({"out": str(options.out), "page": "index.html", "written": files}))
@@ -55,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
+def make(
+    names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False, look: FiguresOptions = _USUAL
+) -> list[Path]:
     """Write the named figures and tables below `out`, then the page of all that exist; return every path written.
 
     workers: processes that draw, and run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if
@@ -87,7 +104,7 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
             make_missing(runs, needs, backend, FULL if full else PLAN)
         _check_present(runs, modules)
         with (backend if len(modules) > 1 else in_process()).open() as pool:
-            drawn = [(name, pool.submit(_draw, name, runs, out)) for name in modules]
+            drawn = [(name, pool.submit(_draw, name, runs, out, look)) for name in modules]
             for name, files in each(drawn, "figures", len(modules), "exhibit"):
                 try:
                     written += files.result()
@@ -102,15 +119,36 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     return written
 
 
-def _draw(name: str, runs: Path, out: Path) -> list[Path]:
-    """Draw an exhibit, write its files below `out`, and return their paths."""
+def _draw(name: str, runs: Path, out: Path, look: FiguresOptions) -> list[Path]:
+    """Draw an exhibit, write its files below `out`, and return their paths.
+
+    The reader's own matplotlibrc counts, as matplotlib finds it, and the look's style over it.
+    """
+    from matplotlib import matplotlib_fname, rcParams
+
     from paper_figures.exhibits.exhibit import save
     from paper_figures.exhibits.style import styled
     from paper_figures.report.provenance import run_facts
 
     module = import_module(CONTENTS[name].module)
-    with styled():
+    with styled(matplotlib_fname(), *([] if look.style is None else [look.style])):
         exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
+        for picture in exhibit.pictures if look.width or look.style else ():
+            width, height = picture.figure.get_size_inches()
+            asked = look.width or width
+            picture.figure.set_size_inches(asked, height * asked / width)
+            picture.figure.set_dpi(rcParams["savefig.dpi"])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of what has no room, which the note tells
+                picture.figure.draw_without_rendering()
+            picture.figure.set_layout_engine("none")
+            if (shown := picture.figure.get_tightbbox()).x0 < -_EDGE or shown.x1 > asked + _EDGE:
+                tell(f"note: {picture.stem} is cut off at {asked:g} inches: what it shows is {shown.width:.1f} wide")
+        if not look.caption:
+            bare = {
+                part: [replace(each, caption="") for each in getattr(exhibit, part)] for part in ("pictures", "tables")
+            }
+            exhibit = replace(exhibit, **bare)
         return save(name, exhibit, out, {need: fact for need, fact in facts.items() if fact})
 
 

@@ -74,8 +74,8 @@ class ScoreOptions:
         if self.answer_ids is not None:
             parse_token_ids(self.answer_ids, "--answer-ids")
         for text in self.strategies:
-            if "reward" in check_text(text, "--strategies") and self.reward.reward is None:
-                raise ValueError(f"--reward is missing: --strategies {text} needs it")
+            if "reward" in check_text(text, "--strategies"):
+                object.__setattr__(self, "reward", self.reward.needed(self.predictor.model, f"--strategies {text}"))
 
 
 def run(options: ScoreOptions) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,12 +77,22 @@ _RC: dict[Any, Any] = {
 }
 
 
+# What a file of the reader's does not change: how pictures are made, and the layout that keeps legends outside.
+_OURS = {"backend", "interactive", "figure.constrained_layout.use", "figure.autolayout"}
+
+
 @contextmanager
-def styled() -> Iterator[None]:
-    """Use the house style inside the block only, whatever the user's own matplotlib settings are."""
+def styled(*files: str | os.PathLike[str]) -> Iterator[None]:
+    """Use the house style inside the block only, whatever the user's own matplotlib settings are.
+
+    files: in the format of matplotlibrc; what they set takes the place of the house style, in their order.
+    """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
+        for file in files:
+            read = matplotlib.rc_params_from_file(file, use_default_template=False)
+            matplotlib.rcParams.update({name: value for name, value in read.items() if name not in _OURS})
         yield
 
 

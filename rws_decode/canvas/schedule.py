@@ -47,8 +47,8 @@ def block_plan(length: int, steps: int, block: int, counts: Sequence[int] | None
     for name, value in (("length", length), ("steps", steps), ("block", block)):
         whole(name, value, 1, LONGEST if name == "length" else None)
     if length % block:
-        near = nearest(block, divisors(length))
-        raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}")
+        near, far = nearest(block, divisors(length)), nearest(length, range(block, length + block + 1, block))
+        raise ValueError(f"block is {block}: it must divide length, which is {length}, such as {near}; or length {far}")
     blocks = length // block
     if steps % blocks:
         near = nearest(min(steps, length), range(blocks, length + 1, blocks))

@@ -6,13 +6,14 @@ import argparse
 import json
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.presets import with_preset
 from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
 from rws_decode.steering.table import is_method
 from rws_theory.commands.options import add_options, option, read_options
-from rws_theory.commands.progress import each
+from rws_theory.commands.progress import each, tell
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class CompareOptions(DecodeOptions):
         ("default", "rws:8"),
         "strategies and steering methods with their numbers; the first is what the others are compared with",
         metavar="NAME[:NUMBER]",
+    )
+
+    view: Path | None = option(
+        None, "write a page to scrub of the runs in lock-step to this file", metavar="FILE.html", writes="file"
     )
 
     def __post_init__(self) -> None:
@@ -47,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
     decodes = Decodes("compare", options)
     shown = each(options.strategies, "compare", len(options.strategies), "answer")
     traces = {text: decodes.run(text) for text in shown}
+    if options.view is not None:
+        from rws_decode.view.decode_page import runs_page
+
+        tell(f"page: {runs_page([*traces.values()]).save(options.view)}")
     if options.json:
         told = {} if applied is None else {"preset": applied.as_json()}
         results = [

@@ -86,8 +86,12 @@ class DecodeOptions:
             if self.compact:
                 raise ValueError(f"{argument} is {text!r}: --compact has strategies alone, leave --compact out")
         reads = ("reward",) if is_method(text) else check_text(text, argument)
-        if "reward" in reads and self.reward.reward is None:
-            raise ValueError(f"--reward is missing: {argument} {text} needs it, such as --reward mini")
+        if "reward" in reads:
+            self.need_reward(f"{argument} {text}")
+
+    def need_reward(self, what: str) -> None:
+        """Take the model's usual reward where none is given (`RewardOptions.needed`)."""
+        object.__setattr__(self, "reward", self.reward.needed(self.predictor.model, what))
 
     def _check_compact(self) -> None:
         fixed = [each for each in fields(settings.Options) if each.name not in ("seed", "end_of_text")]

@@ -109,8 +109,9 @@ class GenerateOptions(DecodeOptions):
             name, argument = "default", "--strategy"
         entry, given = STRATEGIES[name], self._given
         asks = "reward" in entry.reads or (entry.scalable and given["reward_scale"] is not None)
-        needs = [*entry.needs, *(["reward"] if asks else [])]
-        if missing := [_flag(option) for option in needs if given[option] is None]:
+        if asks:
+            self.need_reward(f"--strategy {name}")
+        if missing := [_flag(option) for option in entry.needs if option != "reward" and given[option] is None]:
             several = len(missing) > 1
             raise ValueError(
                 f"{' and '.join(missing)} {'are' if several else 'is'} missing: "

@@ -10,10 +10,11 @@ from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
+from rws_decode.rewards.base import OWN_REWARDS
 from rws_decode.rewards.registry import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in
-from rws_theory.commands.options import group, option
+from rws_theory.commands.options import fixed, group, option
 from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class RewardOptions:
     reward: str | None = option(
         None,
         "reward model: a name that the command models lists (keywords:WORD,... and species:NAME too), directory, hub "
-        "id, or MODULE:NAME, yours",
+        "id, or MODULE:NAME, yours (default: the model's usual one where one is needed)",
         metavar="NAME",
     )
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
@@ -102,9 +103,20 @@ class RewardOptions:
         None, "mean and deviation of the reward, as calibrate writes them (default: beside the weights)", metavar="FILE"
     )
 
+    usual_of: str = fixed("")  # the model whose usual reward it is, where none was given
+
     def __post_init__(self) -> None:
         if self.reward is not None:
             check_reward_name(self.reward)
+
+    def needed(self, model: str, what: str) -> RewardOptions:
+        """Return the options, with the usual reward of the model where none is given; ValueError where it has none."""
+        if self.reward is not None:
+            return self
+        if model not in OWN_REWARDS:
+            call = "--reward MODULE:NAME, yours, or one that the command models lists"
+            raise ValueError(f"--reward is missing: {what} needs it, and {model} has none of its own; give {call}")
+        return replace(self, reward=OWN_REWARDS[model][0], usual_of=model)
 
     def load(self, device: str) -> RewardModel:
         """Load the reward model, onto `device` unless --reward-device names another; ValueError if none is named."""
@@ -112,6 +124,8 @@ class RewardOptions:
 
         if self.reward is None:
             raise ValueError("--reward is missing: name a reward model")
+        if self.usual_of:
+            tell(f"note: --reward is not given: it is {self.reward}, the usual reward of {self.usual_of}")
         return load_reward(
             self.reward,
             self.reward_device or device,

@@ -57,8 +57,8 @@ class ScalePathOptions:
     json: bool = json_option()
 
     def __post_init__(self) -> None:
-        if self.over == "reward-scale" and self.reward.reward is None:
-            raise ValueError("--reward is missing: --over reward-scale needs it")
+        if self.over == "reward-scale":
+            object.__setattr__(self, "reward", self.reward.needed(self.predictor.model, "--over reward-scale"))
         if self.grid and self.view is None:
             raise ValueError("--grid is of the page: --view FILE.html is missing")
         if bad := [scale for scale in self.grid if not 0 < scale < math.inf]:

@@ -11,6 +11,20 @@ from rws_decode.text.dialogue import Dialogue, as_dialogue
 if TYPE_CHECKING:
     from torch import Tensor
 
+# The rewards that are made for a mask predictor's texts, by its name; the first is its usual one.
+OWN_REWARDS: dict[str, tuple[str, ...]] = {
+    "mini": ("mini", "mini-judge", "exact"),
+    "english": ("era", "keywords"),
+    "antibody": ("human", "humanness"),
+    "reactions": ("balanced", "valid", "qed"),
+    "reactions-small": ("balanced", "valid", "qed"),
+}
+
+
+def reward_call(model: str) -> str:
+    """Return the call that makes a reward for the texts of a mask predictor of that name."""
+    return f"load_reward({OWN_REWARDS[model][0]!r})" if model in OWN_REWARDS else "CallableReward(function, mean, std)"
+
 
 @runtime_checkable
 class RewardModel(Protocol):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.common.reward_facts import Normalised
-from rws_decode.rewards.base import RewardModel, as_number
+from rws_decode.rewards.base import RewardModel, as_number, reward_call
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = ["CallableReward", "as_reward", "normalised_reward"]
@@ -59,11 +59,11 @@ class CallableReward(Normalised):
         return [as_number(self.name, self._function(*pair[self._texts])) for pair in pairs]
 
 
-def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel | None:
+def as_reward(reward: RewardModel | Callable[..., float] | None, model: str = "mini") -> RewardModel | None:
     """Return a reward model as it is, and a function of (prompt, answer), or of the answer alone, as a reward model.
 
     A function's scores get mean 0 and standard deviation 1, which rank texts but do not normalise: what reads a
-    normalised reward refuses them (`normalised_reward`). ValueError for anything else.
+    normalised reward refuses them (`normalised_reward`). ValueError for anything else; it names a reward of `model`.
 
     >>> as_reward(len).score(["why?"], ["so"])
     [2.0]
@@ -71,8 +71,8 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
     if reward is None or (isinstance(reward, RewardModel) and not isinstance(reward, type)):
         return reward
     if isinstance(reward, type) or not callable(reward):
-        named = repr(reward) if isinstance(reward, str) else "'mini'"
-        raise ValueError(f"reward is {reward!r}: a reward model is needed, such as load_reward({named}), or a function")
+        call = f"load_reward({reward!r})" if isinstance(reward, str) else reward_call(model)
+        raise ValueError(f"reward is {reward!r}: a reward model is needed, such as {call}, or a function")
     function: Callable[..., Any] = reward
     name = str(getattr(function, "__name__", "callable")).strip("<>")
     if _texts_read(function) not in (1, 2):
@@ -80,17 +80,19 @@ def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel 
     return CallableReward(function, name=name)
 
 
-def normalised_reward(reward: RewardModel | Callable[..., float] | None, asked_by: str) -> RewardModel:
+def normalised_reward(
+    reward: RewardModel | Callable[..., float] | None, asked_by: str, model: str = "mini"
+) -> RewardModel:
     """Return a reward model; ValueError for None, and for a plain function, whose factor would saturate unsaid."""
-    model = as_reward(reward)
-    if model is None:
-        raise ValueError(f"reward is None: {asked_by} needs a reward model, such as reward=load_reward('mini')")
-    if model is not reward:
+    made = as_reward(reward, model)
+    if made is None:
+        raise ValueError(f"reward is None: {asked_by} needs a reward model, such as reward={reward_call(model)}")
+    if made is not reward:
         raise ValueError(
-            f"reward is {model.name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
+            f"reward is {made.name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
             "measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
         )
-    return model
+    return made
 
 
 def _texts_read(function: Callable[..., Any]) -> int | None:

@@ -62,6 +62,9 @@ class WorldReward(Normalised):
         """
         return [self.world_reward.score([i for i in self.words.ids(answer) if i >= 0]) for answer in answers]
 
+    def unknown_words(self, text: str) -> list[str]:
+        return self.words.unknown(text)
+
     @property
     def vocabulary(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self.words.words)}

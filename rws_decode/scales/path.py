@@ -246,7 +246,7 @@ def scale_path(
         raise ValueError("end_of_text is 'defer': the scale path at a threshold knows none and suppress alone")
     rule = RWS(1.0, eps)
     if over == "reward-scale":
-        normalised_reward(reward, "a reward scale")
+        normalised_reward(reward, "a reward scale", predictor.name)
     scaled = rule if over == "reward-scale" else Confidence()
     strategy = scaled if threshold is None else Threshold(threshold, scaled=scaled)
     job = prepare(predictor, [prompt], strategy, shape, reward, options)

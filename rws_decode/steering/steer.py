@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rws_decode.decode import run_batches
 from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering.ensemble import Ensemble
 from rws_decode.steering.protocol import SteeringMethod
@@ -67,7 +67,7 @@ def steer(
     shape: Shape | None = None,
     *,
     canvas: Prompts | Sequence[int] | None = None,
-    reward: RewardModel | Callable[..., float],
+    reward: RewardModel | Callable[..., float] | None = None,
     strategy: Strategy | str | None = None,
     options: Options | None = None,
     memory: int = Savings().memory,
@@ -106,7 +106,8 @@ def steer(
         raise ValueError(f"strategy is {strategy!r}: method {given!r} names {named}, leave one out")
     strategy = strategy or named
     if reward is None:
-        raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
+        call = reward_call(getattr(predictor, "name", ""))
+        raise ValueError(f"reward is None: a reward model is needed, such as {call}, or a function")
     temperature = 1.0 if method.draws else 0.0
     options = Options(sampling_temperature=temperature) if options is None else options
     _check(method, strategy, options)

@@ -89,7 +89,7 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     (2.0, 0.5, 0.5, 4.0)
     """
     traces = (trace,) if other is None else (trace, other)
-    difference = compared(trace, other, predictor)
+    difference = None if other is None else compared(trace, other, predictor)
     frames = frames_of(trace, other, difference)
     layout = layout_of(traces, frames, prompt_before(trace))
     parted = None if difference is None or difference.parting is None else difference.parting.step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -18,7 +19,7 @@ from rws_decode.view.lockstep import compared
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 from rws_decode.view.template import WordTable, line_of, page_of, part, rounded
 
-__all__ = ["decode_page"]
+__all__ = ["decode_page", "runs_page"]
 
 _SCRIPTS = ("timeline.js", "run.js", "words.js", "text.js", "lines.js", "heatmap.js", "decode.js")
 _UNITS = {"log-odds": "log-odds", "probability": "probability", "topk": "probability", "order": "value of the order"}
@@ -38,18 +39,21 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
     >>> decode_page(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).html.startswith("<!DOCTYPE html>")
     True
     """
-    traces = [trace] if other is None else [trace, other]
-    difference = compared(trace, other, predictor)
+    return runs_page([trace] if other is None else [trace, other], predictor)
+
+
+def runs_page(traces: Sequence[Trace], predictor: MaskPredictor | None = None) -> Page:
+    """Return the page of runs of one prompt in lock-step, each compared with the first; the rest as `decode_page`."""
+    trace, *others = traces
+    differences = [compared(trace, other, predictor) for other in others]
     words = WordTable()
     data = {
         "runs": [_run(each, words) for each in traces],
-        "start": 0 if difference is None or difference.parting is None else difference.parting.step,
-        "marked": _marked(trace, difference),
+        "start": min((each.parting.step for each in differences if each.parting is not None), default=0),
+        "marked": _marked(trace, differences),
     }
-    sentences = [
-        run_sentence(each) if other is None else f"{'AB'[n]}: {run_sentence(each)}" for n, each in enumerate(traces)
-    ]
-    title = "A decode, step by step" if other is None else "Two decodes, step by step"
+    sentences = [f"{_label(n) if others else ''}{run_sentence(each)}" for n, each in enumerate(traces)]
+    title = f"{['A decode', 'Two decodes', f'{len(traces)} decodes'][min(len(others), 2)]}, step by step"
     return page_of(
         "decode.html",
         title=title,
@@ -58,13 +62,13 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
         data=data | words.data(),
         sentence="<br>".join(map(escape, [*sentences[:-1], f"{sentences[-1]} Steps count from 0."])),
         prompt=_prompt(trace),
-        layout="runs" if other is None else "runs two",
+        layout="runs two" if others else "runs",
         last=str(max(each.steps_run for each in traces)),
-        next="Next change" if other is None else "Next difference",
-        next_title="go to the next step that is not the same in both runs"
-        if other is not None
+        next="Next difference" if others else "Next change",
+        next_title=f"go to the next step that is not the same in {'both' if len(others) == 1 else 'all'} runs"
+        if others
         else "go to the next step at which factor 1 would have committed otherwise",
-        parting=_parting(trace, other, difference),
+        parting=_parting(trace, others, differences),
         runs="".join(_section(each, number, len(traces)) for number, each in enumerate(traces)),
     )
 
@@ -131,11 +135,16 @@ def _values(trace: Trace, step: int) -> list[Any]:
     return [part for at in known.tolist() for part in (at, rounded(float(trace.value[step, at]), 5))]
 
 
-def _marked(trace: Trace, difference: TraceDiff | None) -> list[int]:
+def _label(number: int) -> str:
+    return f"{chr(ord('A') + number)}: "
+
+
+def _marked(trace: Trace, differences: Sequence[TraceDiff]) -> list[int]:
     """Return the steps that the page leads to: those that differ, or that the factor changed."""
-    if difference is None:
+    if not differences:
         return np.flatnonzero(trace.changed).tolist()
-    return [change.step for change in difference.steps if change.only_first or change.only_second]
+    steps = [step for difference in differences for step in difference.steps]
+    return sorted({change.step for change in steps if change.only_first or change.only_second})
 
 
 def _prompt(trace: Trace) -> str:
@@ -143,12 +152,17 @@ def _prompt(trace: Trace) -> str:
     return f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' if text.strip() else ""
 
 
-def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None) -> str:
-    if second is None or difference is None:
+def _parting(first: Trace, others: Sequence[Trace], differences: Sequence[TraceDiff]) -> str:
+    if not others:
         return ""
-    head, *pairs = parting_sentences(first, second, difference.parting)
-    if first.length != second.length:
-        head += f" The answers have {first.length} and {second.length} tokens."
+    partings = [difference.parting for difference in differences]
+    head, *pairs = parting_sentences(first, others[0], partings[0])
+    if len(others) > 1:
+        alike = "commits the same tokens at the same steps as A"
+        ends = [alike if parting is None else f"parts from A at step {parting.step}" for parting in partings]
+        head, pairs = " ".join(f"{_label(n)[0]} {end}." for n, end in enumerate(ends, 1)), []
+    elif first.length != others[0].length:
+        head += f" The answers have {first.length} and {others[0].length} tokens."
     items = "".join(f"<li>{escape(pair)}</li>" for pair in pairs)
     key = "Words that differ are underlined by a wave; on yellow, only one run has a word yet."
     listed = f"<ul>{items}</ul>" if items else ""
@@ -156,7 +170,7 @@ def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None) -
 
 
 def _section(trace: Trace, number: int, runs: int) -> str:
-    name = run_label(trace) if runs == 1 else f"{'AB'[number]}: {run_label(trace)}"
+    name = f"{_label(number) if runs > 1 else ''}{run_label(trace)}"
     heading = "" if runs == 1 else f"<h2>{escape(name)}</h2>"
     return part("run.html", label=escape(name), heading=heading, number=str(number))
 

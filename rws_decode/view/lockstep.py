@@ -78,17 +78,19 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
     return tuple(frames)
 
 
-def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> TraceDiff | None:
-    """Return how a run beside another differs from it, None without one; ValueError for a run of another prompt."""
-    if other is None:
-        return None
+def compared(trace: Trace, other: Trace, predictor: MaskPredictor | None) -> TraceDiff:
+    """Return how a run beside another differs from it; ValueError for a run of another prompt or model."""
     difference = diff(trace, other, predictor)
+    unequal = {change.name for change in difference.settings}
+    if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):
+        ours, theirs = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
+        raise ValueError(
+            f"other is of {theirs}, whose tokens are not those of {ours}: a run of the same model is needed"
+        )
     for change in difference.settings:
         if change.name == "prompt":
             theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
             raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
-        if change.name == "mask_id":
-            raise ValueError(f"other has mask id {change.second}: a run of the same, {change.first}, is needed")
     return difference
 
 

@@ -9,9 +9,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any, cast
 
+from rws_theory.extras import not_installed
 from rws_theory.show import printable
 
 LONGEST = 2000  # characters of an error: a longer value is not quoted whole
@@ -29,6 +31,7 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
     What stops it gives a status and one line on standard error:
 
     - ValueError and OSError: 2, with the error's message.
+    - An absent package: 2, with the command that installs it (`extras.not_installed`).
     - An interrupt: `INTERRUPTED`. SIGTERM: `TERMINATED`. The line ends with `note`.
     - A reader that closes standard output early: `CLOSED`, and no line.
 
@@ -52,6 +55,11 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
     except (ValueError, OSError) as error:
         _give_up_output()
         return _report(f"{program}: {str(error).strip() or type(error).__name__}", 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or __name__).partition(".")[0]
+        if find_spec(package) is not None:
+            raise
+        return _report(f"{program}: {not_installed(package)}", 2)
     except Terminated:
         return _report(f"{program}: terminated{note}", TERMINATED)
     except KeyboardInterrupt:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -119,10 +120,27 @@ def run_line(
         with notes():
             module = import_module(table[args.command].module)
             kind = _options_of(module)
-            return module.run(args if kind is None else read_options(kind, args))
+            try:
+                return module.run(args if kind is None else read_options(kind, args))
+            except ValueError as error:
+                raise ValueError(with_flags(str(error) or type(error).__name__, vars(args))) from error
 
     named = table.get(name)
     return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")
+
+
+def with_flags(message: str, names: Container[str]) -> str:
+    """Return a message with the command's option in place of an argument of Python that it sets.
+
+    >>> with_flags("choose chat=False or cfg=0.0", {"chat", "cfg"})
+    'choose --no-chat or --cfg 0.0'
+    """
+
+    def flag(match: re.Match[str]) -> str:
+        name, value = match[1].replace("_", "-"), match[2].strip("'")
+        return match[0] if match[1] not in names else f"--no-{name}" if value == "False" else f"--{name} {value}"
+
+    return re.sub(r"(?<![\w./'(-])(\w+)=('[^']*'|[\w.-]*\w)", flag, message)
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeVar
 
 from rws_theory.show import Note, printable
@@ -69,7 +70,7 @@ def progress(name: str, total: int, unit: str, *, done: int = 0, shown: bool = T
     """
     if not shown:
         yield _Hidden()
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and find_spec("tqdm") is not None:  # the theory alone needs no bar
         from tqdm import tqdm
 
         with tqdm(total=total, initial=done, desc=name, unit=unit, file=sys.stderr, dynamic_ncols=True) as bar:

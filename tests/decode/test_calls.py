@@ -150,7 +150,7 @@ def test_a_function_is_given_the_answer_or_both_texts(function: Any, expected: f
     assert reward.score(["why?"], ["yes"]) == [expected]
 
 
-MODEL = "a reward model is needed, such as load_reward('mini'), or a function"
+MODEL = "a reward model is needed, such as ... or a function"
 TEXTS = "a function of (prompt, answer), or of the answer alone, is needed"
 
 
@@ -199,6 +199,9 @@ def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:
     measured = measured_reward(vowels, BERT, prompts, SHAPE)
     assert (measured.name, measured.mean, measured.std) == ("vowels", np.mean(scores), np.std(scores))
     refused(lambda: measured_reward(vowels, BERT, "the cat", SHAPE), "function vowels scored ")
+    said = "for each of 3 decodes, which all wrote one text: give other prompts"
+    refused(lambda: measured_reward(vowels, BERT, ["the cat"] * 3, SHAPE), said)
+    refused(lambda: measured_reward(lambda text: 1.0, BERT, prompts, SHAPE), "each of 3 decodes: give more prompts")
 
 
 def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:

@@ -103,6 +103,9 @@ HERE: dict[str, Here] = {
     UNGUIDED: Here(more=SHORT, leaves=("out/default/trace.parquet",)),
     GUIDED: Here(more=SHORT, leaves=("out/rws/trace.parquet",)),
     "rws compare --model mini .*": Here(more=SHORT, says=("rws:8: ", "rules broken", "GOD [tokens]")),
+    "rws compare --model english .*--view out/runs.html": Here(
+        more=SHORT, says=("rws:8: ",), leaves=("out/runs.html",)
+    ),
     "rws compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
     "rws compare --model english .* best-of.*": Here(
         more="--length 4 --steps 4 --block 4", says=("particles:8+beta:2", "log p", "reward calls")

@@ -433,7 +433,8 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --length 100000 --block 100000": "length is 100000",
     f"{GENERATE} --length 1000000000000 --block 1000000000000": "length is 1000000000000",
     f"{GENERATE} --strategy temperature": "--scale is missing",
-    f"{GENERATE} --strategy rws": "-scale and --reward are missing: --strategy rws needs them",
+    f"{GENERATE} --strategy rws": "--reward-scale is missing: --strategy rws needs it",
+    f"{GENERATE} --model predictor --strategy rws": "--reward is missing: --strategy rws needs it, and predictor",
     f"{GENERATE} --strategy rws --reward mini": "--reward-scale is missing: --strategy rws needs it",
     f"{GENERATE} --reward maxi": "reward is 'maxi': neither a shipped name (exact, era, ",
     f"{REWARDED} 1 --reward-dtype int8": "dtype is 'int8'",
@@ -487,7 +488,7 @@ COMMANDS: dict[str, str] = {
             "margin:2": "--strategies is 'margin:2': margin reads no number",
             "margin margin": "--strategies holds margin twice",
             "schedule": "schedule follows a run, give it to generate: --strategy schedule --run FILE",
-            "rws:8": "--reward is missing: --strategies rws:8 needs it",
+            "rws:8 --model predictor": "--reward is missing: --strategies rws:8 needs it, and predictor has none",
         }.items()
     },
     **{
@@ -508,7 +509,7 @@ COMMANDS: dict[str, str] = {
     },
     # The scale path.
     f"{PATH} 1 --over noise": "'noise'",
-    f"{PATH} 1 --over reward-scale": "--reward is missing",
+    f"{PATH} 1 --over reward-scale --model predictor": "--reward is missing",
     # Traces.
     **{
         f"rws_decode replay {name}.parquet": f"{name}.parquet"
@@ -651,7 +652,7 @@ COMMANDS: dict[str, str] = {
             "--prompt a --answer b --data texts.jsonl": "--prompt beside --data",
             "--prompt a --answer qqqq": "answers hold qqqq",
             "--prompt a --answer-ids [3,0.5]": "--answer-ids is",
-            "--prompt a --answer the --strategies rws:8": "--reward is missing",
+            "--prompt a --answer the --strategies rws:8 --model predictor": "--reward is missing",
             "--prompt a --answer the --strategies remdm:0.1": "remdm",
             "--prompt a --answer the --length 4": "--length is of --draw, which is not given",
             "--prompt a --answer the --top-p nan": "top_p is nan: a finite number above 0 and at most 1",

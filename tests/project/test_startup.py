@@ -5,6 +5,7 @@ Seconds are not measured here, since machines are busy; what is imported is what
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,20 @@ def test_what_needs_no_large_library_waits_for_none(tmp_path: Path) -> None:
     assert not (theory | refused) & {"numpy", "huggingface_hub", *large}
     assert "rws_theory.crossings" in crossings and not crossings & (large | WORLDS)
     assert not rest & large and not units & NETWORKS
+
+
+def test_with_the_theory_alone_its_commands_run_and_the_others_name_what_is_absent(tmp_path: Path) -> None:
+    absent = FRAMES | NETWORKS | set("huggingface_hub jinja2 markupsafe PIL tqdm".split())
+    code = f"import sys\nsys.modules.update(dict.fromkeys({absent}))\nsys.stderr.isatty = lambda: True\n"
+    code += of_commands("rws_theory", "claims --json D-gaps", "crossings [1.1,0.6] [1.0,0.4]")
+    decoding = ("generate --example 3", "models", "strategies", "score --example 3 --answer a")
+    code += "\n" + of_commands("rws_decode", *decoding, status=2)
+    code += "\n" + of_commands("paper_figures", "fig2_masking", "frontier --example 3", status=2)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    lines = [line for line in done.stderr.splitlines() if " loading " not in line and " of 1 claim" not in line]
+    assert done.returncode == 0 and len(lines) == len(decoding) + 2, done.stderr
+    assert all(re.search(r': the package \w+ is not installed; run pip install "rws-toolkit"$', line) for line in lines)
 
 
 def test_a_package_of_names_on_demand_offers_all_of_them() -> None:

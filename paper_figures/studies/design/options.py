@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from paper_figures.judging.judge import JUDGE_SETTINGS
 from paper_figures.runner.executors import RunOptions
 from paper_figures.studies.design.methods import COMPARED
 from rws_decode.checkpoints.files import dtype_named
+from rws_decode.rewards.base import OWN_REWARDS
 from rws_theory.checks import finite
 from rws_theory.commands.options import fixed, option
+from rws_theory.commands.progress import tell
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
 SOURCES = {
@@ -185,6 +188,18 @@ class LLMJudgeOptions:
     )
     llm_options: str = option("{}", f"further settings of the judge: {', '.join(JUDGE_SETTINGS)}", metavar="JSON")
     yes: bool = option(False, "ask the judge without being asked first")
+
+
+def with_own_rewards(options: Any, given: Collection[str]) -> Any:
+    """Return a study's options with the rewards of --model for the mini models', where they are not `given` by name."""
+    model = getattr(options, "model", "mini")
+    theirs = dict(zip(OWN_REWARDS["mini"], OWN_REWARDS.get(model, ()), strict=False))
+    for name in ("rewards", "reward", "judges", "judge", "causal") if theirs and model != "mini" else ():
+        if name not in given and (value := getattr(options, name, None)) not in ((), None, "none"):
+            own = tuple(theirs[each] for each in ((value,) if isinstance(value, str) else value) if each in theirs)
+            tell(f"note: --{name} is not given: it is {' '.join(own) or 'none'}, as for {model}")
+            options = replace(options, **{name: (*own, "none")[0] if isinstance(value, str) else own})
+    return options
 
 
 def settings_from(options: DecodingOptions) -> dict[str, Any]:

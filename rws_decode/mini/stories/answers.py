@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from math import inf
 
@@ -175,6 +176,17 @@ class ExactReward(Normalised):
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         texts = [as_dialogue(prompt).text for prompt in prompts]
         return [float(-len(judge(text, answer).violations)) for text, answer in zip(texts, answers, strict=True)]
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the different words of a text that are not of the language, in their order."""
+        return [word for word in dict.fromkeys(tokens_of(text).split()) if word not in _vocabulary()]
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Return all words of the language, which are the tokens of the models that were trained on it."""
+    stored = files("rws_decode.mini.models").joinpath("mini", "tokenizer.json").read_text(encoding="utf-8")
+    return frozenset(json.loads(stored)["model"]["vocab"])
 
 
 def exact_reward() -> ExactReward:

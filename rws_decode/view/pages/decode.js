@@ -25,7 +25,7 @@ function shareScales(runs) {
 function legend(run, host) {
   const ramp = colours("--ramp").map((_, n, all) => `${all[n]} ${(100 * n) / (all.length - 1)}%`).join(", ");
   const swatch = (style, ...words) => make("span", { class: "key" }, make("span", { class: "swatch", style }), ...words);
-  const known = run.valuesKnown, share = run.oneScale ? ", one scale for A and B" : "";
+  const known = run.valuesKnown, share = run.oneScale ? `, one scale for ${data.runs.length > 2 ? "all runs" : "A and B"}` : "";
   const scale = make("span", { class: "key" }, figures(known[0] ?? NaN, 3),
     make("span", { class: "swatch ramp", style: `background: linear-gradient(to right, ${ramp})` }),
     `${figures(known.at(-1) ?? NaN, 3)} ${run.unit}${share}`);
@@ -74,12 +74,12 @@ function decodePage() {
   };
   shareScales(runs);
   const views = runs.map((run, number) => runView(run, sections[number], step => go(step), point));
-  const other = number => runs[1 - number] ?? null;
+  const other = number => runs[number ? 0 : 1] ?? null; // each is beside the first
   const redraw = () => views.map((view, number) => view(at, other(number), here));
   go = timeline(runs[0].across, data.start, data.marked, step => {
     at = step;
     const sentences = redraw();
-    return sentences.length > 1 ? sentences.map((said, n) => `${"AB"[n]}: ${said}`).join(" ") : sentences[0];
+    return sentences.length > 1 ? sentences.map((said, n) => `${String.fromCharCode(65 + n)}: ${said}`).join(" ") : sentences[0];
   });
   ["candidates", "coloured"].forEach(name => byId(name).addEventListener("change", redraw));
 }

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,13 +33,17 @@ def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: py
         assert told == given and {"strategy": text} | json.loads(told) == compared
 
 
-def test_compare_prints_texts_and_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategies = ["default", "temperature:4", "rws:8", "temperature:1"]
     results = json.loads(printed(capsys, "compare", *MINI, "--strategies", *strategies, "--json"))
     out = printed(capsys, "compare", *MINI, "--strategies", *strategies)
     assert f"default: {results[0]['text']}\n" in out and "temperature:1: the answer of default\n" in out
     plain = out.replace("[", "").replace("]", "")
     assert f"temperature:4: {results[1]['text']}\n" in plain and results[1]["text"] != results[0]["text"]
+    view = ["--view", tmp_path / "runs.html"]
+    assert printed(capsys, "compare", *MINI, "--strategies", *strategies, *view) == out
+    page = (tmp_path / "runs.html").read_text(encoding="utf-8")
+    assert all(f"<h2>{'ABCD'[n]}: {name}</h2>" in page for n, name in enumerate(strategies))
     cut = [result["strategy"] for result in results if not result["text"].endswith(".")]
     assert out.endswith(f"{', '.join(cut)}: {CUT_OFF}\n")
     for result in results:

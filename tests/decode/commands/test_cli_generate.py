@@ -162,3 +162,12 @@ def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pyt
         ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
     ):
         assert named in refusal(capsys, "generate", "--model", models / model, *SIZE, *words, "--json")
+    # A message that names an argument of Python names the option here.
+    gaps = ["--infill", "the [MASK:8] cat"]
+    for layout, words, named in (
+        ("modernbert-chat", gaps, "has a gap: a message of a chat has none, choose --no-chat"),
+        ("sdar", gaps, "prompts[0] has gaps before its end: sdar fills block after block"),
+        ("bert", ["--prompt", "a", "--key-cache", "dual", "--cfg", "1"], "computes a second canvas, use --cfg 0.0"),
+    ):
+        model = tiny_checkpoint(layout, tmp_path / layout)
+        assert named in refusal(capsys, "generate", "--model", model, *words)

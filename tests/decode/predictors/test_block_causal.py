@@ -306,15 +306,14 @@ def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -
     assert list(piece.tokens) == decode(model, text, "default", Shape(8, 4))[0].tokens.tolist()
     for shape, said in (
         (Shape(64, 32, 32), "block is 32: sdar fills blocks of 4, give 4 or a divisor of it"),
-        (Shape(10), "length is 10: sdar fills blocks of 4, give a multiple of it or less"),
-        (Shape(6, counts=(1, 5)), "length is 6: sdar fills blocks of 4, give a multiple of it or less"),
+        (Shape(10), "length is 10: sdar fills blocks of 4, give 8 or 12, or less than 4"),
+        (Shape(6, counts=(1, 5)), "length is 6: sdar fills blocks of 4, give 4 or 8, or less than 4"),
     ):
         refused(lambda shape=shape: decode(model, text, "default", shape), said)
     gaps = [5, model.mask_id, model.mask_id, 7]
-    refused(
-        lambda: decode(model, [gaps], "default", Shape(2)),
-        "prompts[0] has gaps before its end: sdar fills block after block and reads no text behind them, give a prompt",
-    )
+    told = "sdar fills block after block and reads no text behind them, give a prompt"
+    for prompt in (gaps, "the [MASK:8] cat"):  # that the shape does not fit, or a chat has no gaps, is not said first
+        refused(lambda prompt=prompt: decode(model, [prompt], "default"), f"prompts[0] has gaps before its end: {told}")
     refused(
         lambda: decode(model, text, "default", Shape(8), options=Options(key_cache="dual")),
         "key_cache is 'dual': sdar fills block after block and keeps exact keys by itself, leave it out",

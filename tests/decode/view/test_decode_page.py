@@ -15,7 +15,7 @@ from interactive_pages import HOSTILE, data_of, hostile_predictor, written
 from misuse import refused
 from table_models import REWARD, table_predictor
 
-from rws_decode import CallablePredictor, Shape, Trace, decode, decode_page, diff
+from rws_decode import CallablePredictor, Shape, Trace, compare, decode, decode_page, diff
 from rws_decode.view.decode_page import tied_and_near
 from rws_decode.view.sentences import end_sentence, step_sentence
 
@@ -181,6 +181,14 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     assert "is not known without the model" in first.view(second).html
 
 
+def test_several_runs_are_compared_with_the_first() -> None:
+    runs = compare(table_predictor(5), "", ["default", "rws:4", "temperature:1"], SHAPE, reward=REWARD)
+    page = runs.view()
+    (first,), *_ = runs.values()
+    assert len(data_of(page)["runs"]) == 3 and data_of(page)["runs"][0] == data_of(first.view())["runs"][0]
+    assert "B parts from A at step" in page.html and "C commits the same tokens at the same steps as A." in page.html
+
+
 def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:
     long = run(shape=Shape(length=8, steps=8, block=8))
     page = run().view(long)
@@ -188,5 +196,10 @@ def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() ->
     first, second = decode(speller("a", "b", "?"), ["a", "b b"], "default", Shape(length=2, steps=2, block=2))
     for shown in (first.view, first.animate):
         refused(partial(shown, second), "other has the prompt 'b b': a run of the same prompt, 'a', is needed")
-    refused(lambda: first.view(replace(first, mask_id=7)), "other has mask id 7: a run of the same, 2, is needed")
+    for name, change in (
+        ("callable (mask 7)", {"mask_id": 7}),
+        ("b (mask 2)", {"predictor": "b", "prompt": second.prompt}),
+    ):
+        said = f"other is of {name}, whose tokens are not those of callable (mask 2): a run of the same model is needed"
+        refused(lambda change=change: first.view(replace(first, **change)), said)
     refused(lambda: run().view(run("default"), hostile_predictor()), "has mask id 8: the trace has 20")
