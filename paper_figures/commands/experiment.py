@@ -14,8 +14,8 @@ from typing import Any
 from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
-from rws_decode.canvas.schedule import block_plan
 from paper_figures.studies.design.options import with_own_rewards
+from rws_decode.canvas.schedule import block_plan
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, given_options, read_options
 from rws_theory.commands.progress import tell
