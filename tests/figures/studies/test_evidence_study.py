@@ -18,7 +18,7 @@ from misuse import refused
 from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
-from paper_figures.statistics.intervals import clustered_interval, paired_mean_interval
+from paper_figures.statistics.intervals import clustered_interval, mean_interval
 from paper_figures.studies.design import evidence_arms
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
@@ -270,7 +270,7 @@ def test_the_products_that_are_published_are_told_as_recorded() -> None:
     one, orders = Arm("default", one_by_one=True), (Arm("random-order"), Arm("left-to-right"))
     pairs = [(hits(Arm("lookahead", 4.0)), rws), (hits(one), default), *((default, hits(order)) for order in orders)]
     for first, second in (*pairs, (default, rws)):
-        found = paired_mean_interval(first, second, np.random.default_rng(0))
+        found = mean_interval(np.subtract(first, second))
         assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
 
 
