@@ -169,7 +169,7 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95
     """Return the mean of values with an interval over groups, whose members may be alike: of independent groups.
 
     It is mean +- t error, by `spread_of` and Student's law. values, groups: shape (n,). The ends are -inf and inf for
-    fewer than two groups, and for equal values. Coverages are in docs/evidence-statistics.md.
+    fewer than two groups, and for equal values. Coverages are in docs/evidence-limits.md.
 
     >>> [round(number, 2) for number in clustered_interval([0.0, 1.0, 2.0, 3.0], ["a", "a", "b", "b"])]
     [1.5, -11.21, 14.21]
