@@ -45,7 +45,7 @@ def tost(differences: ArrayLike, margin: float, groups: ArrayLike | None = None)
     """
     (array,) = finite_arrays(differences=differences)
     finite("margin", margin, above=0)
-    mean, error, freedom = spread_of(array, groups)
+    mean, (error, freedom) = float(array.mean()), spread_of(array, groups)
     if nearly_equal(array) or not 0 < error < inf:
         count = array.size if groups is None else np.unique(np.asarray(groups)).size
         return Equivalence(1.0, 1.0 if mean == 0 else 2.0 ** (1 - count))

@@ -137,32 +137,24 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(mean, float(low), float(high))
 
 
-class Spread(NamedTuple):
-    """A mean with its standard error, and the degrees of freedom of their t."""
-
-    mean: float
-    error: float
-    freedom: float
-
-
-def spread_of(values: ArrayLike, groups: ArrayLike | None = None) -> Spread:
-    """Return the mean of values with its standard error over groups, whose members may be alike.
+def spread_of(values: ArrayLike, groups: ArrayLike | None = None) -> tuple[float, float]:
+    """Return the standard error of the mean of values over groups, whose members may be alike, and its freedom.
 
     The error is the jackknife's, which leaves out one group at a time: sqrt((G - 1) / G sum of squared changes of the
     mean). freedom = n^2 / (sum of squared group sizes) - 1, as for that many groups of one size (Kish 1965). Without
     groups each value is one, and both are the t test's. The error is infinite for one group.
 
     >>> spread_of([0.0, 1.0, 2.0, 3.0], ["a", "a", "b", "b"])
-    Spread(mean=1.5, error=1.0, freedom=1.0)
+    (1.0, 1.0)
     """
     (array,) = finite_arrays(values=values)
     places = np.arange(array.size) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    sizes, mean = np.bincount(places), float(array.mean())
+    sizes = np.bincount(places)
     if sizes.size < 2:
-        return Spread(mean, inf, 0.0)
-    changes = np.bincount(places, weights=array - mean) / (array.size - sizes)
+        return inf, 0.0
+    changes = np.bincount(places, weights=array - array.mean()) / (array.size - sizes)
     error = np.sqrt((1 - 1 / sizes.size) * (changes**2).sum())
-    return Spread(mean, float(error), float(array.size**2 / (sizes**2).sum() - 1))
+    return float(error), float(array.size**2 / (sizes**2).sum() - 1)
 
 
 def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95) -> Interval:
@@ -175,7 +167,7 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95
     [1.5, -11.21, 14.21]
     """
     (array,) = finite_arrays(values=values)
-    mean, error, freedom = spread_of(array, groups)
+    mean, (error, freedom) = float(array.mean()), spread_of(array, groups)
     if not np.isfinite(error) or nearly_equal(array):
         return Interval(mean, -inf, inf)
     half = float(stats.t.ppf((1 + level) / 2, freedom) * error)

@@ -238,7 +238,7 @@ def _row(
         least = least_net_rate(sum(each) / distinct, distinct) if sum(each) else None
     else:
         test = tost(values, measure.margin, pairs)
-        _, error, freedom = spread_of(values, pairs)
+        error, freedom = spread_of(values, pairs)
         clusters = max(2, round(freedom) + 1)
         known = 0 < error < inf and not nearly_equal(values)
         least = least_difference(error * sqrt(clusters), clusters) if known else None

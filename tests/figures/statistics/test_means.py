@@ -127,10 +127,8 @@ def test_an_interval_over_groups_leaves_out_one_at_a_time(rows: list[tuple[int, 
     freedom = len(rows) ** 2 / sum(groups.count(name) ** 2 for name in names) - 1
     assert stats.t.cdf((high - mean) / error, freedom) == pytest.approx(0.975) if error > 1e-9 else low <= high
     assert high - mean == pytest.approx(mean - low)
-    alone = spread_of(values)  # as the t test has it
-    assert (alone.error * math.sqrt(len(values)), alone.freedom) == pytest.approx(
-        (np.std(values, ddof=1), len(values) - 1)
-    )
+    as_t = np.std(values, ddof=1) / math.sqrt(len(values)), len(values) - 1
+    assert spread_of(values) == pytest.approx(as_t)
 
 
 @given(st.integers(0, 30), st.integers(1, 30))
