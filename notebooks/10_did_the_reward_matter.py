@@ -65,6 +65,10 @@ lesson.draw_frontier(places)
 # nats a word of log p, 11 points of the net win rate by another judge (wins), and 5 points of answers that break
 # no rule (coherent). In the band it is too small to matter. A coloured mark is a difference that is shown after
 # correction for all comparisons; it may still be small. "Drawn" means that tokens are drawn at random.
+#
+# After many openings a greedy decoder writes the same text. So intervals are over distinct pairs of texts, which makes
+# some of them wide. And if the factor hardly varied within a run, RWS *would be* a fixed factor, whatever its reward:
+# the sentence below says how much it varies.
 
 # %%
 rows = lesson.controls_of(record)

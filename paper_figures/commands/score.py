@@ -178,7 +178,7 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
             )
             row: dict[str, Any] = {"strategy": strategy}
             for name, of in (("kl_world", found.world), ("kl_sampler", found.sampler)):
-                mean, *ends = found.interval(of, np.random.default_rng(0))
+                mean, *ends = found.interval(of)
                 row[name] = [mean, *(end if math.isfinite(end) else None for end in ends)]
             row["forwards"] = found.forwards.mean()
             rows.append(row)
@@ -236,7 +236,7 @@ def _shown(rows: Sequence[dict[str, Any]], options: ScoreOptions) -> str:
             total, mean = np.mean([row["log_prob"] for row in written]), float(np.mean(means))
             cells = [f"{total:.2f}", f"{mean:.3f}", f"{math.exp(-mean):.1f}"]
         if len(means) >= _FEWEST:
-            _, low, high = mean_interval(means, np.random.default_rng(0))
+            _, low, high = mean_interval(means)
             cells[1] += f" [{low:.3f}, {high:.3f}]"
             cells[2] += f" [{math.exp(-high):.1f}, {math.exp(-low):.1f}]"
         lines.append([strategy, str(len(own)), *cells, str(len(own) - len(written))])

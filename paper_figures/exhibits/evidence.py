@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.recorded import Recorded, recorded
 from paper_figures.statistics.intervals import Interval, paired_differences
+from paper_figures.statistics.resampling import text_pairs
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.evidence import read_rows
 from paper_figures.studies.summaries import evidence as summaries
@@ -193,10 +195,20 @@ def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
     return f"{mean} [{low}, {high}]"
 
 
+def bound_text(value: float, digits: int = 2, least: bool = False) -> str:
+    """Return an upper bound as text, rounded up, so that it stays true; a lower one, rounded down, if `least`.
+
+    >>> bound_text(1.2044), bound_text(1.2, 1), bound_text(0.957, least=True)
+    ('1.21', '1.2', '0.95')
+    """
+    scaled = round(value * 10**digits, 9)  # 1.2 is stored a little below, other numbers above
+    return f"{(floor(scaled) if least else ceil(scaled)) / 10**digits:.{digits}f}"
+
+
 def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
     """Return the mean of a measure over an arm's answers with its 95 % interval; None where one has no such measure.
 
-    A share has the exact interval, any other mean the BCa bootstrap's.
+    A share has the exact interval, any other mean that of `mean_interval`.
     """
     values = frame[measure].to_numpy(dtype=float)
     known = values.size and not np.isnan(values).any()
@@ -206,12 +218,14 @@ def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
 def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: str) -> Interval | None:
     """Return the mean of first - second over the prompts of both with its 95 % interval of pairs; None as above.
 
-    Shares have Tango's score interval, other means the BCa bootstrap's of the differences.
+    Shares have Tango's score interval, other means that of `mean_interval`; over distinct pairs of
+    texts where pairs repeat.
     """
     prompts = first.index.intersection(second.index)
     pairs = [frame.loc[prompts, measure].to_numpy(dtype=float) for frame in (first, second)]
     if not len(prompts) or np.isnan(pairs).any():
         return None
+    of = text_pairs(*(frame.loc[prompts, "tokens"] for frame in (first, second)))
     if MEASURES[measure].share:
-        return interval_of_values(pairs[0] - pairs[1], "net")
-    return interval_of_values(paired_differences(*pairs), "mean")
+        return interval_of_values(pairs[0] - pairs[1], "net", of)
+    return interval_of_values(paired_differences(*pairs), "mean", of)

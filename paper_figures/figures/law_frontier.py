@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.evidence import inputs_of, own_run, source_line, text_of
+from paper_figures.exhibits.evidence import bound_text, inputs_of, own_run, source_line, text_of
 from paper_figures.exhibits.evidence_looks import ends_of
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.labels import Label, place_labels
@@ -112,8 +112,8 @@ def draw(data: Laws, size: tuple[float, float] = (6.4, 4.4)) -> Figure:
     axes.set_ylabel("mean reward above the model's own")
     near, best = data.places[BEST]
     gain = max(y.mean for (_, words, drawing), (_, y) in data.places.items() if (words, drawing) == (2, "commit"))
-    claim = f"Two words a step: RWS and orders gain at most {gain:.1f};\n"
-    claim += f"the best of 8 texts gains {best.mean:.1f} within {near.mean:.1f} nats"
+    claim = f"Two words a step: RWS and orders gain at most {bound_text(gain, 1)};\n"
+    claim += f"the best of 8 texts gains {best.mean:.1f} within {bound_text(near.mean)} nats"
     axes.set_title(claim, loc="left", fontsize=9.0)
     place_labels(picture, {axes: labels}, size=8.0)
     return picture
@@ -124,7 +124,7 @@ def headline(data: Laws) -> str:
     (far, gain), (near, best) = data.places[RWS], data.places[BEST]
     own = f"RWS at s_R = 8 gains {text_of(gain)} of reward over the model's own law and lies {text_of(far)} nats away"
     default, usual = data.places["default", 2, "commit"]
-    other = f"the best of 8 texts gains {text_of(best)} within {near.mean:.2f} nats"
+    other = f"the best of 8 texts gains {text_of(best)} within {bound_text(near.mean)} nats"
     other += f", the default {text_of(usual)} at {default.mean:.2f}"
     return f"Drawing two words a step in english, {own} from it; {other}."
 

@@ -84,7 +84,7 @@ def _story(data: Placed) -> Story | None:
         if equal.apart
         else "Orders that are equally far from left to right show no difference in quality here."
     )
-    caveat = "The orders are those that we chose; others could behave otherwise."
+    caveat = "So GOD does not determine quality. Most of these orders are RWS and its relatives; others could differ."
     return Story(claim, (equal_sentence(equal, world, measure),), caveat, "order_quality")
 
 

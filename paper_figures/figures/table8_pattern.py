@@ -22,6 +22,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title, plain_log
 from paper_figures.statistics.intervals import Interval, ratio_interval
+from paper_figures.statistics.resampling import text_pairs
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
@@ -72,13 +73,16 @@ def share_of_change(
 ) -> dict[str, Interval | None]:
     """Return the change of RWS from the default, that of its constant, and the second as a share of the first.
 
-    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts. None
+    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts, of which
+    those with the same three texts are one. None
     where an answer has no such measure, and for the share where the interval of RWS's own change holds 0.
     """
     of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
     share = None
     if of_rws is not None and not of_rws.low <= 0 <= of_rws.high:
-        part, whole = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+        texts = text_pairs(zip(default["tokens"], rws["tokens"], strict=True), constant["tokens"])
+        changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+        part, whole = (np.bincount(texts, weights=change) for change in changes)
         share = ratio_interval(part, whole, np.random.default_rng(0))
     return {"RWS": of_rws, "constant": of_constant, "share": share}
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import brentq
 
-from paper_figures.statistics.intervals import nearly_equal
+from paper_figures.statistics.intervals import nearly_equal, spread_of
 from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
 from paper_figures.statistics.sample_size import sign_test_power
@@ -32,24 +32,25 @@ class Equivalence(NamedTuple):
     p_different: float
 
 
-def tost(differences: ArrayLike, margin: float) -> Equivalence:
+def tost(differences: ArrayLike, margin: float, groups: ArrayLike | None = None) -> Equivalence:
     """Test whether the mean of paired differences lies within +-margin, by two one-sided t tests.
 
-    `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. The tests are
-    `scipy.stats.ttest_1samp`. If all differences are equal but for rounding, there is no t, and p is 1. ValueError is
-    raised for other values, or a margin that is not positive and finite.
+    `differences` are finite, shape (n,), n >= 1, and `margin` > 0 is in their unit. groups: names of clusters whose
+    differences may be alike; error and degrees of freedom are those of `spread_of`. If all differences are equal but
+    for rounding, or in one group, there is no t, and p is 1. ValueError is raised for other values, or a margin that is
+    not positive and finite.
 
     >>> round(tost([0.1, -0.1, 0.2, -0.2, 0.0, 0.1, -0.1, 0.0], margin=0.2).p, 4)
     0.0017
     """
     (array,) = finite_arrays(differences=differences)
     finite("margin", margin, above=0)
-    if nearly_equal(array):
-        return Equivalence(1.0, 1.0 if array.mean() == 0 else 2.0 ** (1 - array.size))
-    above: Any = stats.ttest_1samp(array, -margin, alternative="greater")
-    below: Any = stats.ttest_1samp(array, margin, alternative="less")
-    zero: Any = stats.ttest_1samp(array, 0.0)
-    return Equivalence(max(float(above.pvalue), float(below.pvalue)), float(zero.pvalue))
+    mean, (error, freedom) = float(array.mean()), spread_of(array, groups)
+    if nearly_equal(array) or not 0 < error < inf:
+        count = array.size if groups is None else np.unique(np.asarray(groups)).size
+        return Equivalence(1.0, 1.0 if mean == 0 else 2.0 ** (1 - count))
+    inside, zero = stats.t.sf([(margin - abs(mean)) / error, abs(mean) / error], freedom)
+    return Equivalence(float(inside), float(2 * zero))
 
 
 def tost_net(wins: int, losses: int, n: int, margin: float) -> Equivalence:

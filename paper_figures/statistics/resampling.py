@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +47,19 @@ def check_resampling(level: float, resamples: int) -> None:
     """Raise ValueError unless 0 < level < 1 and resamples >= 1."""
     finite("level", level, above=0, below=1)
     whole("resamples", resamples)
+
+
+def text_pairs(first: Iterable[Any], second: Iterable[Any]) -> NDArray[np.int64]:
+    """Return the number of each prompt's pair of texts, (n,): prompts with the same two texts share one.
+
+    first, second: the texts of two methods on the same prompts, (n,), n >= 1. The numbers are 0 to the number of
+    distinct pairs less 1.
+
+    >>> text_pairs(["a", "b", "a"], ["c", "c", "c"]).tolist()
+    [0, 1, 0]
+    """
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(pair, len(numbers)) for pair in zip(first, second, strict=True)])
 
 
 def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:

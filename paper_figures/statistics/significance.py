@@ -107,7 +107,9 @@ def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str], p
             row[f"{p}_holm"] = adjusted
 
 
-def max_t(differences: ArrayLike, rng: np.random.Generator, resamples: int = 9999) -> list[float]:
+def max_t(
+    differences: ArrayLike, rng: np.random.Generator, resamples: int = 9999, groups: ArrayLike | None = None
+) -> list[float]:
     """Return the p-value of each comparison, adjusted for all of them (Westfall and Young 1993, step-down max-T).
 
     `differences` has shape (comparisons, prompts) and is finite. Row i holds method i less the default on each prompt,
@@ -121,6 +123,8 @@ def max_t(differences: ArrayLike, rng: np.random.Generator, resamples: int = 999
     is. So u stands for it, which needs no division by a standard deviation of 0. A row of zeros has p = 1. The p of one
     row alone is that of `paired_test`. ValueError is raised for other arrays.
 
+    groups: names of the shape of `differences`; prompts of one name in a row are one unit, with the sum of their d.
+
     >>> max_t([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, -1.0, 0.0]], np.random.default_rng(0))
     [0.25, 0.25, 1.0]
     """
@@ -130,6 +134,8 @@ def max_t(differences: ArrayLike, rng: np.random.Generator, resamples: int = 999
     if not np.isfinite(array).all():
         raise ValueError("differences holds values that are not finite: leave out such prompts in all rows")
     whole("resamples", resamples)
+    if groups is not None:
+        array = np.stack([_sums_at_first(row, names) for row, names in zip(array, np.asarray(groups), strict=True)])
     rows = _unit_rows(array[:, (array != 0).any(axis=0)])  # a sign changes no prompt on which all methods are equal
     sums = rows.sum(axis=1)
     order = np.argsort(-np.abs(sums), kind="stable")
@@ -151,8 +157,8 @@ def max_t_of_groups(differences: ArrayLike, groups: ArrayLike) -> list[float]:
     """Return p-values as `max_t` has them, of prompts that may be alike within a group, whatever the groups' sizes.
 
     The wild cluster bootstrap with the null imposed (Cameron, Gelbach and Miller 2008): each pattern turns the signs of
-    whole groups, all 2^G are tried, and t is |mean| over the error of `clustered_interval`. `groups` has the name of
-    each prompt's group. ValueError is raised for more than 16 groups.
+    whole groups, all 2^G are tried, and t is |mean| over its error, sqrt(sum of squared sums of groups' deviations).
+    `groups` has the name of each prompt's group. ValueError is raised for more than 16 groups.
 
     >>> max_t_of_groups([[1.0, 2.0, 3.0, 3.0], [1.0, -1.0, 0.0, 0.0]], ["a", "b", "c", "c"])
     [0.25, 1.0]
@@ -177,6 +183,14 @@ def max_t_of_groups(differences: ArrayLike, groups: ArrayLike) -> list[float]:
         adjusted[row] = (greatest >= found[row] * (1 - 1e-9)).mean()  # the same numbers, summed in other orders
     adjusted[order] = np.maximum.accumulate(adjusted[order])
     return adjusted.tolist()
+
+
+def _sums_at_first(values: NDArray[np.float64], names: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sum of each group's values in the place of its first member, and 0 in the places of the others."""
+    _, first, places = np.unique(names, return_index=True, return_inverse=True)
+    sums = np.zeros(values.size)
+    sums[first] = np.bincount(places, weights=values)
+    return sums
 
 
 def _unit_rows(array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from paper_figures.studies.design.comparison import run_comparison
 from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.options import KeywordsOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, against_rws, means_table, plain, summarise
+from paper_figures.studies.summaries.means import BRACKETS, against_rws, means_table, plain, repeated_texts, summarise
 from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
@@ -102,7 +102,7 @@ def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
                 ratio = tuple(100 * (1 - number) for number in (ratio.mean, ratio.high, ratio.low))
             row = line | {"quantity": claim.quantity, "n": comparison.pairs if comparison else n}
             row |= dict(zip(("value", "low", "high"), ratio or (None,) * 3, strict=True))
-            row["p"] = comparison.p if comparison else None
+            row |= {"p": comparison and comparison.p, "distinct": comparison and comparison.distinct}
             rows.append(row | {"printed": printed.get(claim.printed) if line["method"] == "rws" else None})
     settings = [name for name in lines[0][0] if name not in LINE]
     holm_within(rows, [*settings, "method", "quantity"])
@@ -113,7 +113,7 @@ def _claims(answers: pd.DataFrame, seed: int) -> Table | None:
         "means; below 0 is above the default. Intervals: 95 %, percentile bootstrap over prompts; p: of no difference "
         "to the default, exchanging the two on random prompts, corrected over the reward models by Holm's method. The "
         "paper's numbers are of LLaDA-8B, prompts of its own and another causal model."
-    )
+    ) + repeated_texts((row["distinct"], row["n"]) for row in rows if row["distinct"] is not None)
     return Table("claims", rows, _shown(rows), caption)
 
 

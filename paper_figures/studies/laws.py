@@ -180,7 +180,7 @@ def tables_of(texts: pd.DataFrame, worlds: pd.DataFrame) -> list[Table]:
         Column("least", form=".2f"),
         Column("prompts"),
     ]
-    note = "Means over prompts, 95 % BCa intervals; least: the difference that a test would find with probability 0.8."
+    note = "Means over prompts, 95 % intervals; least: the difference that a test would find with probability 0.8."
     place_columns = [Column("world"), Column("method"), Column("words"), Column("drawing"), Column("prompts")]
     place_columns += [Column(name, form=".2f", ends=(f"{name}, low", f"{name}, high")) for name in ("kl", "reward")]
     place_columns += [Column("least kl", form=".2f")]

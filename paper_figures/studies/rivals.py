@@ -129,7 +129,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     if not len(frame):
         return []
     # A run is told by its --steps, whatever its strategies made of them.
-    both = perplexity_table(frame, seed) if {"world_nll", "log_perplexity"} <= {*frame} else None
+    both = perplexity_table(frame) if {"world_nll", "log_perplexity"} <= {*frame} else None
     frame = frame[frame["strategy"] != HELD_OUT]
     frame = frame.assign(steps=frame["schedule"])
     known = tuple(name for name in MEASURES if name in frame and frame[name].notna().any())
@@ -148,30 +148,30 @@ _PERPLEXITY = (
 )
 
 
-def perplexity_table(frame: pd.DataFrame, seed: int = 0) -> Table | None:
+def perplexity_table(frame: pd.DataFrame) -> Table | None:
     """Return a row for each method of each world, the default first; None where no world is exact."""
     rows = []
     for world, own in frame[frame["world_nll"].notna() | frame["log_perplexity"].notna()].groupby("predictor"):
         default = own[own["method"] == "default"].set_index("prompt")
         if own["world_nll"].notna().any():
-            rows += [_row(str(world), method, of, default, seed) for method, of in own.groupby("method", sort=False)]
+            rows += [_row(str(world), method, of, default) for method, of in own.groupby("method", sort=False)]
     return Table("perplexity", rows, readable(rows), _PERPLEXITY) if rows else None
 
 
-def _row(world: str, method: Any, own: pd.DataFrame, default: pd.DataFrame, seed: int) -> dict[str, Any]:
+def _row(world: str, method: Any, own: pd.DataFrame, default: pd.DataFrame) -> dict[str, Any]:
     own = own.set_index("prompt").sort_index()
     row: dict[str, Any] = {"predictor": world, "method": method}
     row |= {"n": int(own["log_perplexity"].notna().sum()), "world_n": int(own["world_nll"].notna().sum())}
     changes = own[[*BY.values()]] - default.loc[own.index, [*BY.values()]]
     for name, column in BY.items():
         values = own[column].dropna().to_numpy(float)
-        found = mean_interval(values, np.random.default_rng(seed)) if len(values) else None
+        found = mean_interval(values) if len(values) else None
         row |= _ends(f"{name}_perplexity", None if found is None else Interval(*map(math.exp, found)))
     for name, column in BY.items():
         change = changes[column].dropna()
         known = method != "default" and len(change) > 0
         values, groups = change.to_numpy(float), own.loc[change.index, "address"].to_numpy(str)
-        row |= _ends(name, mean_interval(values, np.random.default_rng(seed)) if known else None)
+        row |= _ends(name, mean_interval(values) if known else None)
         row |= _ends(f"{name}_clustered", clustered_interval(values, groups) if known else None)
     other = changes[own["text"] != default.loc[own.index, "text"]].dropna()
     signs = np.sign(other.to_numpy(float))

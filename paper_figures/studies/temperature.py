@@ -50,7 +50,7 @@ from paper_figures.studies.design.prompts import Prompts
 from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import Summary, readable, summarise
+from paper_figures.studies.summaries.means import Summary, readable, repeated_texts, summarise
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.table import Row, Rows, Table, wide
 
@@ -113,7 +113,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     summary, controls = _compared(answers, seed)
     study_tables = [Table("summary", summary, readable(summary), _SUMMARY)]
-    study_tables += [Table("controls", controls, _shown_controls(controls), _CONTROLS)] if controls else []
+    told = _CONTROLS + repeated_texts((row["distinct"], row["n"]) for row in controls if row["distinct"] is not None)
+    study_tables += [Table("controls", controls, _shown_controls(controls), told)] if controls else []
     return study_tables + printed_tables("table8_temperature")
 
 
@@ -194,6 +195,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
                 ends = (0.0 - row[f"difference{end}"] for end in ("", "_high", "_low"))  # of rws minus the method
                 controls.append(
                     at | {"control": method, "scale": scale, "metric": metric, "n": row["pairs"]}
+                    | {"distinct": row["distinct"]}
                     | dict(zip(("difference", "low", "high"), ends, strict=True))
                     | {"p": row["p"], "p_holm": row["p_holm"]}
                 )  # fmt: skip

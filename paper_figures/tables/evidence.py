@@ -14,7 +14,7 @@ import numpy as np
 
 from paper_figures.exhibits.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer
+from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer, variation_text
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure
 from paper_figures.studies.summaries.evidence_tables import arm_tables
@@ -44,31 +44,37 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     for row in rows:
         measure, of = MEASURES[row.measure], row.by_address
         ends = {"difference": row.difference, "low": row.low, "high": row.high}
+        ends |= dict(zip(("low by prompt", "high by prompt"), row.by_prompt, strict=True))
         data.append(
             {"world": row.world, "tokens": "drawn" if row.drawn else "greedy", "measure": row.measure}
             | {"unit": "share" if measure.kind == "share" else measure.unit, "s_R": row.scale, "minus": row.title}
-            | {"prompts": row.n, "same texts": row.same}
+            | {"prompts": row.n, "distinct pairs": row.distinct, "same texts": row.same}
             | {name: value if np.isfinite(value) else None for name, value in ends.items()}
             | {"wins": row.wins, "losses": row.losses, "p alone": row.p_alone, "p max-T": row.p}
-            | {"margin": row.margin, "p equivalent": row.p_equivalent, "least with 80 % power": row.least}
+            | {"margin": row.margin, "p equivalent alone": row.p_equivalent_alone, "p equivalent": row.p_equivalent}
+            | {"factor's variation": row.variation, "least with 80 % power": row.least}
             | {"verdict": row.verdict, "within margin": row.within}
             | {"verdict by address": row.verdict_by_address}
-            | {f"{name} by address": of and of[at] for at, name in enumerate(("low", "high", "p"))}
+            | {f"{name} by address": of and of[at] for at, name in enumerate(("low", "high", "p", "p equivalent"))}
         )
     for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
         kept, measure = list(group), MEASURES[name]
-        least = [row.least for row in kept if row.least is not None]
+        least, distinct = [row.least for row in kept if row.least is not None], [row.distinct for row in kept]
         shown.append(
             {"world": world, "tokens": "drawn" if drawn else "greedy", "measure": measure.title}
             | {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
+            | {"distinct pairs": " to ".join(map(str, dict.fromkeys((min(distinct), max(distinct)))))}
+            | {"factor varies by": variation_text(kept) or None}
             | {"margin": f"{measure.text(measure.margin, sign=False)} {measure.unit}"}
             | {"least seen": _ends(least, measure)}
         )
     caption = (
         "RWS minus each other method on the same prompts: how many comparisons have which verdict. More and less: p by "
-        "max-T over the row is at most 0.05. Equivalent: within the margin by two one-sided tests, which are not "
-        "corrected for their number. Least seen: the true differences that one test alone finds in 80 % of such "
-        "studies, smallest to largest. The CSV file has every comparison."
+        "max-T over the row is at most 0.05. Equivalent: within the margin by two one-sided tests, p by Holm over the "
+        "row. Distinct pairs: of texts; where they are fewer than prompts, intervals and tests are over these pairs. "
+        "Factor varies by: the median over prompts of its CV over the steps of RWS; near 0, RWS is a fixed factor by "
+        "its normalisation, and equivalence could not fail. Least seen: the true differences that one test alone finds "
+        "in 80 % of such studies, smallest to largest. The CSV file has every comparison."
     )
     return Table("evidence_comparisons", data, shown, caption)
 

@@ -35,12 +35,15 @@ def results() -> dict[str, Any]:
     draw, rows = np.random.default_rng(3), []
     for index, method in itertools.product(range(PROMPTS), METHODS):
         for guide, scale in [("", None)] if method == "default" else GUIDES.items():
-            text = "same" if index % 5 == 0 or (guide, method) == ("mini", "shuffled") else f"{method} {guide}"
+            same = index % 5 == 0 or (guide, method) == ("mini", "shuffled")
+            text = f"same {index}" if same else f"{method} {guide} {index}"
             god = float(draw.integers(40)) / 4
             rows.append(answer_row(method, text, index, guide, reward_scale=scale, god_tokens=god))
     for (prompt, text), judge in itertools.product(sorted({(row["prompt"], row["text"]) for row in rows}), JUDGES):
         # GRM likes its own RWS, and nobody else does; mini dislikes its own.
-        score = float(draw.normal({("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text, judge), 0.0)))
+        score = float(
+            draw.normal({("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text.rsplit(" ", 1)[0], judge), 0.0))
+        )
         rows.append(score_row(judge, text, score, prompt=prompt, normalised_score=score / 2))
     made = [table for table in tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
     named = {each.name: {"caption": each.caption, "rows": [*each.rows], "shown": [*each.shown]} for each in made}

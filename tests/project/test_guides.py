@@ -15,9 +15,8 @@ import rws_theory
 from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
 from paper_figures.bench.shapes import shapes_named
 from paper_figures.recorded import FOLDER
-from paper_figures.statistics.intervals import mean_interval
 from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_measures import MEASURES, interval_of
+from paper_figures.studies.summaries.evidence_measures import MEASURES
 from rws_decode import Shape, presets
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config
@@ -211,9 +210,6 @@ def test_the_margins_are_those_of_the_code() -> None:
         unit = "the guide's deviations" if measure.name == "reward" else measure.unit
         reason = "the same" if measure.name == "nll" else measure.reason
         assert f"| {unit} | {measure.margin * measure.factor:g} | {reason} |" in rows, measure.name
-    (resamples,) = re.findall(r"([\d,]+) resamples", page("docs/evidence-statistics.md"))
-    values, rng = np.arange(9.0) ** 2, np.random.default_rng(0)
-    assert interval_of(values, "mean") == mean_interval(values, rng, resamples=int(resamples.replace(",", "")))
 
 
 def test_the_coverages_are_those_that_the_tests_meet() -> None:

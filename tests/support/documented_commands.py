@@ -132,6 +132,7 @@ GUIDES = (
     *(
         "docs/evidence.md",
         "docs/evidence-statistics.md",
+        "docs/evidence-limits.md",
         "docs/evidence-antibodies.md",
         "docs/evidence-smollm2.md",
         "docs/cite.md",

@@ -32,9 +32,9 @@ FAULTS = r"""
 tango-z: paper_figures, test_paired_proportions
 - norm.ppf((1 + level) / 2)
 + norm.ppf(level)
-bca-plain: paper_figures, test_means
-- method="BCa", batch=1024
-+ method="percentile", batch=1024
+abc-plain: paper_figures, test_means
+- * shifted / (1 - skew * shifted) ** 2
++ * shifted
 holm-one-family: paper_figures, test_summaries
 - tuple(row[name] for name in same)
 + ()

@@ -133,7 +133,7 @@ def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
     - `judge`; `relation`, "own" if the judge is the row's guide, else "other";
     - `score`, the judge's raw score, and `normalised_score`;
     - `win`, `draw` and `loss`, one of which is 1.0 (equal scores, as of equal texts, are a draw);
-    - `net`, which is win - loss.
+    - `net`, which is win - loss; `default_text`, the default's answer.
     """
     parts: list[Any] = []
     keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example", "turn"]
@@ -141,7 +141,8 @@ def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
     judges = [str(column).removeprefix("score of ") for column in answers if str(column).startswith("score of ")]
     for judge in judges:
         column = f"score of {judge}"
-        base = default[[*keys, column]].rename(columns={column: f"{column} of default"})
+        base = default[[*keys, column, "text"]]
+        base = base.rename(columns={column: f"{column} of default", "text": "default_text"})
         rows = answers.merge(base, on=keys, how="inner", validate="m:1")
         rows = rows[rows[column].notna() & rows[f"{column} of default"].notna()]
         if not len(rows):

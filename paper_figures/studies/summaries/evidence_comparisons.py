@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,16 +14,17 @@ from numpy.typing import NDArray
 
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
-from paper_figures.statistics.intervals import Interval, clustered_interval
-from paper_figures.statistics.significance import max_t, max_t_of_groups
+from paper_figures.statistics.intervals import Interval, clustered_interval, nearly_equal, spread_of
+from paper_figures.statistics.resampling import text_pairs
+from paper_figures.statistics.significance import holm, max_t, max_t_of_groups
 from paper_figures.studies.design.evidence_arms import CONTROLS, WORLDS, Arm
 from paper_figures.studies.summaries.evidence import title_of
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
-    Measure,
     addresses_of,
     arms_of,
     differences_of,
+    factor_variation,
     interval_of,
     measures_of,
     scores_of,
@@ -35,24 +37,28 @@ ALPHA = 0.05
 class ByAddress(NamedTuple):
     """A difference where openings of one address may be alike: its interval over addresses, p by their signs.
 
-    `within`: whether the interval at 90 % lies within the margin.
+    `p_equivalent` is that of two one-sided tests over addresses. Both p are corrected as those of `Comparison`.
     """
 
     low: float
     high: float
     p: float
-    within: bool
+    p_equivalent: float
 
 
 @dataclass(frozen=True)
 class Comparison:
     """RWS minus another arm on the same prompts, by one measure.
 
-    - `difference` has a 95 % interval from `low` to `high`: BCa of a mean, Tango's score interval of a share.
-    - `p_alone` is by the t test or the exact sign test; `p` is max-T over all rows of the same world, measure and
-      sampling. `p_equivalent` is by two one-sided tests against `margin`.
+    - `distinct` is the number of distinct pairs of texts. Where it is below `n`, prompts with the same pair are one
+      cluster, and intervals and tests are over clusters.
+    - `difference` has a 95 % interval from `low` to `high`: ABC of a mean, Tango's score interval of a share.
+      `by_prompt` has the ends as if all pairs were distinct.
+    - `p_alone` is by the t test or the exact sign test, `p_equivalent_alone` by two one-sided tests against `margin`.
+      `p` and `p_equivalent` are corrected, by max-T and by Holm, over all rows of the same world, measure and sampling.
     - `least` is the least true difference that this test, alone, finds in 80 % of studies of n prompts, None if too few
       prompts differ. `same` is the number of prompts whose texts are equal. `wins` and `losses` are of shares only.
+    - `variation` is the `factor_variation` of RWS, None where its rewards are not known.
     - `by_address` is of openings; None where prompts have no addresses, or all of them the same difference.
     """
 
@@ -63,22 +69,26 @@ class Comparison:
     measure: str
     n: int
     same: int
+    distinct: int
     difference: float
     low: float
     high: float
+    by_prompt: tuple[float, float]
     wins: int | None
     losses: int | None
     p_alone: float
     p: float
     margin: float
+    p_equivalent_alone: float
     p_equivalent: float
     least: float | None
+    variation: float | None = None
     by_address: ByAddress | None = None
 
     @property
     def verdict(self) -> str:
         """Return "RWS more" or "RWS less" where the difference is real, else "equivalent" or "undecided"."""
-        return _verdict(self.difference, ByAddress(self.low, self.high, self.p, self.within))
+        return _verdict(self.difference, ByAddress(self.low, self.high, self.p, self.p_equivalent))
 
     @property
     def verdict_by_address(self) -> str:
@@ -111,7 +121,7 @@ _KINDS: dict[str, Literal["mean", "net"]] = {"mean": "mean", "share": "net"}  # 
 def _verdict(difference: float, found: ByAddress) -> str:
     if found.p <= ALPHA and (found.low > 0 or found.high < 0):
         return "RWS more" if difference > 0 else "RWS less"
-    return "equivalent" if found.within else "undecided"
+    return "equivalent" if found.p_equivalent <= ALPHA else "undecided"
 
 
 def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
@@ -164,11 +174,15 @@ def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ..
 
 
 def difference_interval(answers: Sequence[pd.DataFrame], world: str, measure: str) -> Interval | None:
-    """Return the first arm's answers less the second's with a 95 % interval; None where a measure is missing."""
+    """Return the first arm's answers less the second's with a 95 % interval; None where a measure is missing.
+
+    It is over distinct pairs of texts where pairs repeat.
+    """
     first, second = (scores_of(frame, world, measure) for frame in answers)
     if not np.isfinite([first, second]).all():
         return None
-    return interval_of(differences_of(measure, first, second), _KINDS[MEASURES[measure].kind])
+    pairs = text_pairs(*(frame["tokens"] for frame in answers))
+    return interval_of(differences_of(measure, first, second), _KINDS[MEASURES[measure].kind], pairs)
 
 
 def _family(
@@ -188,38 +202,50 @@ def _family(
     if not measured.any():
         return
     table = [differences_of(measure, scores[arm][measured], scores[rival][measured]) for arm, rival in pairs]
+    tokens = {arm: arms[arm]["tokens"].to_numpy()[measured] for arm in scores}
+    texts = [text_pairs(tokens[arm], tokens[rival]) for arm, rival in pairs]
     rng = np.random.default_rng([0, int(drawn), *f"{world} {measure}".encode()])
-    corrected = max_t(np.array(table), rng)
+    corrected = max_t(np.array(table), rng, groups=texts)
+    rows = []
+    for (arm, rival), values, of, p in zip(pairs, table, texts, corrected, strict=True):
+        same = int((tokens[arm] == tokens[rival]).sum())
+        rows.append(_row((world, float(arm.number or 0), rival, drawn, measure), values, of, same, p))
+    within = holm([row.p_equivalent_alone for row in rows])
+    varied = {arm.number: factor_variation(arms[arm]) for arm in rws}
+    rows = [replace(row, p_equivalent=p, variation=varied[row.scale]) for row, p in zip(rows, within, strict=True)]
     groups = addresses_of(world, arms[rws[0]]["prompt"].to_numpy()[measured])
-    grouped = [1.0] * len(table) if groups is None else max_t_of_groups(table, groups)
-    for (arm, rival), values, p, p_grouped in zip(pairs, table, corrected, grouped, strict=True):
-        texts = (arms[arm]["tokens"].to_numpy()[measured], arms[rival]["tokens"].to_numpy()[measured])
-        labels = (world, float(arm.number or 0), rival, drawn, measure, values.size, int((texts[0] == texts[1]).sum()))
-        row = _row(labels, values, MEASURES[measure], p)
-        if groups is not None and np.ptp(values) > 0:
-            outer, inner = (clustered_interval(values, groups, 1 - alpha) for alpha in (ALPHA, 2 * ALPHA))
-            within = -row.margin < inner.low and inner.high < row.margin
-            row = replace(row, by_address=ByAddress(outer.low, outer.high, p_grouped, within))
-        yield row
+    if groups is None:
+        yield from rows
+        return
+    alike = holm([tost(values, row.margin, groups).p for values, row in zip(table, rows, strict=True)])
+    for row, values, p, p_equivalent in zip(rows, table, max_t_of_groups(table, groups), alike, strict=True):
+        _, low, high = clustered_interval(values, groups)
+        yield replace(row, by_address=ByAddress(low, high, p, p_equivalent)) if np.ptp(values) > 0 else row
 
 
 def _row(
-    labels: tuple[str, float, Arm, bool, str, int, int],
+    labels: tuple[str, float, Arm, bool, str],
     values: NDArray[np.float64],
-    measure: Measure,
+    pairs: NDArray[np.int64],
+    same: int,
     p: float,
 ) -> Comparison:
-    n = values.size
-    if measure.kind == "share":
-        wins, losses = int((values > 0).sum()), int((values < 0).sum())
-        test = tost_net(wins, losses, n, measure.margin)
-        least = least_net_rate((wins + losses) / n, n) if wins + losses else None
-        counts: tuple[int | None, int | None] = (wins, losses)
+    measure, n, distinct = MEASURES[labels[-1]], values.size, int(pairs.max()) + 1
+    share, wins, losses = measure.kind == "share", int((values > 0).sum()), int((values < 0).sum())
+    if share and (distinct == n or nearly_equal(values)):  # where all are equal, each pair counts once
+        each = min(wins, distinct), min(losses, distinct)
+        test = tost_net(*each, distinct, measure.margin)
+        least = least_net_rate(sum(each) / distinct, distinct) if sum(each) else None
     else:
-        test = tost(values, measure.margin)
-        least, counts = least_difference(values, n), (None, None)
-    ends = Interval(*(float(end) for end in interval_of(values, _KINDS[measure.kind])))
-    return Comparison(*labels, *ends, *counts, test.p_different, p, measure.margin, test.p, least)
+        test = tost(values, measure.margin, pairs)
+        error, freedom = spread_of(values, pairs)
+        clusters = max(2, round(freedom) + 1)
+        known = 0 < error < inf and not nearly_equal(values)
+        least = least_difference(error * sqrt(clusters), clusters) if known else None
+    ends, by_prompt = (Interval(*map(float, interval_of(values, _KINDS[measure.kind], of))) for of in (pairs, None))
+    tests = (test.p_different, p, measure.margin, test.p, test.p)
+    won = (wins, losses) if share else (None, None)
+    return Comparison(*labels, n, same, distinct, *ends, by_prompt[1:], *won, *tests, least)
 
 
 def main_measures(world: str) -> tuple[str, str]:

@@ -16,7 +16,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.data.examples import further_prompts
-from paper_figures.statistics.intervals import Interval, exact_share, mean_interval, paired_differences
+from paper_figures.statistics.intervals import (
+    Interval,
+    clustered_interval,
+    exact_share,
+    mean_interval,
+    paired_differences,
+)
 from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
@@ -24,6 +30,7 @@ from rws_decode.rewards import load_reward
 from rws_decode.rewards.likelihood import STATISTICS
 from rws_decode.rewards.registry import kind_of
 from rws_decode.rewards.sequences import statistics_of
+from rws_theory.gain import reward_factor
 
 
 @dataclass(frozen=True)
@@ -136,12 +143,20 @@ def differences_of(measure: str, first: NDArray[np.float64], second: NDArray[np.
     return paired_differences(first, second)
 
 
-def interval_of(values: ArrayLike, kind: Literal["mean", "share", "net"]) -> Interval:
-    """Return the mean of values with its 95 % interval: BCa, exact of a share of 0 and 1, Tango's of a net win rate.
+def interval_of(
+    values: ArrayLike, kind: Literal["mean", "share", "net"], pairs: NDArray[np.int64] | None = None
+) -> Interval:
+    """Return the mean of values with its 95 % interval: ABC, exact of a share of 0 and 1, Tango's of a net win rate.
 
-    The seed is the same everywhere, so that a comparison has one interval in all tables and figures.
+    pairs: those of `text_pairs`; where pairs repeat, the interval is over distinct pairs (`clustered_interval`).
     """
-    return _interval(np.asarray(values, dtype=np.float64).tobytes(), kind)
+    array = np.asarray(values, dtype=np.float64)
+    if pairs is not None and pairs.max() + 1 < pairs.size:
+        if np.ptp(array) > 0:
+            found = clustered_interval(array, pairs)
+            return Interval(*np.clip(found, -1.0, 1.0).tolist()) if kind == "net" else found
+        array = array[: pairs.max() + 1]  # one value for each pair
+    return _interval(array.tobytes(), kind)
 
 
 @lru_cache(maxsize=4096)
@@ -149,7 +164,22 @@ def _interval(buffer: bytes, kind: str) -> Interval:
     values = np.frombuffer(buffer)
     if kind == "share":
         return exact_share(int(values.sum()), values.size)
-    return net_share(values) if kind == "net" else mean_interval(values, np.random.default_rng(0), resamples=1999)
+    return net_share(values) if kind == "net" else mean_interval(values)
+
+
+def factor_variation(rws: pd.DataFrame) -> float | None:
+    """Return how much the factor of an arm of RWS varies within a run; None where its answers have no rewards.
+
+    It is the median over prompts of the factor's SD over the steps as a share of its mean. Near 0 RWS is a fixed factor
+    by its normalisation, so that its equivalence to one could not fail.
+
+    >>> factor_variation(pd.DataFrame({"number": [8.0], "rewards": [[0.0, 0.0]]}))
+    0.0
+    """
+    if rws["rewards"].isna().any():
+        return None
+    factors = [reward_factor(list(run), scale) for run, scale in zip(rws["rewards"], rws["number"], strict=True)]
+    return float(np.median([np.std(run) / np.mean(run) for run in factors]))
 
 
 def addresses_of(world: str, prompts: Iterable[str]) -> NDArray[np.str_] | None:

@@ -54,9 +54,9 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
         shown.append({"method": title, **texts, **{n.replace("_", " "): f"{c:.3g}" for n, c in costs.items()}})
     count = max(map(len, arms.values()), default=0)
     caption = (
-        f"{world}: every arm on the same {count} prompts, mean with 95 % interval (BCa of means, exact of shares, "
-        "Tango's score interval of net win rates). Reward: in the guide's deviations from its mean text. Net win "
-        "rates: against the greedy default, in points. GOD: tokens. "
+        f"{world}: every arm on the same {count} prompts, mean with 95 % interval (ABC of means, exact of shares, "
+        "Tango's of net win rates, or over distinct pairs of texts where these repeat). Reward: in the guide's "
+        "deviations from its mean text. Net win rates: against the greedy default, in points. GOD: tokens. "
         + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].tilts else "")
         + "Forwards and reward calls: of an answer, all copies counted."
     )

@@ -7,7 +7,7 @@ The module of an experiment has a function `tables(frame, seed=...) -> list[Tabl
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.intervals import (
+    Interval,
+    bootstrap_interval,
+    clustered_interval,
+    nearly_equal,
+    paired_bootstrap_interval,
+    share_interval,
+)
 from paper_figures.statistics.paired_proportions import net_share, paired_share_difference
+from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import holm_within, paired_test, spread_text
 from paper_figures.table import Brief, Table
 
@@ -34,6 +42,7 @@ BRACKETS = (
 
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
+_AGAINST = _SIGNED | {"win", "draw", "loss"}  # what each answer is against the default's
 _UNITS = (1.0, 100.0)  # of shares: as such, or in percent
 
 
@@ -85,9 +94,12 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
     - those of `by`, and the settings that differ within the frame; the baseline stands before what is compared with it;
     - `measure`; `n`, the number of rows with a value;
     - `mean`, with its 95 % interval from `low` to `high`;
-    - if there is a baseline line: `pairs`; `difference`, the line minus its baseline; its paired 95 % bootstrap
-      interval, `difference_low` and `difference_high`; `p` of `significance.paired_test`; `p_holm`, corrected over
-      `over`.
+    - if there is a baseline line: `pairs`, and `distinct`, the number of distinct pairs of texts, where rows have a
+      `text`; `difference`, the line minus its baseline; its paired 95 % bootstrap interval, `difference_low` and
+      `difference_high`; `p` of `significance.paired_test`; `p_holm`, corrected over `over`.
+
+    Where pairs of texts repeat, prompts with the same pair are one cluster of the difference's interval and test. So
+    are those with the same text and `default_text`, the default's, in the interval of a net win rate.
 
     The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100), Tango's for a net win rate, and
     otherwise the bootstrap's. A net win rate that is compared with one of 0 in every prompt, such as the default's
@@ -146,9 +158,11 @@ def _measured(
             return Interval(*(0.0 - end for end in (net.mean, net.high, net.low)))
         return _difference(first, second, rng(measure, "difference"))
 
-    names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
+    names = ("n", "mean", "low", "high", "pairs", "distinct", "difference", "difference_low", "difference_high")
+    names += ("p", "p_holm")
     # Resampling draws row numbers, so rows are sorted: the order in which they were stored must not matter.
-    columns = list(dict.fromkeys([*pair, *measures]))  # answers are long, and there are many of them
+    texts = [name for name in ("text", "default_text") if name in rows]
+    columns = list(dict.fromkeys([*pair, *measures, *texts]))  # answers are long, and there are many of them
     rows = rows[columns].sort_values(list(pair), kind="stable", ignore_index=True)
     for measure in measures:
         numbers: dict[str, Any] = dict.fromkeys(names)
@@ -156,12 +170,16 @@ def _measured(
         numbers["n"] = len(values)
         if len(values):
             interval = _interval(values, rng(measure, "mean"), measure not in _SIGNED)
+            if len(texts) == 2 and measure in _AGAINST:
+                known = rows.dropna(subset=[measure])
+                interval = over_pairs(values, text_pairs(known["text"], known["default_text"])) or interval
             numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
         if base is not None and len(values):
-            first, second = _pairs(rows, base, measure, pair)
-            numbers["pairs"] = len(first)
+            first, second, of = _pairs(rows, base, measure, pair)
+            numbers["pairs"], numbers["distinct"] = len(first), len(set(of)) if "text" in texts else None
             if len(first):
-                paired = difference(measure, first, second)
+                paired = over_pairs(first - second, of) or difference(measure, first, second)
+                first, second = (np.bincount(of, weights=values) for values in (first, second))
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
                 numbers["p"] = paired_test(first, second, rng(measure, "test"))
         yield numbers
@@ -169,15 +187,30 @@ def _measured(
 
 def _pairs(
     rows: pd.DataFrame, base: pd.DataFrame, measure: str, pair: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the values of a measure in the pairs of rows that have one in both frames, in the first's order."""
-    here, there = (frame[[*pair, measure]].dropna(subset=[measure]) for frame in (rows, base))
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the values of a measure in the pairs of rows that have one in both frames, and their `text_pairs`.
+
+    They are in the first's order. Rows without a `text` are one pair each.
+    """
+    texts = ["text"] if "text" in rows and "text" not in pair else []
+    here, there = (frame[[*pair, *texts, measure]].dropna(subset=[measure]) for frame in (rows, base))
     try:
         both = here.merge(there, on=list(pair), suffixes=("", "_base"), validate="one_to_one")
     except pd.errors.MergeError as error:
         known = " and ".join(pair)
         raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed") from error
-    return both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
+    of = text_pairs(both["text"], both["text_base"]) if texts else np.arange(len(both))
+    return both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float), of
+
+
+def over_pairs(values: NDArray[np.float64], pairs: NDArray[np.int64]) -> Interval | None:
+    """Return the mean with its 95 % interval over distinct pairs of texts; None where no pair repeats, or all do."""
+    if not len(values) or pairs.max() + 1 == len(values):
+        return None
+    found, unit = clustered_interval(values, pairs), np.abs(values).max()
+    if unit in _UNITS and np.isin(values, (-unit, 0.0, unit)).all():
+        found = Interval(*np.clip(found, -unit if values.min() < 0 else 0.0, unit).tolist())
+    return found if np.isfinite(found.low) and not nearly_equal(values) else None
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
@@ -214,12 +247,26 @@ def means_table(name: str, caption: str, rows: Sequence[Mapping[str, Any]], base
     The part of the caption from "In brackets" on is about differences, which a terminal shows as a mark.
     """
     about, brackets, _ = caption.partition(" In brackets ")
+    told = repeated_texts((row["distinct"], row["pairs"]) for row in rows if row["distinct"] is not None)
     if brackets:
         reference = " ".join(str(value) for value in baseline.values() if value is not None)
         about += (
             f" A * marks a difference from {reference}, p < {_CLEAR} after Holm's correction; {name}.md has them all."
         )
-    return Table(name, rows, _wide(rows, _with_difference), caption, Brief(about, _wide(rows, _marked)))
+    return Table(name, rows, _wide(rows, _with_difference), caption + told, Brief(about + told, _wide(rows, _marked)))
+
+
+def repeated_texts(counts: Iterable[tuple[int, int]]) -> str:
+    """Return the sentence that warns of repeated texts, from (distinct pairs of texts, prompts); empty if none repeats.
+
+    >>> repeated_texts([(40, 40), (27, 40)])
+    ' Texts repeat: 40 prompts gave only 27 distinct pairs of texts; intervals and p of differences are over these.'
+    """
+    fewest = min((count for count in counts if count[0] < count[1]), default=None)
+    if fewest is None:
+        return ""
+    said = "prompts gave only {} distinct pairs of texts; intervals and p of differences are over these."
+    return f" Texts repeat: {fewest[1]} {said.format(fewest[0])}"
 
 
 def readable(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -263,7 +310,7 @@ def _with_difference(row: Mapping[str, Any]) -> str:
     text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
     if row["difference"] is not None:
         low, high = row["difference_low"], row["difference_high"]
-        spread = spread_text(row["pairs"], low, high, row["p_holm"], "+.2g").strip("()")
+        spread = spread_text(row["distinct"] or row["pairs"], low, high, row["p_holm"], "+.2g").strip("()")
         text += f" ({row['difference']:+.2g} {spread})"
     return text
 

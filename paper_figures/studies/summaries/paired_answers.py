@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.statistics.intervals import Interval, ratio_interval
+from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import paired_test
 from paper_figures.studies.summaries.answers import SETTINGS
 from paper_figures.studies.summaries.means import place_of, plain
@@ -52,11 +53,15 @@ def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -
 
 
 class Compared(NamedTuple):
-    """A mean over the default's on the same prompts, None if that may be 0, and p of no difference."""
+    """A mean over the default's on the same prompts, None if that may be 0, and p of no difference.
+
+    distinct: the number of distinct pairs of texts. Where it is below `pairs`, interval and p are over these.
+    """
 
     ratio: Interval | None
     p: float
     pairs: int
+    distinct: int
 
 
 def comparisons(
@@ -70,11 +75,14 @@ def comparisons(
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     for line, rows in lines:
         base = bases.get(str(line | {"method": None}))
-        pair = () if base is None or line["method"] == "default" else aligned(rows, base, [column])
-        if pair and len(pair[0]):
-            first, second = (part[column].to_numpy(float) for part in pair)
+        texts = ["text"] if "text" in rows else []
+        pair = () if base is None or line["method"] == "default" else aligned(rows, base, [column, *texts])
+        if pair and (n := len(pair[0])):
+            of = text_pairs(*(part["text"] for part in pair)) if texts else np.arange(n)
+            # Prompts with the same two texts are one, with the sum of their values.
+            first, second = (np.bincount(of, weights=part[column].to_numpy(float)) for part in pair)
             rng = rng_for(seed, line, name)
-            yield Compared(ratio_interval(first, second, rng), paired_test(first, second, rng), len(first))
+            yield Compared(ratio_interval(first, second, rng), paired_test(first, second, rng), n, first.size)
         else:
             yield None
 

@@ -135,23 +135,23 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
         for name in ("at_a_glance", "order_quality", "law_frontier")
     }
     (headline,) = records["at_a_glance"]["conclusions"]
-    for pattern in (r"all three .*?in (\d+) of (\d+) settings", r"equivalent to all three in (\d+)"):
+    for pattern in (r"all three .*?in (\w+) of (\d+) settings", r"equivalent to all three in (\d+)"):
         told = [re.search(pattern, text) for text in (found, headline)]
         assert told[0] and told[1] and told[0].groups() == told[1].groups()
     matters = found[found.index("Does the reward matter?") :]
-    more, count, told_equal = map(int, re.findall(r"in (\d+) of (\d+) settings.*?in (\d+)", matters)[0])
+    more, count, told_equal = re.findall(r"in (\w+) of (\d+) settings.*?all three in (\d+)", matters)[0]
+    assert (more, count) == ("none", "16")
     rows = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv").query("measure == 'reward'")
     constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("constant", "best of 4"))
-    short = f"in {(constant == 'equivalent').sum()} of {len(constant)} settings (world, s_R, sampling); best of 4,"
-    assert short in found and f"has more in {(best == 'RWS less').sum()}." in found
+    short = f"in {(constant == 'equivalent').sum()} of {len(constant)} settings; best of 4,"
+    assert short in found and f"has more in {(best == 'RWS less').sum()}, not at the chosen s_R = 1." in found
     assert len(best) == len(constant)
-    assert f"the other {count - more - told_equal} are mixed or undecided" in found
+    assert f"the other {int(count) - int(told_equal)} are mixed or undecided" in found
     assert "to all three in none" in headline
-    assert "settings (log p in english" in headline and "settings (measure, sampling, s_R), by log p," in found
     (orders,) = re.findall(
         r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
     )
-    assert "of {} pairs of orders equally far from left to right, {} differ in log p".format(*orders) in found
+    assert "of {} pairs of orders of equal GOD {} differ in log p".format(*orders) in found
     (laws,) = records["law_frontier"]["conclusions"]
     assert records["at_a_glance"]["story"]["text"][0] == laws
     (gained,) = re.findall(r"for the distance it goes\?(.*?)- \*\*", found)
@@ -161,15 +161,19 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
     assert f"[{changed} of {rows} verdicts change]" in found
     (apart,) = re.findall(r"by address (\d+)\)", records["order_quality"]["conclusions"][0])
-    document = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
     assert len([line for line in table.splitlines() if line.startswith("| ")]) == int(changed) + 1  # a head
     said = " ".join(document.split())
     assert (
         f"Of {rows} verdicts {changed} change" in said
-        and f"three in {equal} settings, by prompt in {told_equal}" in said
+        and f"three in {equal} settings, over pairs of texts in {told_equal}" in said
     )
-    assert f"Of the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, by prompt {orders[1]}" in said
+    assert (
+        f"the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, over pairs of texts {orders[1]}"
+        in said
+    )
+    assert f"clustered by speech in {more}, log p" in found
 
 
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:

@@ -95,7 +95,7 @@ def test_one_word_a_step_is_the_worlds_law_and_the_seed_decides() -> None:
     prompts = english.prompts[:3]
     once, again = (sampler_divergence(english, prompts, "random-order", Shape(4, 2, 4), draws=2, rng=r) for r in pair)
     assert np.array_equal(once.world, again.world) and np.array_equal(once.sampler, again.sampler)
-    interval = once.interval(once.world, np.random.default_rng(0))
+    interval = once.interval(once.world)
     assert interval.low < once.world.mean() == pytest.approx(interval.mean) and interval.mean < interval.high
     with pytest.raises(ValueError, match="draws is 0"):
         sampler_divergence(english, ["peace"], "default", Shape(2), draws=0, rng=np.random.default_rng(0))

@@ -28,6 +28,8 @@ def test_equivalence_is_the_greater_of_two_one_sided_t_tests(values: list[float]
     n, mean, error = len(values), np.mean(values), np.std(values, ddof=1) / sqrt(len(values))
     assert result.p == pytest.approx(stats.t.sf((margin - abs(mean)) / error, n - 1))
     assert result.p_different == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+    twice = tost(np.repeat(values, 2), margin, np.repeat(np.arange(n), 2))  # prompts of one text each, told twice
+    assert twice == pytest.approx(result)
 
 
 @given(COUNTS, MARGINS, ALPHAS)

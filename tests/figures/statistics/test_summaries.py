@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from paper_figures.__main__ import main
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
-from paper_figures.studies.summaries.means import Summary, summarise
+from paper_figures.studies.summaries.means import Summary, summarise, summary_table
+from paper_figures.studies.summaries.paired_answers import comparisons, lines_of
 from paper_figures.studies.temperature import _shown_controls
 
 NUMBERS = st.integers(-8, 8).map(float)
@@ -107,6 +108,24 @@ def test_a_net_win_rate_has_one_interval(share: float, baseline: str) -> None:
     sign = 1 if second is rate else -1
     ends = [rate["mean"], *(rate[end] for end in (("low", "high") if sign == 1 else ("high", "low")))]
     assert less == [sign * end for end in ends] and rate["low"] < rate["mean"] < rate["high"]
+
+
+def test_prompts_with_the_same_two_texts_count_once() -> None:
+    once = frame().dropna(subset=["god"]).assign(text=lambda rows: rows["prompt"], method=lambda rows: rows["strategy"])
+    once = once[once["scale"] != 4.0].assign(guide="g", reward_scale=None, turn=0, net=1.0, default_text=once["text"])
+    once.loc[once["example"] == "1", "net"] = -1.0
+    twice = pd.concat([once, once.assign(example=once["example"] + "b")], ignore_index=True)
+    table = summary_table("both", "Means.", twice, Summary(("god", "net"), pair=("example",)))
+    assert table is not None and "14 prompts gave only 7 distinct pairs" in table.caption
+    (row,) = (row for row in table.rows if row["measure"] == "god" and row["difference"] is not None)
+    (alone,) = (row for row in summarise(once, Summary(("god",), pair=("example",))) if row["difference"] is not None)
+    assert (row["pairs"], row["distinct"], alone["distinct"], row["p"]) == (14, 7, 7, alone["p"])
+    assert row["difference_high"] - row["difference_low"] > alone["difference_high"] - alone["difference_low"]
+    net, plain = (summarise(rows, Summary(("net",))) for rows in (twice, twice.drop(columns="default_text")))
+    assert all(row["high"] - row["low"] > other["high"] - other["low"] for row, other in zip(net, plain, strict=True))
+    several, one = (list(comparisons(list(lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once))
+    assert several and one and (several.pairs, several.distinct, several.p) == (14, 7, one.p)
+    assert several.ratio == pytest.approx(one.ratio)
 
 
 def test_settings_that_differ_split_the_table() -> None:

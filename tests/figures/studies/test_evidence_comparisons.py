@@ -3,13 +3,15 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from evidence_records import PROMPTS, SCALES
 from evidence_records import evidence_record as record
 from scipy import stats
 
+from paper_figures.statistics.equivalence import least_difference
 from paper_figures.statistics.intervals import mean_interval
-from paper_figures.statistics.significance import max_t
+from paper_figures.statistics.significance import holm, max_t
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
 from paper_figures.studies.summaries.evidence_answers import equal_orders, reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import (
@@ -61,12 +63,11 @@ def test_a_difference_of_rewards_is_what_loops_give() -> None:
     assert row.p_alone == pytest.approx(2 * stats.t.sf(abs(t), PROMPTS - 1))
     below = stats.t.cdf((mean - row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
     above = stats.t.sf((mean + row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
-    assert row.p_equivalent == pytest.approx(max(below, above))
+    assert row.p_equivalent_alone == pytest.approx(max(below, above))
     assert row.least is not None
     cut = stats.t.isf(0.025, PROMPTS - 1)
     assert stats.nct.sf(cut, PROMPTS - 1, row.least / spread * PROMPTS**0.5) == pytest.approx(0.8, abs=1e-6)
-    ends = mean_interval(differences, np.random.default_rng(1), resamples=9999)
-    assert (row.low, row.high) == pytest.approx((ends.low, ends.high), abs=0.05)
+    assert (row.low, row.high) == pytest.approx(mean_interval(differences)[1:])
 
 
 def test_a_net_win_rate_counts_who_scores_more() -> None:
@@ -97,6 +98,24 @@ def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
     assert {row.scale for row in rows} == set(SCALES)
     assert [row.p for row in rows] == pytest.approx(max_t(table, np.random.default_rng(2)), abs=0.02)
     assert all(row.p >= p - 0.02 for row, p in zip(rows, alone, strict=True))
+    assert [row.p_equivalent for row in rows] == holm([row.p_equivalent_alone for row in rows])
+
+
+def test_prompts_with_the_same_two_texts_count_once() -> None:
+    answers = record().answers
+    even = answers[(answers["split"] == "test") & answers["prompt"].str[-1].isin([*"02468"])]
+    twice = pd.concat([even, even.assign(prompt=even["prompt"] + " again")], ignore_index=True)
+    once, both = (compare(rows, {"english:era": 0.5}) for rows in (even, twice))
+    for row, half in zip(both, once, strict=True):
+        assert (row.n, row.distinct, row.same) == (2 * half.n, half.distinct, 2 * half.same) and half.distinct == half.n
+        assert (row.difference, row.p) == pytest.approx((half.difference, half.p))
+        if row.wins is None and half.least is not None:
+            error = half.least / least_difference(1.0, half.n) / half.n**0.5  # type: ignore[operator]
+            ends = stats.t.interval(0.95, half.n - 1, half.difference, error)
+            assert (row.low, row.high, row.least, row.p_alone, row.p_equivalent_alone) == pytest.approx(
+                (*ends, half.least, half.p_alone, half.p_equivalent_alone)
+            )
+            assert row.by_prompt[1] - row.by_prompt[0] < row.high - row.low
 
 
 def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:

@@ -1,6 +1,7 @@
 """The evidence study: its arms are what their names say, a run resumes, and its record can be computed again."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -18,21 +19,24 @@ from misuse import refused
 from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
-from paper_figures.statistics.intervals import clustered_interval, paired_mean_interval
+from paper_figures.statistics.intervals import clustered_interval, mean_interval
 from paper_figures.studies.design import evidence_arms
 from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.studies.design.prompts import Prompt, prompts_of
 from paper_figures.studies.evidence import read_rows, run
 from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
 from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
-from paper_figures.studies.summaries.evidence_comparisons import compare, difference_interval
+from paper_figures.studies.summaries.evidence_answers import MADE
+from paper_figures.studies.summaries.evidence_comparisons import compare, comparisons_of, difference_interval
 from paper_figures.studies.summaries.evidence_measures import (
     MEASURES,
     addresses_of,
     arms_of,
     differences_of,
+    factor_variation,
     measures_of,
     scores_of,
+    worlds_of,
 )
 from rws_decode import load_reward
 from rws_decode.checkpoints import packages
@@ -249,6 +253,29 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
     for title, rows in told.items():
         reward, net = (rows[name].text().removesuffix(f" {MEASURES[name].unit}") for name in ("reward", judge))
         assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].same} |")
+        assert study != "smollm2" or lines[title].endswith(f" | {rows['reward'].distinct} |")
+
+
+def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> None:
+    text, lines = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8"), rows_of("docs/evidence-limits.md")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for study in ("evidence", "antibody", "smollm2", "reactions"):
+        answers = read_recorded(FOLDERS[study]).answers
+        for world in worlds_of(answers):
+            arms = arms_of(answers, world)
+            rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
+            told = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
+            assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in told]
+            gain = difference_interval((arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward")
+            share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(10 / gain[i] for i in (0, 2, 1)))  # type: ignore[index]
+            assert (share in " ".join(text.split())) == (study != "smollm2")
+    assert "varies by [1.9, 0.0 and 2.5 %](docs/evidence-limits.md)" in readme
+    kept = [row for row in comparisons_of(recorded()) if (row.world, row.scale) == ("english:era", 2.0)]
+    reward = next(row for row in kept if row.measure == "reward")
+    ends = (reward.difference, *reward.by_prompt, reward.low, reward.high)
+    assert "+{:.3f} SD [{:.3f}, {:.3f}], clustered by texts [{:.3f}, {:.3f}]".format(*ends) in readme
+    rows = {row.arm.method: row for row in kept if row.measure == "net"}
+    assert all(f"{rows[name].text()[:5]} ({rows[name].wins}:{rows[name].losses})" in readme for name in MADE)
 
 
 def test_the_products_that_are_published_are_told_as_recorded() -> None:
@@ -270,7 +297,7 @@ def test_the_products_that_are_published_are_told_as_recorded() -> None:
     one, orders = Arm("default", one_by_one=True), (Arm("random-order"), Arm("left-to-right"))
     pairs = [(hits(Arm("lookahead", 4.0)), rws), (hits(one), default), *((default, hits(order)) for order in orders)]
     for first, second in (*pairs, (default, rws)):
-        found = paired_mean_interval(first, second, np.random.default_rng(0))
+        found = mean_interval(np.subtract(first, second))
         assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
 
 
@@ -322,8 +349,9 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
-    assert f"gains {usual.text().replace('+', '')} (standard, of the reward) on the default" in readme
-    assert f"in {told['constant of equal mean']['reward'].same} writes as its constant;" in readme
+    usual_ends = usual.text().replace("+", "").replace(" deviations", "").replace(" ", " SD ", 1)
+    assert f"gains {usual_ends} on confidence decoding" in readme
+    assert f"in {told['constant of equal mean']['reward'].same} cases it writes as its fixed factor;" in readme
     by_draws = told_of("antibody", True)
     constant, default = (
         by_draws[f"{title}, drawn"]["reward"] for title in ("constant of equal mean", "confidence (default)")
@@ -350,18 +378,18 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    told = f"has {one} deviations, 2 has {two} and 8 has {eight}; the default"
-    assert f"{told} has {mean[Arm('default')]}." in readme
+    told = f"has {one} SD at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
+    assert told in readme
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
-    assert addresses is not None and f"come from {len(set(addresses))} addresses" in readme
+    assert addresses is not None and f"Clustered by the {len(set(addresses))} speeches" in readme
     counts = np.unique(addresses, return_counts=True)[1]
     assert sorted(counts, reverse=True) == [100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5]  # of the simulations
     both = [scores_of(arms[arm], "english:era", "reward") for arm in (Arm("rws", 8.0), Arm("default"))]
-    text = (ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     over = clustered_interval(differences_of("reward", *both), addresses)
     assert "{:.2f} [{:.2f}, {:.2f}] by address".format(*over) in text
-    by_prompt = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
-    assert by_prompt is not None and "{:.2f} [{:.2f}, {:.2f}] by prompt".format(*by_prompt) in text
+    by_pair = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
+    assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
 
 

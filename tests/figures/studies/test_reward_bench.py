@@ -34,7 +34,7 @@ def frame() -> pd.DataFrame:
     for index, method in itertools.product(range(PROMPTS), METHODS):
         for guide, scale in [("", None)] if method == "default" else GUIDES.items():
             # A quarter of the prompts give the same text by every method: a draw.
-            text = "same" if index % 4 == 0 else f"{method} {guide}"
+            text = f"same {index}" if index % 4 == 0 else f"{method} {guide} {index}"
             god = float(rng.integers(20)) / 4
             rows.append(answer_row(method, text, index, guide, reward_scale=scale, god_tokens=god))
     texts = sorted({(row["prompt"], row["text"]) for row in rows})
