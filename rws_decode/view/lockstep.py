@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import WHY, Parting, TraceDiff
-from rws_decode.trace.data import NOT_NEEDED
+from rws_decode.trace.data import NOT_NEEDED, check_traces
 from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import count, number, shown
@@ -80,6 +80,7 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
 
 def compared(trace: Trace, other: Trace | None, predictor: MaskPredictor | None) -> TraceDiff | None:
     """Return how a run beside another differs from it, None without one; ValueError for a run of another prompt."""
+    check_traces(trace=trace)
     if other is None:
         return None
     difference = diff(trace, other, predictor)
