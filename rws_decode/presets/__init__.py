@@ -29,5 +29,6 @@ def load(name: str, argument: str = "preset") -> Preset:
     128
     """
     if name not in PRESETS:
-        raise ValueError(f"{argument} is {name!r}: it must be one of {', '.join(PRESETS)}{meant(str(name), PRESETS)}")
+        near = meant(str(name), PRESETS)
+        raise ValueError(f"{argument} is {name!r:.80}: it must be one of {', '.join(PRESETS)}{near}")
     return PRESETS[name]

@@ -12,6 +12,7 @@ from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 from rws_decode.strategies.table import Entry as Line
+from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
@@ -49,11 +50,12 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
     >>> method_text("particles:8+beta:2+margin")
     ('particles', {'n': 8, 'beta': 2.0}, 'margin')
     """
-    name, first, parts = parts_of(text)
+    name, first, parts = parts_of(text, argument)
     if name not in METHODS:
         near = meant(name, METHODS)
         raise ValueError(
-            f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{near}, with a number as in best-of:8"
+            f"{argument} is {quoted(text, 40)}: one of {', '.join(METHODS)} is needed{near}, with a number as in "
+            "best-of:8"
         )
     if first is None or not first.isdecimal():
         raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
@@ -97,14 +99,14 @@ def with_base(
     if not isinstance(method, str):
         if numbers:
             name, value = next(iter(numbers.items()))
-            raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
+            raise ValueError(f"{name} is {quoted(value)}: {argument} {quoted(method)} has its numbers, leave it out")
         return method, None
     name, given, base = method_text(_with_first(method, numbers), argument)
     rule = METHODS[name].kind
     known = [field.name for field in fields(rule)]
     for option, value in numbers.items():
         if option not in known:
-            raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
+            raise ValueError(f"{option} is {quoted(value)}: {name} has {', '.join(known)}")
         if option in given and given[option] != value:
             raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
     return rule(**(given | numbers)), base

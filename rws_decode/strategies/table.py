@@ -17,6 +17,7 @@ from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
+from rws_theory.show import quoted, shortened
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
@@ -163,13 +164,13 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     if not isinstance(strategy, str):
         if numbers:
             name, value = next(iter(numbers.items()))
-            raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
+            raise ValueError(f"{name} is {quoted(value)}: strategy {quoted(strategy)} has its numbers, leave it out")
         return strategy
     name, told = parted(strategy, "strategy")
     entry = STRATEGIES[name]
     for option, value in told.items():
         if numbers.get(option) is not None:
-            raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
+            raise ValueError(f"{option} is {quoted(numbers[option])}: strategy {strategy} has its number, leave it out")
         numbers[option] = value
     numbers = {option: value for option, value in numbers.items() if value is not None}
     positions = numbers.pop(APART, 1)
@@ -180,7 +181,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
         if option not in known:
             read = option == "run" or any(option in other.numbers for other in STRATEGIES.values())
             unknown = "" if read else "no such argument; "
-            raise ValueError(f"{option} is {value!r}: {unknown}strategy {name} reads {_call(name)}")
+            raise ValueError(f"{option} is {quoted(value)}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
     made = strategy_named(name, seed=seed, **numbers)
@@ -212,9 +213,10 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     >>> parted("threshold:0.9+rws:8", "--strategy")
     ('threshold', {'threshold': 0.9, 'reward_scale': 8.0})
     """
-    name, first, parts = parts_of(text)
+    name, first, parts = parts_of(text, argument)
     if name not in OFFERED:
-        raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{meant(name, OFFERED)}")
+        known = f"{shortened(OFFERED, 8)}{meant(name, OFFERED)}; `rws strategies` lists all"
+        raise ValueError(f"{argument} is {quoted(text)}: it must be one of {known}")
     declared, numbers = STRATEGIES[name].numbers, {}
     if first is not None:
         if not declared:
