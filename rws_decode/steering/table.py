@@ -50,7 +50,7 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
     >>> method_text("particles:8+beta:2+margin")
     ('particles', {'n': 8, 'beta': 2.0}, 'margin')
     """
-    name, first, parts = parts_of(text, argument)
+    name, first, parts = parts_of(text)
     if name not in METHODS:
         near = meant(name, METHODS)
         raise ValueError(
@@ -58,7 +58,7 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
             "best-of:8"
         )
     if first is None or not first.isdecimal():
-        raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
+        raise ValueError(f"{argument} is {text!r:.80}: a whole number is missing, as in {name}:8")
     (count, _), *others = METHODS[name].numbers.items()
     declared = dict(others)
     numbers: dict[str, float | int | str] = {count: int(first)}
@@ -68,13 +68,13 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
             try:
                 numbers[option] = type(declared[option].usual)(value)
             except ValueError:
-                raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
+                raise ValueError(f"{argument} is {text!r:.80}: {option} is {value!r:.40}, a number is needed") from None
         elif option in STRATEGIES or (option == APART and bases):
             bases.append(f"{option}:{value}" if value else option)
         else:
             part = f"{option}:{value}" if value else option
             has = f", which has {', '.join(declared)}, as in {next(iter(declared))}:2" if declared else ""
-            raise ValueError(f"{argument} is {text!r}: {part!r} is no strategy and no number of {name}{has}")
+            raise ValueError(f"{argument} is {text!r:.80}: {part!r:.40} is no strategy and no number of {name}{has}")
     base = "+".join(bases) or None
     if base is not None:
         check_text(base, argument)
@@ -129,7 +129,9 @@ def check_method(text: str, argument: str) -> None:
             check_base(as_strategy(base))
     except ValueError as error:
         message = str(error)
-        raise ValueError(message if message.startswith(argument) else f"{argument} is {text!r}: {message}") from None
+        raise ValueError(
+            message if message.startswith(argument) else f"{argument} is {text!r:.80}: {message}"
+        ) from None
 
 
 def check_base(strategy: Strategy) -> None:
@@ -178,7 +180,7 @@ def fitted(
     method_text(least, argument)  # refuses in terms of the argument
     spent, many = cost(least), few + 1
     if spent == cost(f"{head}:{many}{plus}{rest}"):
-        raise ValueError(f"{argument} is {text!r}: no number changes its {unit}, give one yourself, as in {head}:3")
+        raise ValueError(f"{argument} is {text!r:.80}: no number changes its {unit}, give one yourself, as in {head}:3")
     if spent > budget:
         raise ValueError(f"budget is {budget}: {least} takes {spent:.4g} {unit}")
     while fits(many):

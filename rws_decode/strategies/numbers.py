@@ -131,14 +131,12 @@ def shown(value: Value) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def parts_of(text: str, argument: str = "strategy") -> tuple[str, str | None, list[tuple[str, str]]]:
+def parts_of(text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
     """Return the name of a text, what stands after its colon (None without one), and its other parts.
 
     >>> parts_of("rws-every:8+every:2"), parts_of("margin")
     (('rws-every', '8', [('every', '2')]), ('margin', None, []))
     """
-    if len(text) > 160:
-        raise ValueError(f"{argument} is {text!r:.80}: a name and its numbers are needed, such as rws:8")
     head, *parts = text.split("+")
     name, colon, first = head.partition(":")
     others = [(option, value) for option, _, value in (part.partition(":") for part in parts)]
