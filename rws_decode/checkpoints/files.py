@@ -17,6 +17,7 @@ from rws_decode.checkpoints.trial import tried
 from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
+from rws_theory.show import printable
 
 if TYPE_CHECKING:
     import torch
@@ -106,9 +107,8 @@ def locate(
     known = {"a shipped name": list(ships) or ["none"]} | {kind: list(names) for kind, names in (others or {}).items()}
     kinds = [kind + (f" ({', '.join(names)})" if kind == "a shipped name" else "") for kind, names in known.items()]
     near = meant(name, [each for names in known.values() for each in names])
-    raise ValueError(
-        f"{argument} is {name!r:.40}: neither {', nor '.join(kinds)}, nor a directory, nor a hub id owner/name{near}"
-    )
+    told = f"{argument} is {printable(repr(name), 46)}: neither {', nor '.join(kinds)}"
+    raise ValueError(f"{told}, nor a directory, nor a hub id owner/name{near}")
 
 
 def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = None) -> Checkpoint:

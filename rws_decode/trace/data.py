@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.text.gaps import filled, row_of
 from rws_theory.orders.deviation import generation_order_deviation
-from rws_theory.show import quoted
+from rws_theory.show import quoted, shortened
 
 # The values of `reward_use`: what became of the reward of a step.
 NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
@@ -226,7 +226,7 @@ def check_known(trace: TraceData, reader: str) -> None:
     if trace.missing:
         raise ValueError(
             f"{reader} needs the trace of a decode: this one is of a step map, which does not tell "
-            f"{', '.join(trace.missing)}"
+            f"{shortened(trace.missing)}"
         )
 
 
