@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from rws_decode.common.page import Page, pictures
 from rws_decode.decode import decode
-from rws_decode.job import Prompts, check_places, prepare
+from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
@@ -22,7 +22,7 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite, one_of, whole
-from rws_theory.show import clipped, shortened
+from rws_theory.show import clipped, quoted, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +44,9 @@ class Comparison(Mapping[str, Decoding]):
     seconds: dict[str, float]
 
     def __getitem__(self, strategy: str) -> Decoding:
-        if strategy not in self.decodings:
-            raise KeyError(f"{strategy!r}: compared were {', '.join(self.decodings)}")
+        if not isinstance(strategy, str) or strategy not in self.decodings:
+            known, first = shortened(self.decodings), next(iter(self.decodings))
+            raise KeyError(f"{quoted(strategy)}: compared were {known}; the first prompt is runs[{first!r}][0]")
         return self.decodings[strategy]
 
     def __iter__(self) -> Iterator[str]:
@@ -120,9 +121,10 @@ def compare(
     >>> runs.to_frame()[["strategy", "log_prob", "god_steps"]].shape
     (2, 3)
     """
+    check_arguments(predictor, options, shape, savings)
     check_places(misplaced)
     for name, value in misplaced.items():
-        raise ValueError(f"{name} is {value!r}: compare has no such argument, a strategy's numbers are in its text")
+        raise ValueError(f"{name} is {quoted(value)}: compare has no such argument, a strategy's text has its numbers")
 
     def steered(text: str) -> Steering:
         return steer(
@@ -149,9 +151,9 @@ def compare(
         strategies = _within(strategies, lambda text: fitted(text, budget, cost, budget_of, "strategies"))
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
-        raise ValueError(f"strategies is {strategies!r}: at least one is needed, such as ['default', 'rws:8']")
-    seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
-    made = {label: _made(strategy, seed, reward, getattr(predictor, "name", "")) for label, strategy in named.items()}
+        raise ValueError(f"strategies is {quoted(strategies)}: at least one is needed, such as ['default', 'rws:8']")
+    name = getattr(predictor, "name", "")
+    made = {label: _made(strategy, options.seed, reward, name) for label, strategy in named.items()}
     decodings: dict[str, Decoding] = {}
     seconds: dict[str, float] = {}
     for label, strategy in made.items():
@@ -198,7 +200,11 @@ def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object,
 
 def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]:
     if isinstance(strategies, str) or not isinstance(strategies, Sequence):
-        raise ValueError(f"strategies is {strategies!r}: a list of strategies is needed, such as ['default', 'rws:8']")
+        raise ValueError(f"strategies is {quoted(strategies)}: a list is needed, such as ['default', 'rws:8']")
+    for number, each in enumerate(strategies):
+        if not isinstance(each, str) and not isinstance(getattr(each, "name", None), str):
+            right = "a strategy or a name such as 'rws:8' is needed, and one shape of all, such as shape=Shape(8)"
+            raise ValueError(f"strategies[{number}] is {quoted(each)}: {right}")
     labels = [label_of(strategy) for strategy in strategies]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise ValueError(f"strategies hold {sorted(twice)[0]} twice: give a mapping, with a label for each")

@@ -11,7 +11,7 @@ import torch
 
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import outcomes
-from rws_decode.job import Job, Prompts, prepare
+from rws_decode.job import Job, Prompts, check_arguments, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
@@ -53,11 +53,12 @@ def decode(
     most confident positions of the current block. `step.step` shows them. A strategy with an order of its own takes the
     place of (3) and of the confidence in (4).
 
-    prompts: text, a `dialogue.Dialogue`, or the token ids that stand before the answer, of any lengths; one text may be
-    given as it is. strategy: an object (`protocol.FactorStrategy`, `protocol.OrderStrategy`), or a name with its
-    numbers, "rws" and reward_scale=8.0, or "rws:8" (`strategies.table`). reward: a reward model, or a function of
-    (prompt, answer) or of the answer. It sees the text or the dialogue itself, or for ids their decoded text; the final
-    text gets its reward from it under any strategy, which costs the decode nothing that the trace counts.
+    prompts: texts, each a text, a `dialogue.Dialogue` or messages of a chat, or the token ids that stand before the
+    answer, of any lengths, in lists, a tensor or a tokenizer's output; one may be given as it is. strategy: an object
+    (`protocol.FactorStrategy`, `protocol.OrderStrategy`), or a name with its numbers, "rws" and reward_scale=8.0, or
+    "rws:8" (`strategies.table`). reward: a reward model, or a function of (prompt, answer) or of the answer. It sees
+    the text or the dialogue itself, or for ids their decoded text; the final text gets its reward from it under any
+    strategy, which costs the decode nothing that the trace counts.
 
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
@@ -82,8 +83,7 @@ def decode(
     >>> trace.tokens.tolist(), trace.commit_step.tolist()
     ([2, 2], [0, 1])
     """
-    if not isinstance(savings, Savings):
-        raise ValueError(f"savings is {savings!r}: a Savings is needed, such as Savings.everything()")
+    check_arguments(predictor, options, shape, savings)
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas)
     return decoded(job, options, savings, finished, callback)
 

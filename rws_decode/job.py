@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 
 from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
-from rws_decode.common.arguments import check_memory, free_memory, is_id
+from rws_decode.common.arguments import check_memory, free_memory
 from rws_decode.predictors import base
 from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids
 from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
@@ -35,13 +36,15 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
 from rws_decode.text.prompt_ids import plain_ids
-from rws_theory.show import Note
+from rws_decode.text.prompts import as_prompts
+from rws_theory.show import Note, quoted
 
+_SAVINGS = Savings()
 _NAMED = 8  # words that the warning names, at most
 _UNREAD = 0.25  # share of unknown words from which a reward does not read the language of a text
 
-Prompts = str | Dialogue | Sequence[str | Dialogue | Sequence[int]]
-"""A prompt as text or dialogue, or several prompts, also as lists of token ids."""
+Prompts = str | Dialogue | Mapping[str, Any] | Sequence[Any] | torch.Tensor | NDArray[Any]
+"""A prompt as text, dialogue, messages of a chat or token ids, or several: what `as_prompts` reads."""
 
 
 class Job(NamedTuple):
@@ -77,36 +80,22 @@ class Job(NamedTuple):
         return batches(self.widths, None if size is None else size * copies, memory, **how)
 
 
-def as_prompts(prompts: Prompts) -> Sequence[str | Dialogue | Sequence[int]]:
-    """Return one prompt as a list of it."""
-    return [prompts] if isinstance(prompts, str | Dialogue) else prompts
-
-
-def encode_prompts(
-    predictor: MaskPredictor, prompts: Sequence[str | Dialogue | Sequence[int]], length: int
-) -> list[Prompt]:
+def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> list[Prompt]:
     """Return each prompt as ids and what was said; ids are taken as they are.
 
-    ValueError, naming the prompt, for ids outside the vocabulary, for gaps that hold other than `length` masks in all,
-    and where prompt and answer of `length` tokens together exceed what the predictor reads. Words that it does not
-    know, and a length beyond its caps (`base.HasCaps`), are warned of (`show.Note`).
+    ValueError, naming the prompt, as in `as_prompts`, for ids outside the vocabulary, for gaps that hold other than
+    `length` masks in all, and where prompt and answer of `length` tokens together exceed what the predictor reads.
+    Words that it does not know, and a length beyond its caps (`base.HasCaps`), are warned of (`show.Note`).
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
     >>> encode_prompts(predictor, ["abc", [7]], length=2)
     [Prompt(ids=[3], said='abc'), Prompt(ids=[7], said=None)]
     """
-    if isinstance(prompts, str | Dialogue) or not isinstance(prompts, Sized) or not len(prompts):
-        raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
     encoded = []
-    for number, prompt in enumerate(prompts):
+    for number, prompt in enumerate(as_prompts(prompts)):
         said = prompt if isinstance(prompt, str | Dialogue) else None
-        if said is not None:
-            ids = prompt_ids(predictor, said)
-        else:
-            if not isinstance(prompt, Iterable) or not all(map(is_id, prompt)):
-                raise ValueError(f"prompts[{number}] is {prompt!r}: text or a list of token ids is needed")
-            ids = [int(token) for token in prompt]
+        ids = prompt if isinstance(prompt, list) else prompt_ids(predictor, prompt)
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
         for token in ids:
             if not 0 <= token < limit:
@@ -147,12 +136,7 @@ def prepare(
     place of prompts. copies: of each prompt's decode. ValueError names the argument that is wrong, and the call that
     would be right.
     """
-    for name, value, kind in (("shape", shape, Shape | None), ("options", options, Options)):
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} is {value!r}: {name.capitalize()}(...) is needed")
-    if not isinstance(predictor, MaskPredictor):
-        named = repr(predictor) if isinstance(predictor, str) else "'mini'"
-        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, such as load_predictor({named})")
+    check_arguments(predictor, options, shape)
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
     check_places(numbers or {})
     prompts, shape = _asked(predictor, prompts, canvas, shape)
@@ -160,12 +144,11 @@ def prepare(
         _refuse_gaps(predictor, prompts)  # first: no other shape would do
     shape = shape.nested(block_of(predictor), predictor.name)
     given, reward = reward, as_reward(reward, predictor.name)
-    seed = options.seed if isinstance(options.seed, int) else tuple(options.seed)
-    strategy = as_strategy(strategy, seed=seed, **(numbers or {}))
+    strategy = as_strategy(strategy, seed=options.seed, **(numbers or {}))
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
         raise ValueError(
-            f"strategy is {strategy!r}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, "
-            "needs_reward and a method factor or order"
+            f"strategy is {quoted(strategy)}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with "
+            "name, needs_reward and a method factor or order"
         )
     if isinstance(strategy, OwnCount):
         shape = shape.one_by_one()
@@ -208,6 +191,17 @@ def prepare(
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 
 
+def check_arguments(predictor: Any, options: Any, shape: Any = None, savings: Any = _SAVINGS) -> None:
+    """Raise ValueError for what is no predictor, options, shape or savings, with the call that makes one."""
+    model = "HFMaskPredictor(model, tokenizer)" if isinstance(predictor, torch.nn.Module) else "load_predictor('mini')"
+    model = f"load_predictor({quoted(predictor)})" if isinstance(predictor, str) else model
+    needed = {"predictor": (predictor, MaskPredictor, f"a mask predictor, such as {model},")}
+    needed |= {"options": (options, Options, "Options(...)"), "shape": (shape, Shape | None, "Shape(...)")}
+    for name, (value, kind, right) in (needed | {"savings": (savings, Savings, "Savings(...)")}).items():
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} is {quoted(value)}: {right} is needed")
+
+
 def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
     """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
     told = f"key_cache is {options.key_cache!r}"
@@ -225,7 +219,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
 
 def _asked(
     predictor: MaskPredictor, prompts: Prompts | None, canvas: Prompts | Sequence[int] | None, shape: Shape | None
-) -> tuple[Sequence[str | Dialogue | Sequence[int]], Shape]:
+) -> tuple[list[str | Dialogue | list[int]], Shape]:
     """Return the prompts, or the canvases in their place, and the shape, that of the gaps where none is given."""
     if canvas is None:
         if prompts is None:
@@ -234,27 +228,25 @@ def _asked(
         asked = as_prompts(prompts)
         return asked, shape or _shape_of(asked, predictor.mask_id)
     if prompts is not None:
-        raise ValueError(f"canvas is {canvas!r} beside prompts: give one of them")
-    rows: Any = as_prompts(canvas)  # type: ignore[arg-type] - or the ids of one canvas
-    rows = [rows] if all(map(is_id, rows)) else rows
+        raise ValueError(f"canvas is {quoted(canvas)} beside prompts: give one of them")
+    rows = as_prompts(canvas, "canvas")
     masks = [_masks_of(row, predictor.mask_id) for row in rows]
     for number, (row, gaps) in enumerate(zip(rows, masks, strict=True)):
         if not gaps:
-            raise ValueError(f"canvas[{number}] is {row!r}: a gap is needed, such as [MASK:3], or mask ids")
+            raise ValueError(f"canvas[{number}] is {quoted(row)}: a gap is needed, such as [MASK:3], or mask ids")
         if gaps != masks[0]:
             raise ValueError(f"canvas[{number}] has {gaps} masks and canvas[0] {masks[0]}: decode them one by one")
     return rows, shape or Shape(masks[0], block=masks[0])
 
 
-def _refuse_gaps(predictor: MaskPredictor, rows: Any) -> None:
+def _refuse_gaps(predictor: MaskPredictor, rows: Sequence[str | Dialogue | list[int]]) -> None:
     """Raise ValueError for a prompt with text after its gaps, which a predictor of blocks does not read."""
-    for number, row in enumerate(rows if isinstance(rows, Sequence) else ()):
-        if isinstance(row, str | Dialogue):
+    for number, row in enumerate(rows):
+        if isinstance(row, list):
+            read = predictor.mask_id not in row[: len(row) - row.count(predictor.mask_id)]
+        else:
             text = as_dialogue(row).text
             read = without_gaps(text).strip() == before_gap(text).strip()
-        else:
-            ids = list(row) if isinstance(row, Iterable) else []
-            read = predictor.mask_id not in ids[: len(ids) - ids.count(predictor.mask_id)]
         if not read:
             raise ValueError(
                 f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
@@ -262,18 +254,15 @@ def _refuse_gaps(predictor: MaskPredictor, rows: Any) -> None:
             )
 
 
-def _shape_of(prompts: Any, mask_id: int) -> Shape:
+def _shape_of(prompts: list[str | Dialogue | list[int]], mask_id: int) -> Shape:
     """Return the usual shape, or that of the gaps where all prompts have as many masks in theirs."""
-    rows = prompts if isinstance(prompts, Sequence) and not isinstance(prompts, str) else []
-    masks = {_masks_of(row, mask_id) for row in rows}
+    masks = {_masks_of(row, mask_id) for row in prompts}
     return Shape(min(masks), block=min(masks)) if len(masks) == 1 and min(masks) > 0 else Shape()
 
 
-def _masks_of(row: Any, mask_id: int) -> int:
-    """Return the number of masks of a text, a dialogue or ids; 0 for what is none of these."""
-    if isinstance(row, str | Dialogue):
-        return masks_in(as_dialogue(row).text)
-    return list(row).count(mask_id) if isinstance(row, Iterable) else 0
+def _masks_of(row: str | Dialogue | list[int], mask_id: int) -> int:
+    """Return the number of masks of a text, a dialogue or ids."""
+    return row.count(mask_id) if isinstance(row, list) else masks_in(as_dialogue(row).text)
 
 
 def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypotheses: int = 1) -> None:
@@ -301,11 +290,11 @@ def check_places(numbers: dict[str, Any]) -> None:
         near = "" if meant == [name] else f"is {meant[0]} meant? "
         argument = places.get(meant[0])
         call = (
-            f"{meant[0]}={value!r}"
+            f"{meant[0]}={quoted(value)}"
             if argument is None
-            else f"{argument}={kinds[argument].__name__}({meant[0]}={value!r})"
+            else f"{argument}={kinds[argument].__name__}({meant[0]}={quoted(value)})"
         )
-        raise ValueError(f"{name} is {value!r}: {near}give it as {call}")
+        raise ValueError(f"{name} is {quoted(value)}: {near}give it as {call}")
 
 
 def reward_settings(model: RewardModel) -> dict[str, Any]:

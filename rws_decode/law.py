@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import Job, Prompts, as_prompts, prepare, warn_of_unread_words
+from rws_decode.job import Job, Prompts, check_arguments, prepare, warn_of_unread_words
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
@@ -23,6 +22,8 @@ from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.text.prompt_ids import encoded
+from rws_decode.text.prompts import as_prompts
+from rws_theory.show import quoted
 
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 _MEMORY = 2**30  # bytes that the logits of a batch may take
@@ -48,7 +49,7 @@ class TextLaw:
 def strategy_log_prob(
     predictor: MaskPredictor,
     prompts: Prompts | None,
-    answers: Sequence[str] | Sequence[Sequence[int]] | NDArray[np.int64],
+    answers: Prompts,
     strategy: Strategy | str = "default",
     shape: Shape | None = None,
     *,
@@ -86,6 +87,7 @@ def strategy_log_prob(
     [0.3, 0.1, 0.1, 0.5]
     [0.16, 0.24, 0.24, 0.36]
     """
+    check_arguments(predictor, options, shape)
     if options.drawing != "commit":
         raise ValueError(
             f"drawing is {options.drawing!r}: words that are drawn before positions are chosen move the choice, use "
@@ -95,18 +97,18 @@ def strategy_log_prob(
     shape = Shape(ids.shape[1]) if shape is None else shape
     if ids.shape[1] != shape.length:
         raise ValueError(f"answers have {ids.shape[1]} tokens: shape has length {shape.length}, give as many")
-    prompts, canvas = (_for_each(rows, len(ids)) for rows in (prompts, canvas))
+    prompts, canvas = (_for_each(name, rows, len(ids)) for name, rows in (("prompts", prompts), ("canvas", canvas)))
     return _law(prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas), ids, options)
 
 
-def _for_each(given: Any, count: int) -> Any:
+def _for_each(name: str, given: Any, count: int) -> Any:
     """Return as many prompts, or canvases, as there are answers: those given, or the one given again and again."""
     if given is None:
         return None
-    rows = [given] if not isinstance(given, str) and len(given) and all(map(is_id, given)) else as_prompts(given)
+    rows = as_prompts(given, name)
     if len(rows) not in (1, count):
         raise ValueError(f"answers are {count}: one for each of {len(rows)} prompts, or one prompt, is needed")
-    return list(rows) * (count if len(rows) == 1 else 1)
+    return rows * (count if len(rows) == 1 else 1)
 
 
 def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
@@ -163,12 +165,11 @@ def answer_ids(predictor: MaskPredictor, text: str) -> list[int]:
 
 def _ids(predictor: MaskPredictor, answers: Any) -> Tensor:
     """Return answers as int64 [B, n]; ValueError, naming one, for what are no ids, or of several lengths."""
-    if isinstance(answers, str) or not len(answers):
-        raise ValueError(f"answers is {answers!r}: a list of texts, or of lists of ids, is needed")
-    rows = [answer_ids(predictor, one) if isinstance(one, str) else np.asarray(one).tolist() for one in answers]
+    given = as_prompts(answers, "answers")
+    rows: list[Any] = [answer_ids(predictor, one) if isinstance(one, str) else one for one in given]
     for number, row in enumerate(rows):
-        if not isinstance(row, list) or not row or any(type(token) is not int or token < 0 for token in row):
-            raise ValueError(f"answers[{number}] is {answers[number]!r}: a text, or token ids, are needed")
+        if not isinstance(row, list) or not row or min(row) < 0:
+            raise ValueError(f"answers[{number}] is {quoted(given[number])}: a text, or token ids, are needed")
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"answers[{number}] has {len(row)} tokens and answers[0] {len(rows[0])}: one length is needed"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan
-from rws_decode.common.arguments import is_id, nearest
+from rws_decode.common.arguments import check_seeds, is_id, nearest, use_plain_numbers
 from rws_theory.checks import finite, one_of, whole
-from rws_theory.show import one_line
+from rws_theory.show import one_line, quoted
 
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
@@ -49,10 +49,12 @@ class Shape:
         return f"Shape(length={self.length}, steps={self.steps}, block={self.block}{counts})"
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         object.__setattr__(self, "_free", self.steps is None)
         object.__setattr__(self, "_usual", self.block is None and self.counts is None)
         if self.counts is not None:
-            object.__setattr__(self, "counts", tuple(self.counts))
+            counts: object = self.counts
+            object.__setattr__(self, "counts", tuple(counts) if isinstance(counts, Iterable) else (counts,))
             object.__setattr__(self, "steps", len(self.counts) if self.steps is None else self.steps)
             object.__setattr__(self, "block", self.length if self.block is None else self.block)
         if self.block is None:
@@ -143,7 +145,7 @@ class Options:
     drawing: Drawing = "completion"
     top_p: float = 1.0
     top_k: int | None = None
-    seed: int | Sequence[int] = 0
+    seed: int | tuple[int, ...] = 0
     cfg: float = 0.0
     end_of_text: EndOfText = "none"
     end_ids: Sequence[int] | None = None
@@ -153,6 +155,8 @@ class Options:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
+        check_seeds("seed", self.seed)
         finite("cfg", self.cfg, least=0)
         finite("sampling_temperature", self.sampling_temperature, least=0)
         finite("top_p", self.top_p, above=0, most=1)
@@ -161,18 +165,18 @@ class Options:
         for name, usual in (("top_p", 1), ("top_k", None)):
             if self.sampling_temperature == 0 and (value := getattr(self, name)) != usual:
                 raise ValueError(
-                    f"{name} is {value!r}: at sampling_temperature 0 nothing is drawn, give a temperature above 0 or "
-                    f"leave {name} out"
+                    f"{name} is {quoted(value)}: at sampling_temperature 0 nothing is drawn, give a temperature above "
+                    f"0 or leave {name} out"
                 )
-        if self.end_ids is not None and not all(map(is_id, self.end_ids)):
-            raise ValueError(f"end_ids is {self.end_ids!r}: token ids, whole numbers, are needed")
+        if self.end_ids is not None and not (isinstance(self.end_ids, Iterable) and all(map(is_id, self.end_ids))):
+            raise ValueError(f"end_ids is {quoted(self.end_ids)}: token ids, whole numbers, are needed")
         kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}
         for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding}).items():
             one_of(name, getattr(self, name), get_args(kind))
         if not re.fullmatch("none|prefix|dual|delayed:([2-9]|[1-9][0-9]{1,8})", str(self.key_cache)):
             raise ValueError(
-                f"key_cache is {self.key_cache!r}: none, prefix, dual, or delayed:N, which renews all keys every N "
-                "steps, at least 2, is needed"
+                f"key_cache is {quoted(self.key_cache)}: none, prefix, dual, or delayed:N, which renews all keys every "
+                "N steps, at least 2, is needed"
             )
 
     def only(self, who: str, *names: str) -> None:
@@ -225,6 +229,7 @@ class Savings:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         whole("memory", self.memory)
         if self.spread is not None:
             finite("spread", self.spread, least=0)
@@ -264,6 +269,7 @@ class CompactSavings:
     memory: int = 2**31
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         whole("memory", self.memory)
 
     @classmethod

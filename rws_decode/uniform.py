@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.common.arguments import is_id
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import as_prompts, warn_of_unread_words
+from rws_decode.job import Prompts, warn_of_unread_words
 from rws_decode.predictors.base import answer_room
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
@@ -30,6 +29,7 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.prompts import as_prompts
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite, whole
 from rws_theory.gain import normalise
@@ -122,7 +122,7 @@ class UniformDecode:
 
 def decode_uniform(
     predictor: DiffusionGemma,
-    prompts: Any,
+    prompts: Prompts,
     strategy: FactorStrategy | str = "default",
     *,
     reward: RewardModel | Callable[..., float] | None = None,
@@ -153,6 +153,8 @@ def decode_uniform(
     >>> decoded.forwards, decoded.draft.shape
     (3, (3, 12))
     """
+    if not hasattr(predictor, "canvas_length"):
+        raise ValueError(f"predictor is {quoted(predictor)}: one of uniform noise is needed, load_uniform(name)")
     options = UniformOptions(**predictor.settings) if options is None else options
     made = as_strategy(strategy, seed=options.seed, **numbers)
     if not isinstance(made, FactorStrategy) or isinstance(made, OrderStrategy | OwnCount | Changing):
@@ -165,17 +167,13 @@ def decode_uniform(
     decodes = []
     with torch_threads(), torch.inference_mode():
         for number, prompt in enumerate(as_prompts(prompts)):
-            if isinstance(prompt, str | Dialogue):
-                said, ids = prompt, predictor.encode_prompt(prompt)
-            else:
-                said, ids = None, prompt
-            if not len(ids) or any(not is_id(token) or not 0 <= token < predictor.vocab_size for token in ids):
+            ids = prompt if isinstance(prompt, list) else predictor.encode_prompt(prompt)
+            if not ids or any(not 0 <= token < predictor.vocab_size for token in ids):
                 raise ValueError(
-                    f"prompts[{number}] is {prompt!r:.60}: text, or token ids from 0 to {predictor.vocab_size - 1}, is "
-                    "needed"
+                    f"prompts[{number}] is {quoted(prompt)}: text, or token ids from 0 to {predictor.vocab_size - 1}, "
+                    "is needed"
                 )
-            ids = [int(token) for token in ids]
-            said = predictor.decode_prompt(ids) if said is None else said
+            said = predictor.decode_prompt(ids) if isinstance(prompt, list) else prompt
             counted = replace(options, canvases=_canvases(predictor, options, f"prompts[{number}]", len(ids)))
             decodes.append(_decode(predictor, ids, said, made, scored, counted))
         if scored is not None:

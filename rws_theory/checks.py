@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from rws_theory.show import quoted
+
 T = TypeVar("T")
 
 
@@ -79,4 +81,4 @@ def _shown(bound: float) -> str:
 
 
 def _message(name: str, value: object, right: str, example: str = "") -> str:
-    return f"{name} is {value!r}: {right} is needed" + (f", such as {example}" if example else "")
+    return f"{name} is {quoted(value)}: {right} is needed" + (f", such as {example}" if example else "")

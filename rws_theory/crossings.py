@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rws_theory.certified.enclosures import Crossing, enclosed_zeros
 from rws_theory.certified.exponential_sum import exact_gaps, gap_difference
 from rws_theory.confidence import check_logits
-from rws_theory.show import shortened, table_html
+from rws_theory.show import quoted, shortened, table_html
 
 __all__ = ["Crossing", "Crossings", "crossings"]
 
@@ -154,7 +154,7 @@ def exact_logits(logits: Any, name: str) -> NDArray[np.float64] | list[Fraction 
         entries = list(logits)
         for value in entries:
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Rational, float, np.floating)):
-                raise ValueError(f"{name} must hold numbers, int, Fraction or float, got {value!r}")
+                raise ValueError(f"{name} must hold numbers, int, Fraction or float, got {quoted(value)}")
         try:
             check_logits(np.array([float(v) for v in entries]), name)
         except OverflowError:

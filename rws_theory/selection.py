@@ -138,7 +138,7 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     if x.ndim != 2:
         raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(x):
-        raise ValueError(f"k must be an integer from 0 to the number of positions, {len(x)}, got {k}")
+        raise ValueError(f"k must be an integer from 0 to the number of positions, {len(x)}, got {k!r:.80}")
     if not 0 < c_min <= c_max < math.inf:
         raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
     low, high, k = float(c_min), float(c_max), int(k)

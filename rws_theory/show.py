@@ -99,13 +99,18 @@ def printable(text: str, most: int | None = None) -> str:
     return escaped(line)
 
 
-def quoted(text: str, most: int = 40) -> str:
-    """Return a text in quotes, in one line, cut where it has more than `most` characters.
+def quoted(value: object, most: int = 80) -> str:
+    """Return a value as a message quotes it: its repr, cut before its last character where it is longer than `most`.
 
-    >>> quoted("owner/name"), quoted("a" * 60, 8)
-    ("'owner/name'", "'aaaaa...'")
+    A value whose repr has several lines, such as a network or a table, is told by its class.
+
+    >>> quoted("owner/name"), quoted("a" * 60, 8), quoted(list(range(60)), 16)
+    ("'owner/name'", "'aaaaa...'", '[0, 1, 2, 3, 4...]')
     """
-    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
+    line = repr(value)
+    if "\n" in line:
+        return f"a {type(value).__name__}"
+    return escaped(line if len(line) <= most + 2 else f"{line[: most - 2]}...{line[-1]}")
 
 
 def one_line(self: Any) -> str:

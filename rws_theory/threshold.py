@@ -99,7 +99,7 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     if x.ndim != 2:
         raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
     if not (isinstance(tau, int | float) and 0 < tau < 1):
-        raise ValueError(f"tau must be a probability between 0 and 1, got {tau!r}")
+        raise ValueError(f"tau must be a probability between 0 and 1, got {tau!r:.80}")
     if not 0 < c_min <= c_max < math.inf:
         raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
     low, high = float(c_min), float(c_max)

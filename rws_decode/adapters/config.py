@@ -18,7 +18,7 @@ from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
-from rws_theory.show import one_line
+from rws_theory.show import one_line, quoted
 
 CONFIG_NAME = "rws_generation_config.json"
 
@@ -108,7 +108,7 @@ class RWSGenerationConfig:
         kinds = {"savings": Savings, "strategy": str, "run": str | None, "eos_token_id": int | tuple | None}
         for name, kind in kinds.items():
             if not isinstance(value := getattr(self, name), kind):
-                raise ValueError(f"{name} is {value!r}: {getattr(kind, '__name__', kind)} is needed")
+                raise ValueError(f"{name} is {quoted(value)}: {getattr(kind, '__name__', kind)} is needed")
         check_seeds("seed", self.seed)
         try:
             self.decode_options()

@@ -76,7 +76,7 @@ class DreamHooks:
         dtype: torch.dtype | None = None,
     ) -> None:
         if not isinstance(strategy, FactorStrategy):
-            raise ValueError(f"strategy is {strategy!r}: one that gives factors is needed, the order is Dream's own")
+            raise ValueError(f"strategy is {strategy!r:.80}: one of factors is needed, the order is Dream's own")
         for name, given in (("reward", reward), ("prompts", prompts), ("decode", decode)):
             if strategy.needs_reward and given is None:
                 raise ValueError(f"{name} is None: strategy {strategy.name} needs it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,11 @@ from torch import Tensor
 
 from rws_decode.adapters.config import RWSGenerationConfig
 from rws_decode.decode import decode
+from rws_decode.job import Prompts
 from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.callback import StepCallback, StepView
-from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.prompts import as_prompts
 from rws_decode.trace.decoding import Decoding
 from rws_decode.view.drafts import Feed, Streamer
 
@@ -35,7 +35,7 @@ class RWSGenerationOutput(Decoding):
 
 def generate(
     predictor: MaskPredictor,
-    prompts: Sequence[str | Dialogue | Sequence[int]],
+    prompts: Prompts,
     config: RWSGenerationConfig | None = None,
     *,
     reward: RewardModel | None = None,
@@ -65,6 +65,7 @@ def generate(
     chosen = (RWSGenerationConfig() if config is None else config).update(**overrides)
     if generator is not None and "seed" in overrides:
         raise ValueError(f"seed is {overrides['seed']}: the generator gives the seeds, leave one of them out")
+    prompts = as_prompts(prompts)
     seeds: int | tuple[int, ...] = chosen.seed
     if generator is not None:
         drawn = torch.randint(2**63 - 1, (len(prompts),), generator=generator, device=generator.device)
@@ -74,7 +75,7 @@ def generate(
     if streamer is None:
         decoding = decode(predictor, prompts, strategy, **options, reward=reward, callback=callback)
     else:
-        if isinstance(prompts, str) or len(prompts) != 1:
+        if len(prompts) != 1:
             raise ValueError(f"streamer shows one prompt at a time: prompts holds {len(prompts)}")
         feed = Feed(streamer, predictor, chosen.block_length)
 
@@ -84,8 +85,7 @@ def generate(
 
         try:
             (prompt,) = prompts
-            spoken = isinstance(prompt, str | Dialogue)
-            streamer.put(torch.tensor(prompt_ids(predictor, prompt) if spoken else list(prompt)))
+            streamer.put(torch.tensor(prompt if isinstance(prompt, list) else prompt_ids(predictor, prompt)))
             decoding = decode(predictor, prompts, strategy, **options, reward=reward, callback=both)
             feed.finish(decoding[0].tokens.tolist())
         finally:

@@ -63,7 +63,7 @@ def block_plan(length: int, steps: int, block: int, counts: Sequence[int] | None
             whole(f"counts[{number}]", count)
         if blocks > 1 or len(counts) != steps or sum(counts) != length:
             raise ValueError(
-                f"counts are {tuple(counts)}: {steps} that sum to length, {length}, are needed, and one block"
+                f"counts are {tuple(counts)!r:.80}: {steps} that sum to length, {length}, are needed, and one block"
             )
     counts = counts or commit_counts(block, steps // blocks)
     return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]

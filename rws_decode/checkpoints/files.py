@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rws_decode.checkpoints.trial import tried
 from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
+from rws_theory.show import printable
 
 if TYPE_CHECKING:
     import torch
@@ -89,12 +91,12 @@ def locate(
     """Find a checkpoint by shipped name, directory, or hub id, in this order.
 
     ships: shipped names -> directories below the models. Anything else, and a directory without config.json, is a
-    ValueError that calls the argument `argument` and lists the shipped names, and the others by their kind.
+    ValueError that calls the argument `argument` and lists the shipped names, and the kinds of the others.
     """
     if name in ships:
         return Checkpoint(name, models_directory() / ships[name], argument)
     directory = Path(name)
-    if name and directory.is_dir():
+    if name and os.path.isdir(name):  # False for a name that is too long
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
         for path in directory.iterdir():
@@ -103,11 +105,10 @@ def locate(
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None, argument)
     known = {"a shipped name": list(ships) or ["none"]} | {kind: list(names) for kind, names in (others or {}).items()}
-    kinds = [kind + (f" ({', '.join(names)})" if names else "") for kind, names in known.items()]
+    kinds = [kind + (f" ({', '.join(names)})" if kind == "a shipped name" else "") for kind, names in known.items()]
     near = meant(name, [each for names in known.values() for each in names])
-    raise ValueError(
-        f"{argument} is {name!r}: neither {', nor '.join(kinds)}, nor a directory, nor a hub id owner/name{near}"
-    )
+    told = f"{argument} is {printable(repr(name), 46)}: neither {', nor '.join(kinds)}"
+    raise ValueError(f"{told}, nor a directory, nor a hub id owner/name{near}")
 
 
 def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = None) -> Checkpoint:
@@ -117,7 +118,7 @@ def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = 
     or says how to install the package.
     """
     known = packaged(kind)
-    if name in known and (kind == "model" or not Path(name).is_dir()):
+    if name in known and (kind == "model" or not os.path.isdir(name)):
         distribution_of(kind, known[name])
         return Checkpoint(name, None, kind)
     ships = {each: each for each in shipped("ForMaskedLM")} if ships is None else ships
@@ -131,7 +132,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
     (('owner/name', '0123abc'), ('mini', None))
     """
     short, at, revision = name.rpartition("@")
-    return (short, revision) if at and short and not Path(name).is_dir() else (name, None)
+    return (short, revision) if at and short and not os.path.isdir(name) else (name, None)
 
 
 def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
@@ -146,7 +147,7 @@ def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
     if checkpoint.directory is not None or packaged is not None:
         if revision is not None:
             kind = "a directory" if packaged is None else f"{packaged.package} {packaged.version}"
-            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is {kind}, which has no revisions")
+            raise ValueError(f"revision is {revision!r:.60}: {checkpoint.name} is {kind}, which has no revisions")
         if packaged is not None:
             return Checkpoint(checkpoint.name, unpacked(checkpoint.argument, packaged), checkpoint.argument)
         check_digests(checkpoint)
@@ -277,5 +278,5 @@ def device_named(name: str | torch.device) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"device is {str(name)!r}: not a device of this machine ({reason})") from error
+        raise ValueError(f"device is {str(name)!r:.60}: not a device of this machine ({reason})") from error
     return device

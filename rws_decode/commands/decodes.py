@@ -22,7 +22,6 @@ from rws_decode.commands.options import (
 from rws_decode.presets import load as load_preset
 from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.table import check_text
-from rws_theory.checks import whole
 from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading, tell
 
@@ -67,7 +66,6 @@ class DecodeOptions:
     json: bool = json_option()
 
     def __post_init__(self) -> None:
-        whole("--seed", self.seed, 0, 2**63 - 1)
         if self.prompt.text is not None:
             self.shape.make(self.prompt.text)
         if self.compact:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -17,6 +18,14 @@ from rws_theory.checks import whole
 def is_id(token: object) -> bool:
     """Return whether a value can be a token's id: a whole number, and no truth value."""
     return isinstance(token, Integral) and not isinstance(token, bool)
+
+
+def use_plain_numbers(settings: Any, *names: str) -> None:
+    """Replace NumPy's and PyTorch's numbers in a frozen dataclass by Python's, and lists by tuples."""
+    for name in names or [part.name for part in fields(settings)]:
+        value = getattr(settings, name)
+        value = value.tolist() if hasattr(value, "tolist") else value
+        object.__setattr__(settings, name, tuple(value) if isinstance(value, list) else value)
 
 
 def check_seeds(name: str, seeds: int | tuple[int, ...]) -> None:

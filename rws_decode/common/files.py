@@ -51,9 +51,11 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
 
 def check_trace_file(path: str | os.PathLike[str]) -> None:
     """Raise FileNotFoundError where there is no file of a trace."""
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         within = Path(path) / "trace.parquet"
-        raise FileNotFoundError(f"no trace at {path}" + (f": is {within} meant?" if within.is_file() else ""))
+        raise FileNotFoundError(
+            f"no trace at {path!s:.200}" + (f": is {within} meant?" if os.path.isfile(within) else "")
+        )
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:

@@ -10,7 +10,7 @@ from rws_decode.canvas.batches import batches
 from rws_decode.decode import run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactDecoder
-from rws_decode.job import Prompts, prepare
+from rws_decode.job import Prompts, check_arguments, prepare
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
@@ -18,6 +18,7 @@ from rws_decode.strategies.protocol import Changing, FactorStrategy, OrderStrate
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
+from rws_theory.show import quoted
 
 _SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), CompactSavings()
 
@@ -61,19 +62,20 @@ def decode_compact(
     ([2, 2], [0, 1])
     """
     if not isinstance(savings, CompactSavings):
-        raise ValueError(f"savings is {savings!r}: a CompactSavings is needed")
+        raise ValueError(f"savings is {quoted(savings)}: a CompactSavings is needed")
+    check_arguments(predictor, options, shape)
     options.only("the compact decoder", "padding", "end_of_text", "end_ids")
     if options.end_of_text not in ("none", "suppress"):
         raise ValueError(f"end_of_text is {options.end_of_text!r}: the compact decoder knows none, suppress")
     if "canvas" in numbers:
-        raise ValueError(f"canvas is {numbers['canvas']!r}: the compact decoder writes after a prompt, use decode")
+        raise ValueError(f"canvas is {numbers['canvas']!r:.80}: the compact decoder writes after a prompt, use decode")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
     shape = job.shape
     if not isinstance(job.strategy, FactorStrategy):
-        raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
+        raise ValueError(f"strategy is {quoted(strategy)}: one with name, needs_reward and a method factor is needed")
     if isinstance(job.strategy, OrderStrategy | OwnCount | Changing):
         raise ValueError(
-            f"strategy is {strategy!r}: the compact decoder goes by confidence and the schedule alone, use decode"
+            f"strategy is {quoted(strategy)}: the compact decoder goes by confidence and the schedule alone, use decode"
         )
     for number, prompt in enumerate(job.prompts):
         if predictor.mask_id in prompt.ids:

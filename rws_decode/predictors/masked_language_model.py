@@ -319,7 +319,7 @@ class SequencePredictor(HFMaskPredictor):
         self.alphabet.check(self.name, without_gaps(text))
         if not masks_in(text):
             raise ValueError(
-                f"prompt is {text[:60]!r}: {self.name} fills gaps, give one, as in --infill "
+                f"prompt is {quoted(text, 60)}: {self.name} fills gaps, give one, as in --infill "
                 f"{text.strip()[:60] + '[MASK:20]'!r}"
             )
         return super().encode_dialogue(dialogue)

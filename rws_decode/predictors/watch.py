@@ -37,11 +37,11 @@ def watch(predictor: Any, receive: Callable[[int, str, Tensor], object], modules
     """
     network = getattr(predictor, "model", None)
     if not isinstance(network, nn.Module):
-        raise ValueError(f"predictor is {predictor!r}: it has no network of torch, load one such as 'mini'")
+        raise ValueError(f"predictor is {predictor!r:.80}: it has no network of torch, load one such as 'mini'")
     found = {name: module for name, module in network.named_modules() if re.fullmatch(modules, name)}
     if not found:
         some = ", ".join([name for name, _ in network.named_modules() if name][:8])
-        raise ValueError(f"modules is {modules!r}: no module has such a name, as {some}, ... have")
+        raise ValueError(f"modules is {modules!r:.80}: no module has such a name, as {some}, ... have")
     step = -1
 
     def begin(_module: nn.Module, _given: Any) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from rws_decode.common.arguments import meant
 from rws_decode.presets import blocks, dream, llada, papers
 from rws_decode.presets.preset import Preset, Setting
+from rws_theory.show import shortened
 
 __all__ = ["PRESETS", "Preset", "Setting", "load"]
 
@@ -23,11 +24,12 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 
 
 def load(name: str, argument: str = "preset") -> Preset:
-    """Return the preset of that name; ValueError, naming the argument and every preset, where there is none.
+    """Return the preset of that name; ValueError, naming the argument, where there is none.
 
     >>> load("rws-paper").values["steps"]
     128
     """
     if name not in PRESETS:
-        raise ValueError(f"{argument} is {name!r}: it must be one of {', '.join(PRESETS)}{meant(str(name), PRESETS)}")
+        known = f"{shortened(PRESETS)}{meant(str(name), PRESETS)}; `rws presets` lists all"
+        raise ValueError(f"{argument} is {name!r:.80}: it must be one of {known}")
     return PRESETS[name]

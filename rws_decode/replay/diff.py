@@ -15,7 +15,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import CandidateChange, Pair, Parting, Reversal, StepChange, TraceDiff
 from rws_decode.replay.step_logits import check_predictor, masked_rows, waiting
 from rws_decode.step.select import rank_values
-from rws_decode.trace.data import UNUSUAL
+from rws_decode.trace.data import UNUSUAL, check_traces
 from rws_decode.trace.labels import revised_words
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
@@ -48,6 +48,7 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
         the two are ranked by -0.09315 and -0.05436 in the first run, by ...
     1 of the 1 later steps commit other positions; factors, rewards or candidates differ at this and every later step
     """
+    check_traces(first=first, second=second)
     if predictor is not None:
         for trace in (first, second):
             check_predictor(trace, predictor)

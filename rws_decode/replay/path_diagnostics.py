@@ -17,6 +17,7 @@ from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite
+from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     import pandas
@@ -84,8 +85,6 @@ def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
     >>> path.tokens.tolist(), round(float(np.exp(path.total)), 6)
     ([1, 1], 0.5)
     """
-    if not isinstance(trace, Trace):
-        raise ValueError(f"trace is {trace!r}: one trace is needed, such as the first that decode(...) returns, run[0]")
     check_predictor(trace, predictor)
     closed = forbidden_ids(predictor)
     likelihood, entropy = np.zeros(trace.steps_run), np.zeros(trace.steps_run)
@@ -121,7 +120,7 @@ def path_frame(traces: Sequence[Trace], predictor: MaskPredictor) -> pandas.Data
     import pandas
 
     if isinstance(traces, Trace) or not len(traces):
-        raise ValueError(f"traces is {traces!r}: a list of traces is needed, such as what decode(...) returns")
+        raise ValueError(f"traces is {quoted(traces)}: a list of traces is needed, such as what decode(...) returns")
     frames = []
     for number, trace in enumerate(traces):
         frame = path_diagnostics(trace, predictor).to_frame()
@@ -206,7 +205,7 @@ def circulation(
 def canvas_with_masks(predictor: MaskPredictor, canvas: Sequence[int], columns: dict[str, int]) -> list[int]:
     """Return a canvas as a list; ValueError if it is a text, or one of two columns, by their names, is not masked."""
     if isinstance(canvas, str):
-        raise ValueError(f"canvas is {canvas!r}: ids are needed, such as predictor.encode_prompt(...) and masks")
+        raise ValueError(f"canvas is {quoted(canvas)}: ids are needed, such as predictor.encode_prompt(...) and masks")
     row = list(canvas)
     for name, column in columns.items():
         if not 0 <= column < len(row) or row[column] != predictor.mask_id:

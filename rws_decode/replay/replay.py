@@ -20,6 +20,7 @@ from rws_decode.strategies.given import RecordedOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
+from rws_theory.show import quoted
 
 __all__ = ["Replay", "replay", "replay_with"]
 
@@ -86,12 +87,12 @@ def _select(trace: Trace, step: int, k: int) -> tuple[NDArray[np.bool_], bool]:
     return chosen, same and int(selection.ties) == trace.ties[step]
 
 
-def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
+def replay_with(trace: Trace, predictor: MaskPredictor, strategy: None = None) -> Trace:
     """Decode the trace's prompt again with its recorded factors, or its recorded order, asking no reward.
 
     With the predictor, device and batch of the run itself the tokens are the same, as the factors are what the reward
     acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended early, its text settled
-    or stopped by a callback, ends after as many steps. A predictor whose mask id differs raises ValueError.
+    or stopped by a callback, ends after as many steps. ValueError for another mask id, and for another strategy.
 
     >>> from rws_decode import CallablePredictor, Shape, Temperature
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
@@ -100,14 +101,17 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()
     ('schedule', True)
     """
+    if strategy is not None:
+        right = "replay_with(trace, predictor), or decode(predictor, trace.prompt, strategy), is needed"
+        raise ValueError(f"strategy is {quoted(strategy)}: a trace has its own, {right}")
     check_predictor(trace, predictor)
-    strategy = recorded(trace)
+    rule = recorded(trace)
     shape, options = run_settings(trace)
-    if isinstance(strategy, RecordedOrder):
+    if isinstance(rule, RecordedOrder):
         options = replace(options, ranking="log-odds")
     savings, callback = as_ended(trace)
     prompt = [trace.prompt.tolist()]
-    (again,) = decode(predictor, prompt, strategy, shape, savings=savings, callback=callback, options=options)
+    (again,) = decode(predictor, prompt, rule, shape, savings=savings, callback=callback, options=options)
     # The ids alone do not tell the turns of a dialogue apart.
     return replace(again, prompt_text=trace.prompt_text)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -202,12 +203,15 @@ def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers
     return check_scores(model.name, prompts, model.score(prompts_for(model, prompts), list(answers)))
 
 
-def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[float]) -> list[float]:
+def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Any) -> list[float]:
     """Return the scores of some prompts' answers as floats; ValueError as in `score_checked`.
 
     >>> check_scores("even", ["why?"], [2])
     [2.0]
     """
+    listed = isinstance(scores, Sequence | Iterator) or (hasattr(scores, "tolist") and scores.ndim)
+    if not listed or isinstance(scores, str | bytes):
+        raise ValueError(f"reward model {name} returned {quoted(scores)}: a list of a number for each pair is needed")
     numbers = [as_number(name, score) for score in scores]
     if len(numbers) != len(prompts):
         raise ValueError(f"reward model {name} returned {len(numbers)} scores for {len(prompts)} pairs")
@@ -223,6 +227,6 @@ def as_number(name: str, score: Any) -> float:
     try:
         if isinstance(score, str | bytes):
             raise TypeError
-        return float(score)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"reward model {name} scored {score!r}: a finite number is needed") from None
+        return float(score.item() if hasattr(score, "item") else score)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise ValueError(f"reward model {name} scored {quoted(score)}: a finite number is needed") from None

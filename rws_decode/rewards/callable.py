@@ -15,6 +15,7 @@ from typing import Any
 from rws_decode.common.reward_facts import Normalised
 from rws_decode.rewards.base import RewardModel, as_number, reward_call
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_theory.show import quoted
 
 __all__ = ["CallableReward", "as_reward", "normalised_reward"]
 
@@ -47,8 +48,8 @@ class CallableReward(Normalised):
         texts = _texts_read(function) if callable(function) else 0
         if texts not in (1, 2, None):
             raise ValueError(
-                f"function of reward model {name} is {function!r}: a function of (prompt, answer), or of the answer "
-                "alone, is needed"
+                f"function of reward model {name} is {quoted(function)}: a function of (prompt, answer), or of the "
+                "answer alone, is needed"
             )
         self._function = function
         self._texts = slice(1, 2) if texts == 1 else slice(2)  # of (prompt, answer)
@@ -70,9 +71,11 @@ def as_reward(reward: RewardModel | Callable[..., float] | None, model: str = "m
     """
     if reward is None or (isinstance(reward, RewardModel) and not isinstance(reward, type)):
         return reward
-    if isinstance(reward, type) or not callable(reward):
-        call = f"load_reward({reward!r})" if isinstance(reward, str) else reward_call(model)
-        raise ValueError(f"reward is {reward!r}: a reward model is needed, such as {call}, or a function")
+    network = hasattr(reward, "get_input_embeddings")  # of transformers
+    if isinstance(reward, type) or not callable(reward) or network:
+        call = f"load_reward({quoted(reward)})" if isinstance(reward, str) else reward_call(model)
+        right = "SequenceClassifierReward(model, tokenizer, mean=0.0, std=1.0)" if network else f"{call}, or a function"
+        raise ValueError(f"reward is {quoted(reward)}: a reward model is needed, such as {right}")
     function: Callable[..., Any] = reward
     name = str(getattr(function, "__name__", "callable")).strip("<>")
     if _texts_read(function) not in (1, 2):

@@ -82,7 +82,7 @@ def load_causal(
     If `name` is None, the environment variable RWS_CAUSAL names the model, or else it is mini-causal. The class is
     AutoModelForCausalLM's choice. Only safetensors are read, or a file that ends in .gguf, whose weights transformers
     expands (with the packages gguf and accelerate). No remote code is run. `revision` is that of a hub id. ValueError
-    is raised for an unknown name (the known ones are listed), a package that is not installed, missing weights or
+    is raised for an unknown name (the shipped ones are listed), a package that is not installed, missing weights or
     tokenizer, an unknown device or dtype, or a revision of files.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -37,6 +37,7 @@ from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template
 from rws_theory.checks import finite, one_of
 from rws_theory.extras import required
+from rws_theory.show import quoted
 
 _COMMIT = re.compile("[0-9a-f]{40}")
 _TEMPLATES: dict[Layout, Template] = {"plain": "pair", "internlm2": "chat", "eurus": "instruct", "quantile": "chat"}
@@ -72,14 +73,14 @@ def load_reward(
     network; device_map: transformers' placement, in place of `device`; revision: of a hub id. progress: bars on
     standard error.
 
-    ValueError in one line for an unknown name (the known ones are listed), template or device, and for a revision that
+    ValueError in one line for an unknown name (shipped ones are listed), template or device, and for a revision that
     is needed and not given. So are missing tokenizer, statistics or chat template refused, a tokenizer of another
     vocabulary, and weights that are missing, pickled, cut short, not finite, not those of config.json, or too large.
     """
     if not isinstance(name, str):
         raise ValueError(
-            f"reward is {name!r}: a name or a directory, as text, is needed; a function is loaded already, give it as "
-            "reward=function, or as CallableReward(function, mean, std)"
+            f"reward is {quoted(name)}: a name or a directory, as text, is needed; a function is loaded already, give "
+            "it as reward=function, or as CallableReward(function, mean, std)"
         )
     kind = kind_of(name)
     if kind == "exact":
@@ -103,8 +104,8 @@ def load_reward(
         revision = entry.revision if revision is None else revision
         if revision is None or not _COMMIT.fullmatch(revision):
             raise ValueError(
-                f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
-                "needed, as its page on the hub lists them; or download it and name its directory"
+                f"revision of reward {name} is {quoted(revision)}: the commit of {entry.hub_id}, 40 hexadecimal "
+                "digits, is needed, as its page on the hub lists them; or download it and name its directory"
             )
     checkpoint = fetch(checkpoint, revision)
     if not has_tokenizer(checkpoint):
@@ -210,7 +211,7 @@ def _number(name: str, field: str, stored: dict[str, Any], given: float | None) 
     value = stored.get(field) if given is None else given
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(
-            f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights or in the "
-            f"file of statistics that `rws calibrate --reward {name} --out FILE` writes"
+            f"{field} of reward {name} is {quoted(value)}: a number is needed, in reward.json beside the weights or in "
+            f"the file of statistics that `rws calibrate --reward {name} --out FILE` writes"
         )
     return finite(f"{field} of reward {name}", value)

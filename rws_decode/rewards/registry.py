@@ -12,8 +12,8 @@ authors print no mean and deviation: `rws calibrate` measures them.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
@@ -137,7 +137,7 @@ def kind_of(name: str) -> Literal["exact", "world", "sequence", "likelihood", "m
     short, colon, attribute = name.partition(":")
     if name == "exact":
         return "exact"
-    if Path(name).is_dir():
+    if os.path.isdir(name):
         return "network"
     if short in OF_WORLDS:
         return "world"
@@ -160,7 +160,7 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
     """
     entry = known_reward(name if published is None else published)
     if published is not None and entry is None:
-        raise ValueError(f"published is {published!r}: one of {', '.join([*PUBLISHED, *SKYWORK_V2])} is needed")
+        raise ValueError(f"published is {published!r:.80}: one of {', '.join([*PUBLISHED, *SKYWORK_V2])} is needed")
     root = models_directory()
     present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
     others = {

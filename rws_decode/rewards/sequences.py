@@ -104,7 +104,7 @@ def species_of(name: str) -> int:
         return list(SPECIES).index(asked)
     if asked not in map(str, range(len(SPECIES))):
         known = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
-        raise ValueError(f"reward is {name!r}: species:NAME or species:NUMBER is needed, of {known}")
+        raise ValueError(f"reward is {name!r:.80}: species:NAME or species:NUMBER is needed, of {known}")
     return int(asked)
 
 

@@ -12,6 +12,7 @@ import torch
 
 from rws_decode.canvas.end_of_text import PUBLISHED
 from rws_decode.canvas.layout import lay_out
+from rws_decode.common.arguments import is_id
 from rws_decode.common.page import Page, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import FinalReward, outcomes
@@ -330,8 +331,8 @@ def _check(scale_min: float, scale_max: float, over: str, budget: int | None, ba
         given = f"scale_min and scale_max are {scale_min} and {scale_max}"
         raise ValueError(f"{given}: 0 < scale_min <= scale_max < inf is needed")
     one_of("over", over, get_args(Over))
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < steps):
-        raise ValueError(f"budget is {budget!r}: a whole number of forwards, at least steps, {steps}, is needed")
+    if budget is not None and (not is_id(budget) or budget < steps):
+        raise ValueError(f"budget is {budget!r:.80}: a whole number of forwards, at least steps, {steps}, is needed")
     whole("batch", batch)
 
 

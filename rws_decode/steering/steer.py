@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.decode import run_batches
-from rws_decode.job import Job, Prompts, check_places, prepare, reward_settings
+from rws_decode.job import Job, Prompts, check_arguments, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
@@ -27,7 +27,7 @@ from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.record import Record
-from rws_theory.show import clipped, shortened
+from rws_theory.show import clipped, quoted, shortened
 
 
 class Cost(NamedTuple):
@@ -102,14 +102,17 @@ def steer(
     check_places(numbers)
     Savings(memory=memory)  # refuses less than a byte
     given, (method, named) = method, with_base(method, **numbers)
+    if isinstance(method, type) or not isinstance(method, SteeringMethod):
+        raise ValueError(f"method is {quoted(method)}: a name such as 'best-of:8' is needed, or an object BestOf(8)")
     if named is not None and strategy is not None:
-        raise ValueError(f"strategy is {strategy!r}: method {given!r} names {named}, leave one out")
+        raise ValueError(f"strategy is {quoted(strategy)}: method {quoted(given)} names {named}, leave one out")
     strategy = strategy or named
     if reward is None:
         call = reward_call(getattr(predictor, "name", ""))
         raise ValueError(f"reward is None: a reward model is needed, such as {call}, or a function")
     temperature = 1.0 if method.draws else 0.0
     options = Options(sampling_temperature=temperature) if options is None else options
+    check_arguments(predictor, options, shape)
     _check(method, strategy, options)
     base = ("random-order" if method.draws or method.orders else "default") if strategy is None else strategy
     job = prepare(predictor, prompts, base, shape, reward, options, canvas=canvas, copies=method.copies)
@@ -172,11 +175,11 @@ def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Opt
         raise ValueError(f"sampling_temperature is {temperature!r}: {method.name} draws nothing, leave it out")
     if method.orders and strategy is not None and as_strategy(strategy, seed=0) == as_strategy(strategy, seed=1):
         raise ValueError(
-            f"strategy is {strategy!r}: the copies of {method.name} would all be alike, give one that draws its order, "
-            "such as 'random-order'"
+            f"strategy is {quoted(strategy)}: the copies of {method.name} would all be alike, give one that draws its "
+            "order, such as 'random-order'"
         )
     if not (method.draws or method.orders) and strategy is not None:
-        raise ValueError(f"strategy is {strategy!r}: {method.name} chooses positions itself, leave it out")
+        raise ValueError(f"strategy is {quoted(strategy)}: {method.name} chooses positions itself, leave it out")
 
 
 def _mixed(seed: int, *numbers: int) -> int:

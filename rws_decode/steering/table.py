@@ -12,6 +12,7 @@ from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 from rws_decode.strategies.table import Entry as Line
+from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from rws_decode.steering.protocol import SteeringMethod
@@ -53,10 +54,11 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
     if name not in METHODS:
         near = meant(name, METHODS)
         raise ValueError(
-            f"{argument} is {text!r}: one of {', '.join(METHODS)} is needed{near}, with a number as in best-of:8"
+            f"{argument} is {quoted(text, 40)}: one of {', '.join(METHODS)} is needed{near}, with a number as in "
+            "best-of:8"
         )
     if first is None or not first.isdecimal():
-        raise ValueError(f"{argument} is {text!r}: a whole number is missing, as in {name}:8")
+        raise ValueError(f"{argument} is {text!r:.80}: a whole number is missing, as in {name}:8")
     (count, _), *others = METHODS[name].numbers.items()
     declared = dict(others)
     numbers: dict[str, float | int | str] = {count: int(first)}
@@ -66,13 +68,13 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
             try:
                 numbers[option] = type(declared[option].usual)(value)
             except ValueError:
-                raise ValueError(f"{argument} is {text!r}: {option} is {value!r}, a number is needed") from None
+                raise ValueError(f"{argument} is {text!r:.80}: {option} is {value!r:.40}, a number is needed") from None
         elif option in STRATEGIES or (option == APART and bases):
             bases.append(f"{option}:{value}" if value else option)
         else:
             part = f"{option}:{value}" if value else option
             has = f", which has {', '.join(declared)}, as in {next(iter(declared))}:2" if declared else ""
-            raise ValueError(f"{argument} is {text!r}: {part!r} is no strategy and no number of {name}{has}")
+            raise ValueError(f"{argument} is {text!r:.80}: {part!r:.40} is no strategy and no number of {name}{has}")
     base = "+".join(bases) or None
     if base is not None:
         check_text(base, argument)
@@ -97,14 +99,14 @@ def with_base(
     if not isinstance(method, str):
         if numbers:
             name, value = next(iter(numbers.items()))
-            raise ValueError(f"{name} is {value!r}: {argument} {method!r} has its numbers, leave it out")
+            raise ValueError(f"{name} is {quoted(value)}: {argument} {quoted(method)} has its numbers, leave it out")
         return method, None
     name, given, base = method_text(_with_first(method, numbers), argument)
     rule = METHODS[name].kind
     known = [field.name for field in fields(rule)]
     for option, value in numbers.items():
         if option not in known:
-            raise ValueError(f"{option} is {value!r}: {name} has {', '.join(known)}")
+            raise ValueError(f"{option} is {quoted(value)}: {name} has {', '.join(known)}")
         if option in given and given[option] != value:
             raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
     return rule(**(given | numbers)), base
@@ -127,7 +129,9 @@ def check_method(text: str, argument: str) -> None:
             check_base(as_strategy(base))
     except ValueError as error:
         message = str(error)
-        raise ValueError(message if message.startswith(argument) else f"{argument} is {text!r}: {message}") from None
+        raise ValueError(
+            message if message.startswith(argument) else f"{argument} is {text!r:.80}: {message}"
+        ) from None
 
 
 def check_base(strategy: Strategy) -> None:
@@ -176,7 +180,7 @@ def fitted(
     method_text(least, argument)  # refuses in terms of the argument
     spent, many = cost(least), few + 1
     if spent == cost(f"{head}:{many}{plus}{rest}"):
-        raise ValueError(f"{argument} is {text!r}: no number changes its {unit}, give one yourself, as in {head}:3")
+        raise ValueError(f"{argument} is {text!r:.80}: no number changes its {unit}, give one yourself, as in {head}:3")
     if spent > budget:
         raise ValueError(f"budget is {budget}: {least} takes {spent:.4g} {unit}")
     while fits(many):

@@ -10,7 +10,7 @@ from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
-from rws_theory.show import one_line
+from rws_theory.show import one_line, quoted
 
 # Declares what a probability is compared with.
 least_probability = partial(
@@ -33,7 +33,7 @@ class Counted:
     def __post_init__(self) -> None:
         own = OwnCount | OrderStrategy
         if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, own):
-            raise ValueError(f"scaled is {self.scaled!r}: a strategy with a factor is needed, such as RWS(8.0)")
+            raise ValueError(f"scaled is {quoted(self.scaled)}: a strategy with a factor is needed, such as RWS(8.0)")
         check_numbers(self)
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import rws_theory
-from rws_decode.common.arguments import per_row
+from rws_decode.common.arguments import per_row, use_plain_numbers
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.numbers import number
 from rws_decode.strategies.protocol import MaskedPositions
@@ -45,6 +45,7 @@ class Temperature:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):
             finite("scale", value, above=0)
 
@@ -69,6 +70,7 @@ class RWS:
     needs_reward = True
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         finite("reward_scale", self.reward_scale, above=0)
         finite("eps", self.eps, above=0)
 

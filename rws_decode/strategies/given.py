@@ -138,8 +138,8 @@ def _recorded(name: str, record: NDArray[Any], view: MaskedPositions | Committed
 
 def _check_table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:
     """Raise ValueError unless the table is a tuple of numbers, one per step, or of such tuples, one per row."""
-    rows = table if table and isinstance(table[0], tuple) else (table,)
-    if not rows[0] or any(not isinstance(row, tuple) or len(row) != len(rows[0]) for row in rows):
+    rows = table if isinstance(table, tuple) and table and isinstance(table[0], tuple) else (table,)
+    if any(not isinstance(row, tuple) or not row or len(row) != len(rows[0]) for row in rows):
         raise ValueError(
             f"{name} must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
         )

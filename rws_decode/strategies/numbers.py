@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from rws_decode.common.arguments import use_plain_numbers
 from rws_theory.checks import finite, whole
 
 Value = float | int | str
@@ -109,6 +110,7 @@ def check_numbers(rule: Any) -> None:
     """
     for part in fields(rule):
         if "check" in part.metadata:
+            use_plain_numbers(rule, part.name)
             part.metadata["check"](part.name, getattr(rule, part.name))
 
 

@@ -17,6 +17,7 @@ from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
+from rws_theory.show import quoted, shortened
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
@@ -163,13 +164,15 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     if not isinstance(strategy, str):
         if numbers:
             name, value = next(iter(numbers.items()))
-            raise ValueError(f"{name} is {value!r}: strategy {strategy!r} has its numbers, leave it out")
+            raise ValueError(f"{name} is {quoted(value)}: strategy {quoted(strategy)} has its numbers, leave it out")
         return strategy
     name, told = parted(strategy, "strategy")
     entry = STRATEGIES[name]
     for option, value in told.items():
         if numbers.get(option) is not None:
-            raise ValueError(f"{option} is {numbers[option]!r}: strategy {strategy} has its number, leave it out")
+            raise ValueError(
+                f"{option} is {quoted(numbers[option])}: strategy {strategy:.80} has its number, leave it out"
+            )
         numbers[option] = value
     numbers = {option: value for option, value in numbers.items() if value is not None}
     positions = numbers.pop(APART, 1)
@@ -180,7 +183,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
         if option not in known:
             read = option == "run" or any(option in other.numbers for other in STRATEGIES.values())
             unknown = "" if read else "no such argument; "
-            raise ValueError(f"{option} is {value!r}: {unknown}strategy {name} reads {_call(name)}")
+            raise ValueError(f"{option} is {quoted(value)}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
     made = strategy_named(name, seed=seed, **numbers)
@@ -193,11 +196,11 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     entry = STRATEGIES[name]
     if "run" in entry.reads:
         raise ValueError(
-            f"{argument} is {text!r}: {name} follows a run, give it to generate: --strategy {name} --run FILE"
+            f"{argument} is {text!r:.80}: {name} follows a run, give it to generate: --strategy {name} --run FILE"
         )
     if missing := [option for option in entry.needs if option not in numbers]:
         lacking = "a number" if len(missing) == len(entry.needs) else missing[0]
-        raise ValueError(f"{argument} is {text!r}: {lacking} is missing, as in {example_of(name, entry.numbers)}")
+        raise ValueError(f"{argument} is {text!r:.80}: {lacking} is missing, as in {example_of(name, entry.numbers)}")
     if APART in numbers:
         as_strategy(text)  # refuses one that keeps no distance
     more = [option for option in ("scale", "reward_scale") if option in numbers and option not in entry.reads]
@@ -214,11 +217,12 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     """
     name, first, parts = parts_of(text)
     if name not in OFFERED:
-        raise ValueError(f"{argument} is {text!r}: it must be one of {', '.join(OFFERED)}{meant(name, OFFERED)}")
+        known = f"{shortened(OFFERED, 8)}{meant(name, OFFERED)}; `rws strategies` lists all"
+        raise ValueError(f"{argument} is {quoted(text)}: it must be one of {known}")
     declared, numbers = STRATEGIES[name].numbers, {}
     if first is not None:
         if not declared:
-            raise ValueError(f"{argument} is {text!r}: {name} reads no number, leave :{first} out")
+            raise ValueError(f"{argument} is {text!r:.80}: {name} reads no number, leave :{first:.40} out")
         option = next(iter(declared))
         numbers[option] = _read(first, declared[option], text, argument, name)
     for option, value in parts:
@@ -226,20 +230,22 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
             numbers[option] = _read(value, declared[option], text, argument, name)
         elif option == APART and option not in numbers:
             if not value.isdecimal():
-                raise ValueError(f"{argument} is {text!r}: a whole number is needed after {APART}:, as in {APART}:3")
+                raise ValueError(
+                    f"{argument} is {text!r:.80}: a whole number is needed after {APART}:, as in {APART}:3"
+                )
             numbers[option] = int(value)
         elif STRATEGIES[name].scalable and option in _SCALES and value:
             ((scale, number),) = STRATEGIES[option].numbers.items()
             numbers[scale] = _read(value, number, text, argument, option)
         elif option in numbers:
-            raise ValueError(f"{argument} is {text!r}: {option} is given twice, leave one out")
+            raise ValueError(f"{argument} is {text!r:.80}: {option:.40} is given twice, leave one out")
         elif option not in OFFERED:
             owned = f", whose numbers are {', '.join(declared)}" if declared else ", which reads no number"
-            raise ValueError(f"{argument} is {text!r}: {option} is no number of {name}{owned}")
+            raise ValueError(f"{argument} is {text!r:.80}: {option:.40} is no number of {name}{owned}")
         else:
             raise ValueError(
-                f"{argument} is {text!r}: temperature or rws with its number scales a strategy of other papers, as in "
-                "threshold:0.9+rws:8"
+                f"{argument} is {text!r:.80}: temperature or rws with its number scales a strategy of other papers, as "
+                "in threshold:0.9+rws:8"
             )
     return name, numbers
 
@@ -255,7 +261,7 @@ def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any
         example = example_of(name, STRATEGIES[name].numbers)
         whole = "whole " if isinstance(number.usual, int) else ""
         raise ValueError(
-            f"{argument} is {text!r}: a {whole}number is needed after the colon, as in {example}"
+            f"{argument} is {text!r:.80}: a {whole}number is needed after the colon, as in {example}"
         ) from None
 
 

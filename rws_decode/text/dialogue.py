@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rws_theory.show import one_line
+from rws_theory.show import one_line, quoted
 
 # What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
 ANSWER, QUESTION = " answer : ", " question : "
@@ -34,7 +34,7 @@ class Dialogue:
     def __post_init__(self) -> None:
         given: object = self.turns
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise ValueError(f"turns is {given!r}: a tuple of texts is needed")
+            raise ValueError(f"turns is {quoted(given)}: a tuple of texts is needed")
         object.__setattr__(self, "turns", tuple(given))
         if len(self.turns) % 2 == 0:
             raise ValueError(f"turns has {len(self.turns)} texts: user, assistant, ..., user is needed, an odd number")
@@ -64,7 +64,7 @@ def check_text(name: str, text: object) -> str:
     ValueError: prompt is 'caf\udce9': no text, as it holds the lone surrogate '\udce9', a byte that is not UTF-8
     """
     if not isinstance(text, str):
-        raise ValueError(f"{name} is {text!r}: a text is needed")
+        raise ValueError(f"{name} is {quoted(text)}: a text is needed")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -86,5 +86,5 @@ def as_dialogue(prompt: str | Dialogue) -> Dialogue:
     if isinstance(given, Dialogue):
         return given
     if not isinstance(given, str):
-        raise ValueError(f"prompt is {given!r}: a text or a Dialogue is needed")
+        raise ValueError(f"prompt is {quoted(given)}: a text or a Dialogue is needed")
     return Dialogue((given,))

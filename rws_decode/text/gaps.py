@@ -28,7 +28,7 @@ def check_gaps(text: str) -> None:
     """
     for gap in re.findall(r"\[MASK:[^\]]*\]", text):
         if not _GAP.fullmatch(gap):
-            raise ValueError(f"{gap!r} is no gap: a number of masks from 1 to 9999 is needed, as in [MASK:4]")
+            raise ValueError(f"{gap!r:.80} is no gap: a number of masks from 1 to 9999 is needed, as in [MASK:4]")
 
 
 def parts_of(text: str) -> list[str | int]:

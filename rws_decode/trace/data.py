@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rws_decode.text.gaps import filled, row_of
 from rws_theory.orders.deviation import generation_order_deviation
+from rws_theory.show import quoted, shortened
 
 # The values of `reward_use`: what became of the reward of a step.
 NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
@@ -222,12 +223,20 @@ LAYOUT: dict[str, tuple[str, str]] = {
 UNUSUAL = {field.name: field.default for field in fields(TraceData) if "later" in field.metadata}
 
 
+def check_traces(**traces: object) -> None:
+    """Raise ValueError for what is not one trace, by the argument's name."""
+    for name, value in traces.items():
+        if not isinstance(value, TraceData):
+            raise ValueError(f"{name} is {quoted(value)}: one trace is needed, such as the first, run[0]")
+
+
 def check_known(trace: TraceData, reader: str) -> None:
-    """Raise ValueError for a trace that only a step map tells of, naming what the reader would have to guess."""
+    """Raise ValueError for what is no trace, and for one of a step map, naming what the reader would have to guess."""
+    check_traces(trace=trace)
     if trace.missing:
         raise ValueError(
             f"{reader} needs the trace of a decode: this one is of a step map, which does not tell "
-            f"{', '.join(trace.missing)}"
+            f"{shortened(trace.missing)}"
         )
 
 

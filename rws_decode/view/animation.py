@@ -15,6 +15,7 @@ from PIL.ImageFont import FreeTypeFont
 from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.trace.data import check_traces
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import Frame, RunFrame, compared, frames_of, prompt_before, run_title
 from rws_decode.view.plots.axes import font_file, in_font
@@ -88,6 +89,7 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     >>> animate(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).seconds
     (2.0, 0.5, 0.5, 4.0)
     """
+    check_traces(trace=trace)
     traces = (trace,) if other is None else (trace, other)
     difference = None if other is None else compared(trace, other, predictor)
     frames = frames_of(trace, other, difference)

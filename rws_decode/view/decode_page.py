@@ -13,6 +13,7 @@ from rws_decode.common.page import Page
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import TraceDiff
 from rws_decode.replay.step_logits import waiting
+from rws_decode.trace.data import check_traces
 from rws_decode.trace.labels import run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.lockstep import compared
@@ -45,6 +46,7 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
 def runs_page(traces: Sequence[Trace], predictor: MaskPredictor | None = None) -> Page:
     """Return the page of runs of one prompt in lock-step, each compared with the first; the rest as `decode_page`."""
     trace, *others = traces
+    check_traces(trace=trace)
     differences = [compared(trace, other, predictor) for other in others]
     words = WordTable()
     data = {

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
 from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Verdict, marked, named, source
 from rws_theory.claims.tables import costs, counts, scores, win_rates
+from rws_theory.show import shortened
 
 __all__ = ["CHECKS", "OURS", "PAPER", "PARTS", "REMARKS", "Check", "Claim", "Verdict", "claims", "source"]
 
@@ -122,5 +123,5 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     chosen = set(CHECKS if ids is None else ids)
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
-        raise ValueError(f"ids has {', '.join(unknown)}: the ledger holds {', '.join(CHECKS)}")
+        raise ValueError(f"ids has {shortened(unknown, 4)}: the ledger holds {shortened(CHECKS, 8)}")
     return (marked(check()) for claim_id, check in CHECKS.items() if claim_id in chosen)

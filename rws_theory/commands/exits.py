@@ -16,7 +16,7 @@ from typing import Any, cast
 from rws_theory.extras import not_installed
 from rws_theory.show import printable
 
-LONGEST = 2000  # characters of an error: a longer value is not quoted whole
+LONGEST = 300  # characters of an error: the middle of a longer one is left out
 # 128 and the number of the signal, as shells count them.
 INTERRUPTED, CLOSED, TERMINATED = 130, 141, 143
 

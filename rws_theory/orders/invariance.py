@@ -112,7 +112,7 @@ def output_law(
     if length < 1 or per_step < 1:
         raise ValueError(f"length and per_step must be at least 1, got {length} and {per_step}")
     if commit not in get_args(Commit):
-        raise ValueError(f"commit must be one of {', '.join(get_args(Commit))}, got {commit!r}")
+        raise ValueError(f"commit must be one of {', '.join(get_args(Commit))}, got {commit!r:.80}")
     law: dict[Canvas, Fraction] = defaultdict(Fraction)
     reached: dict[Canvas, Fraction] = {(_MASK,) * length: Fraction(1)}
     while reached:

@@ -146,7 +146,7 @@ def information_curve(
         return _mean([_of_chain(np.exp(world.log_initial), np.exp(world.log_transitions), length)])
     if not isinstance(world, JointTable):
         raise ValueError(
-            f"world is {world!r}: a JointTable, a MarkovChain or an NGram is needed, such as predictor.world"
+            f"world is {world!r:.80}: a JointTable, a MarkovChain or an NGram is needed, such as predictor.world"
         )
     if length != world.length:
         raise ValueError(f"length is {length}: the table has {world.length}")

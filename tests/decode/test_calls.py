@@ -2,15 +2,21 @@
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from misuse import refused
 from tiny_models import bert_predictor
+from transformers import BatchEncoding
 
+import rws_decode as rws
 from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
 from rws_decode.__main__ import main
+from rws_decode.adapters.generation import generate
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
@@ -22,7 +28,7 @@ from rws_decode.scales.path import scale_path
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import RandomReward, RWSEvery
-from rws_decode.strategies.table import OFFERED, as_strategy
+from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.labels import strategy_label
 
 BERT = bert_predictor()
@@ -34,7 +40,78 @@ SHAPE = Shape(6, 3, 6)
 def test_one_prompt_may_be_given_as_it_is(call: Any, prompt: Any) -> None:
     (alone,), (listed,) = call(BERT, prompt, shape=SHAPE), call(BERT, [prompt], shape=SHAPE)
     assert alone == listed and alone.strategy == {"name": "default"}
-    assert as_prompts(prompt) == [prompt] and as_prompts([prompt, prompt]) == [prompt, prompt]
+
+
+CALLS: list[Any] = [
+    lambda given: decode(BERT, given, shape=SHAPE).texts,
+    lambda given: decode_compact(BERT, given, shape=SHAPE).texts,
+    lambda given: generate(BERT, given, max_new_tokens=6, steps=3, block_length=6).texts,
+    lambda given: compare(BERT, given, ["default"], SHAPE)["default"].texts,
+    lambda given: steer(BERT, given, "best-of:2", SHAPE, reward=len).texts,
+    lambda given: rws.strategy_log_prob(BERT, given, [6] * 6, shape=SHAPE).log_prob,
+]
+IDS, SAID, SEEN = [[6, 7], [8, 9]], ("the cat", "it ran", "a dog"), [[0, 1, 1], [1, 1, 0]]
+CHAT = Dialogue(SAID).messages
+
+
+def test_what_a_tokenizer_or_a_chat_gives_is_read() -> None:
+    batch = BatchEncoding({"input_ids": [[0, 6, 7], [8, 9, 0]], "attention_mask": torch.tensor(SEEN)})
+    for given in (batch, {"input_ids": torch.tensor(IDS)}, torch.tensor(IDS), np.array(IDS), [*np.array(IDS)], IDS):
+        assert as_prompts(given) == IDS
+    for given in ({"input_ids": [6, 7, 0], "attention_mask": SEEN[1]}, torch.tensor([6, 7]), [6, 7], pd.Series([6, 7])):
+        assert as_prompts(given) == IDS[:1]
+    assert as_prompts(CHAT) == as_prompts([CHAT]) == [Dialogue(SAID)] and as_prompts(pd.Series(SAID)) == [*SAID]
+    assert as_prompts([CHAT[0], "a"]) == [Dialogue(SAID[:1]), "a"]
+
+
+@pytest.mark.parametrize("given", [b"a", [b"a"], {"a": 6}, {"a"}, [{6}], iter("a"), [[1.5]], [[True]], [], 5, ["a", 6]])
+def test_what_is_no_prompt_is_refused(given: Any) -> None:
+    assert all(list(call({"input_ids": IDS[:1]})) == list(call(IDS[:1])) for call in CALLS)
+    tokenized = {"input_ids": IDS, "attention_mask": SEEN}
+    for wrong in (
+        given,
+        pd.DataFrame({"a": ["a"]}),
+        CHAT[:2],
+        [{"role": "system", "content": "a"}],
+        [tokenized],
+        tokenized,
+    ):
+        for call in CALLS:
+            refused(partial(call, wrong), "prompts ... needed")
+
+
+FIVE = (
+    decode,
+    decode_compact,
+    compare,
+    partial(steer, reward=len),
+    partial(rws.strategy_log_prob, answers="a"),
+)
+
+
+@pytest.mark.parametrize("value", ["the " * 15_000, [0.5] * 60_000, BERT.model, Path("mini")], ids=type)
+def test_a_wrong_value_is_told_in_one_short_line(value: Any) -> None:
+    for call in FIVE:
+        refused(partial(call, value, "a"), "predictor is ")
+        for name in ("options", "shape"):
+            refused(partial(call, BERT, "a", **{name: value}), f"{name} is ")
+    for name in ("savings", "strategy", "reward", "canvas"):
+        refused(partial(decode, BERT, "a", **{name: value}), f"{name} is ")
+    for name in ("ranking", "precision", "end_of_text", "cfg", "seed", "end_ids", "key_cache"):
+        refused(partial(Options, **{name: value}), f"{name} is ")
+    refused(partial(compare, BERT, "a", [value]), "strateg")
+    for call in (partial(steer, BERT, "a", reward=len), load_predictor, load_reward):
+        refused(partial(call, value), " is ")
+
+
+def test_numbers_of_numpy_and_pytorch_are_numbers(tmp_path: Path) -> None:
+    eight: Any = np.int64(8)
+    assert Shape(eight) == Shape(8) and Shape(8, counts=np.array([3, 5])) == Shape(8, counts=(3, 5))
+    assert Options(seed=eight, end_ids=torch.tensor([1])) == Options(seed=8, end_ids=(1,))
+    assert describe(RWS(np.float32(8))) == describe(RWS(8.0)) and rws.BestOf(eight) == rws.BestOf(8)
+    told = {"options": Options(seed=eight), "savings": rws.Savings(memory=2**20 * eight)}
+    (trace,) = decode(BERT, "a", Temperature(eight), Shape(eight), **told)
+    assert rws.load_trace(trace.save(tmp_path / "trace.parquet")) == trace
 
 
 @pytest.mark.parametrize(
@@ -72,7 +149,6 @@ def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> 
         assert named == call(BERT, "the cat", Temperature(3.0), SHAPE)[0]
 
 
-OFFERS = ", ".join(OFFERED)
 OBJECT = "a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, needs_reward and a method factor"
 EVERY = "reward_scale and every, as in rws-every:4+every:2"
 
@@ -80,7 +156,7 @@ EVERY = "reward_scale and every, as in rws-every:4+every:2"
 @pytest.mark.parametrize(
     ("strategy", "numbers", "message"),
     [
-        ("rsw:8", {}, f"strategy is 'rsw:8': it must be one of {OFFERS} (is rws meant?)"),
+        ("rsw:8", {}, "strategy is 'rsw:8': it must be one of default, ... (is rws meant?); `rws strategies` lists"),
         ("rws", {}, "reward_scale is None: strategy rws needs reward_scale, as in rws:4 or reward_scale=4.0"),
         ("rws:eight", {}, "strategy is 'rws:eight': a number is needed after the colon, as in rws:4"),
         ("rws:8", {"reward_scale": 4.0}, "reward_scale is 4.0: strategy rws:8 has its number, leave it out"),
@@ -261,6 +337,8 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
     steered = steer(BERT, ["the cat", "a dog"], "best-of:4", SHAPE, reward=reward)
     assert list(runs["best-of:4"]) == list(steered)
     assert seen == [("default", 0), ("default", 1), ("best-of:4", 0), ("best-of:4", 1)]
+    with pytest.raises(KeyError, match=r"0: compared were default, best-of:4; .* is runs\['default'\]\[0\]"):
+        runs[0]  # type: ignore[index]
     assert set(runs.to_frame()["strategy"]) == {"default", "best-of:4"} and "best-of:4" in runs._repr_html_()
 
 
@@ -272,6 +350,9 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
         (lambda: compare(BERT, "a", ["best-of"], reward=vowels), "'best-of': a whole number is missing, as in"),
         (lambda: compare(BERT, "a", ["best-of"], SHAPE, reward=vowels, budget=2), "budget is 2: best-of:1 takes 3 "),
         (lambda: final_reward(BERT, None, "a", [6]), "reward is None: a reward model is needed, such as"),  # type: ignore[arg-type]
+        (lambda: compare(BERT, "a", [("default", SHAPE)]), "strategies[0] is ('default', Shape( ... shape=Shape(8)"),
+        (lambda: decode(BERT.model, "a"), "predictor is a ... ForMaskedLM: ... as HFMaskPredictor(model, tokenizer)"),
+        (lambda: decode(BERT, "a", reward=BERT.model), "reward is a ... as SequenceClassifierReward(model, tokenizer"),
         (lambda: decode(BERT, "a", 8.0, SHAPE), f"strategy is 8.0: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", RWS, SHAPE), f"strategy is {RWS!r}: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", "margin", SHAPE), "strategy is 'margin': one with name, needs_reward and"),

@@ -200,7 +200,7 @@ def test_a_decode_that_draws_at_the_commit_is_saved_and_repeated(tmp_path: Any) 
     [
         ({"answers": [[0, 0, 0]]}, "answers have 3 tokens"),
         ({"answers": [[0, 0, 0, 9]]}, "answers hold 9"),
-        ({"answers": "0 0 0 0"}, "answers is '0 0 0 0'"),
+        *(({"answers": given}, "answers ... is ") for given in (None, 3, {0}, [b"a"], {"a": [0]}, [[]], [[0, -1]])),
         ({"answers": [[0, 0, 0, 0]] * 3, "prompts": [[], []]}, "answers are 3"),
         ({"strategy": "remdm:0.2"}, "strategy remdm takes words back, and has no law"),
         ({"options": Options(sampling_temperature=1.0)}, "drawing is 'completion'"),

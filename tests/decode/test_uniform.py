@@ -226,6 +226,7 @@ def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
     alone = [decode_uniform(predictor, prompt, options=options)[0] for prompt in ("the cat", [PROMPT], "a dog ran")]
     assert [run.tokens.tolist() for run in together] == [run.tokens.tolist() for run in alone]
     assert together[0].prompt.tolist() == PROMPT  # [CLS] the cat [SEP]
+    assert decode_uniform(predictor, {"input_ids": [PROMPT]})[0].prompt.tolist() == PROMPT
 
 
 @pytest.mark.parametrize(
@@ -239,10 +240,12 @@ def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
         ({"prompts": [[2, 28]]}, "prompts[0] is [2, 28]"),
         ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),
         ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more of 12 tokens"),
+        ({"prompts": {"a": 1}}, "prompts is {'a': 1}: text, chat messages, or a list of token ids"),
+        ({"predictor": None}, "predictor is None: one of uniform noise is needed, load_uniform(name)"),
     ],
 )
 def test_misuse_of_the_loop(predictor: DiffusionGemma, told: dict[str, Any], said: str) -> None:
-    refused(lambda: decode_uniform(predictor, **({"prompts": [PROMPT]} | told)), said)
+    refused(lambda: decode_uniform(**({"predictor": predictor, "prompts": [PROMPT]} | told)), said)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS, VERMILION, Look
-from rws_decode.trace.data import check_known
+from rws_decode.trace.data import check_known, check_traces
 from rws_decode.trace.labels import missing_note, run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks
@@ -52,12 +52,13 @@ def order(
         if other is not None or len(trace) > 2 or any(len(run) != 1 for run in trace.values()):
             one, two = [*trace, *trace][:2]
             raise ValueError(
-                f"trace is {trace!r}: one prompt and at most two strategies are needed, give "
+                f"trace is {trace!r:.80}: one prompt and at most two strategies are needed, give "
                 f"plots.order(runs[{one!r}][0], runs[{two!r}][0]), or all to plots.order_map(runs)"
             )
         traces = [run[0] for run in trace.values()]
     else:
         traces = [trace] if other is None else [trace, other]
+        check_traces(**dict(zip(("trace", "other"), traces, strict=False)))
     if len({each.length for each in traces}) > 1:
         one, two = (each.length for each in traces)
         raise ValueError(f"other has {two} positions, trace {one}: two answers of one length are needed")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
+import rws_decode as rws
 from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance, load_predictor
 from rws_decode.replay.path_diagnostics import circulation, order_log_likelihood, path_diagnostics, path_frame
 from rws_decode.testing import exact_predictor
@@ -136,6 +137,9 @@ RUN = decode(BERT, "the cat", "default", Shape(4, 4, 4))
 WORLD = exact_predictor(random_table(0, 2, 2))
 
 
+ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -150,7 +154,12 @@ WORLD = exact_predictor(random_table(0, 2, 2))
             )
         ),
         (lambda: circulation(BERT, "the cat", (0, 1), (1, 1)), "canvas is 'the cat': ids are needed"),  # type: ignore[arg-type]
-        (lambda: path_diagnostics(RUN, BERT), "one trace is needed, such as the first that decode"),  # type: ignore[arg-type]
+        (lambda: path_diagnostics(RUN, BERT), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.replay(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.plots.order(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.replay_with(BERT, RUN[0]), "trace is HFMaskPredictor( ... : one trace is needed"),  # type: ignore[arg-type]
+        (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
         (lambda: path_frame([], BERT), "traces is []: a list of traces is needed"),
         (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
         (lambda: order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),

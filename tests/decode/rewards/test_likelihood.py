@@ -129,7 +129,7 @@ def test_smollm2_is_a_causal_model_a_reward_and_no_mask_predictor(package: Path,
     assert trace.final_reward["raw"] == pytest.approx(slow(causal, "fellow citizens", trace.text), abs=1e-4)
     with pytest.raises(ValueError, match=r"^model is 'smollm2': neither a shipped name .* nor one that pip installs"):
         load_predictor("smollm2")
-    refused(lambda: load_causal("smol"), "causal is 'smol': ... nor one that pip installs (smollm2), nor a dir")
+    refused(lambda: load_causal("smol"), "causal is 'smol': ... nor one that pip installs, ... smollm2 meant?")
 
 
 @pytest.mark.parametrize("absent", ["gguf", "accelerate"])

@@ -15,7 +15,7 @@ from tiny_models import bert_predictor
 
 from rws_decode import RWS, Dialogue, FlippedReward, MaskedPositions, Shape, decode
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
-from rws_decode.rewards.base import ReadsTokens, bounds_of, prompts_for, reads_whole, score_checked
+from rws_decode.rewards.base import ReadsTokens, bounds_of, check_scores, prompts_for, reads_whole, score_checked
 from rws_decode.rewards.network import head_bounds
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
@@ -109,6 +109,16 @@ def test_networks_say_what_they_read_pairs_go_alone_without_padding_and_lost_sco
     assert isinstance(model, RewardModel) and isinstance(model, ReadsTokens) and model.template == "pair"
     assert bounds_of(model) == model.bounds
     assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
+
+
+def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
+    one = np.array([[1.0]])
+    for scores in (one, torch.tensor(one), [*one], iter([np.float32(1)])):
+        assert check_scores("odd", ["a"], scores) == [1.0]
+    for scores in ({"a": 1.0}, {0: 1.0}, {1.0}, None, 0.5, "5", torch.tensor(1.0), np.float64(1)):
+        refused(
+            lambda scores=scores: check_scores("odd", ["a"], scores), f"reward model odd returned {scores!r}: a list"
+        )
 
 
 @pytest.mark.parametrize("turns", [True, False])
