@@ -21,12 +21,10 @@ from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import (
-    Changing,
     FactorStrategy,
-    LookingStrategy,
     OrderStrategy,
-    OwnCount,
     Strategy,
+    check_abilities,
     describe,
 )
 from rws_decode.strategies.table import as_strategy
@@ -163,26 +161,27 @@ def prepare(
             f"strategy is {strategy!r}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with name, "
             "needs_reward and a method factor or order"
         )
-    if isinstance(strategy, OwnCount):
+    able = check_abilities(strategy)
+    if able.own_count:
         shape = shape.one_by_one()
     ordered = isinstance(strategy, OrderStrategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"
         )
-    if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | Changing)):
+    if options.end_of_text == PUBLISHED and (ordered or able.own_count or able.changes):
         raise ValueError(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
         )
     asked = normalised_reward(given, f"strategy {strategy.name}") if strategy.needs_reward else None
-    if options.drawing == "commit" and isinstance(strategy, Changing):
+    if options.drawing == "commit" and able.changes:
         name = strategy.name
         raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
     if options.key_cache != "none":
         _check_key_cache(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
-    check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
+    check_size(predictor, shape, copies, max(1, able.hypotheses))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     floats = {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
     settings = (
@@ -215,7 +214,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
         raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
-    if isinstance(strategy, LookingStrategy | Changing):
+    if (able := check_abilities(strategy)).hypotheses or able.changes:
         raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 

@@ -16,16 +16,7 @@ from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
-from rws_decode.strategies.protocol import (
-    ChoosingStrategy,
-    CountingStrategy,
-    EditingStrategy,
-    LookingStrategy,
-    MaskedPositions,
-    OwnCount,
-    Remembering,
-    RevisingStrategy,
-)
+from rws_decode.strategies.protocol import MaskedPositions, abilities_of
 
 
 class Count(NamedTuple):
@@ -34,7 +25,7 @@ class Count(NamedTuple):
     rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can.
     """
 
-    strategy: OwnCount
+    strategy: Any
     view: MaskedPositions
     rows: Tensor
     least: Tensor
@@ -43,7 +34,7 @@ class Count(NamedTuple):
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
         view = self._at(value, odds, scale, torch.zeros_like(scale))
-        if isinstance(self.strategy, CountingStrategy):
+        if abilities_of(self.strategy).counts:
             return self._within(self._counts(view)), None
         chosen = self._chosen(view)
         counts = in_rows(chosen, view.row, view.rows)
@@ -53,7 +44,7 @@ class Count(NamedTuple):
         """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
         reach = scale * error.to(scale.device)
         views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
-        if isinstance(self.strategy, CountingStrategy):
+        if abilities_of(self.strategy).counts:
             fewest, most = (self._within(self._counts(view)) for view in views)
             return most - fewest
         fewest, most = (self._chosen(view) for view in views)
@@ -67,14 +58,12 @@ class Count(NamedTuple):
         return torch.minimum(torch.maximum(counts[self.rows], self.least), self.most)
 
     def _counts(self, view: MaskedPositions) -> Tensor:
-        assert isinstance(self.strategy, CountingStrategy)
         counts = said(self.strategy, "counts", self.strategy.count(view), view.row.new_zeros(view.rows))
         if bool((counts < 0).any()):
             raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
         return counts
 
     def _chosen(self, view: MaskedPositions) -> Tensor:
-        assert isinstance(self.strategy, ChoosingStrategy)
         return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
@@ -82,14 +71,11 @@ def counting(run: Run) -> Run:
     """Return the step with as many commits as the strategy counts, or with those that it chooses."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        strategy = decoder.strategy
-        assert isinstance(strategy, OwnCount)
-
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
             completion = decoder.complete(decoder, state, seen)
             block, view = completion.block, completion.view
             least = due(block, state.step, decoder.plan)
-            return completion._replace(commits=Count(strategy, view, state.rows, least, block.sum(dim=1)))
+            return completion._replace(commits=Count(decoder.strategy, view, state.rows, least, block.sum(dim=1)))
 
         return run(replace(decoder, complete=complete), state)
 
@@ -163,8 +149,7 @@ def remembering(run: Run) -> Run:
     """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        assert isinstance(decoder.strategy, Remembering)
-        seen = decoder.forward(decoder, state)
+        seen, steps = decoder.forward(decoder, state), abilities_of(decoder.strategy).memory
         past = state.beside.get("memory", Memory()).steps
 
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
@@ -173,7 +158,7 @@ def remembering(run: Run) -> Run:
             return completion._replace(view=view._replace(before=_before(past, view)))
 
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
-        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[: decoder.strategy.memory]
+        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[:steps]
         return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
 
     return step
@@ -192,23 +177,22 @@ def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor
     return tuple(logits)
 
 
-_LAYERS: dict[Any, Callable[[Run], Run]] = {
-    OwnCount: counting,
-    LookingStrategy: looking,
-    Remembering: remembering,
-    RevisingStrategy: revising,
-    EditingStrategy: editing,
-}
-
-
 def layered(decoder: Decoder) -> Decoder:
     """Return the decoder with a layer around its step for each thing that its strategy does besides.
 
     A layer hands the step within it a decoder of its own, whose forward, completion or choice it has wrapped. The
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
-    for ability, layer in _LAYERS.items():
-        if isinstance(decoder.strategy, ability):
+    able = abilities_of(decoder.strategy)
+    layers = {
+        counting: able.own_count,
+        looking: able.hypotheses,
+        remembering: able.memory,
+        revising: able.revises,
+        editing: able.edits is not None,
+    }
+    for layer, needed in layers.items():
+        if needed:
             decoder = replace(decoder, run=layer(decoder.run))
     return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rws_decode.common.later import Floats, Tensor, torch
 from rws_decode.strategies.counted import ranks_in_rows
 from rws_decode.strategies.protocol import (
-    Changing,
-    ChoosingStrategy,
-    CountingStrategy,
-    LookingStrategy,
+    Abilities,
     MaskedPositions,
     OrderStrategy,
-    OwnCount,
-    Remembering,
     Strategy,
+    abilities_of,
     asks_reward,
+    check_abilities,
     factors_of,
     order_of,
-    sensitivity_of,
 )
 from rws_theory.checks import whole
 from rws_theory.show import one_line
@@ -35,7 +32,8 @@ class Spaced:
 
     def __post_init__(self) -> None:
         whole("apart", self.apart, example="3")
-        if isinstance(self.of, Changing | Remembering | LookingStrategy | Spaced):
+        able = check_abilities(self.of)
+        if able.changes or able.memory or able.hypotheses or isinstance(self.of, Spaced):
             raise ValueError(
                 f"apart is {self.apart}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps a "
                 "distance already, use one that ranks or counts, as in default+apart:3"
@@ -74,8 +72,8 @@ class Apart(Spaced):
     """
 
     @property
-    def sensitivity(self) -> float:
-        return sensitivity_of(self.of) if isinstance(self.of, OrderStrategy) else 2.0
+    def abilities(self) -> Abilities:
+        return Abilities(asks_at_steps=True, sensitivity=abilities_of(self.of).sensitivity)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return 0 for the positions that go, less for the others, float64 [N]."""
@@ -104,12 +102,14 @@ class ApartChoice(Spaced):
     that counts. of: a strategy that counts or chooses. ValueError as for `Apart`.
     """
 
+    abilities = Abilities(chooses=True, asks_at_steps=True)
+
     def choose(self, view: MaskedPositions) -> Tensor:
-        if isinstance(self.of, ChoosingStrategy):
-            wanted = self.of.choose(view)
+        rule: Any = self.of
+        if abilities_of(rule).chooses:
+            wanted = rule.choose(view)
         else:
-            assert isinstance(self.of, CountingStrategy)
-            wanted = ranks_in_rows(view.log_odds, view.row) < self.of.count(view)[view.row]
+            wanted = ranks_in_rows(view.log_odds, view.row) < rule.count(view)[view.row]
         (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, wanted)
         chosen = torch.zeros_like(free)
         while bool(free.any()):
@@ -129,7 +129,7 @@ def apart(strategy: Strategy, positions: int) -> Strategy:
     """
     if whole("apart", positions, example="3") == 1:
         return strategy
-    return (ApartChoice if isinstance(strategy, OwnCount) else Apart)(strategy, positions)
+    return (ApartChoice if abilities_of(strategy).own_count else Apart)(strategy, positions)
 
 
 def _rows(view: MaskedPositions) -> Tensor:

@@ -9,7 +9,7 @@ from functools import partial
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, number
-from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
+from rws_decode.strategies.protocol import Abilities, FactorStrategy, MaskedPositions, asks_reward, factor_alone
 from rws_theory.show import one_line
 
 # Declares what a probability is compared with.
@@ -29,10 +29,10 @@ class Counted:
     """
 
     scaled: FactorStrategy = field(default_factory=Confidence)
+    abilities = Abilities(asks_at_steps=True)
 
     def __post_init__(self) -> None:
-        own = OwnCount | OrderStrategy
-        if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, own):
+        if not factor_alone(self.scaled):
             raise ValueError(f"scaled is {self.scaled!r}: a strategy with a factor is needed, such as RWS(8.0)")
         check_numbers(self)
 

@@ -8,7 +8,7 @@ import rws_theory
 from rws_decode.common.arguments import per_row
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.numbers import number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
 
@@ -67,6 +67,7 @@ class RWS:
     eps: float = 1e-5
     name = "rws"
     needs_reward = True
+    abilities = Abilities(factor_range=True, tensor_factor=True)
 
     def __post_init__(self) -> None:
         finite("reward_scale", self.reward_scale, above=0)

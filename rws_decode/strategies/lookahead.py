@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 
 
 class Tried(NamedTuple):
@@ -42,8 +42,11 @@ class Lookahead(Counted, ABC):
     name: ClassVar[str]
     hypotheses: int = number("commits looked at in a step", metavar="N", usual=8, least=1, example="8")
     seed: int | tuple[int, ...] = checked(0, check_seeds)
-    # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
-    sensitivity = 21.0
+
+    @property
+    def abilities(self) -> Abilities:
+        # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
+        return replace(Counted.abilities, hypotheses=self.hypotheses, sensitivity=21.0)
 
     def __post_init__(self) -> None:
         if isinstance(self.hypotheses, float) and self.hypotheses.is_integer():
@@ -214,6 +217,10 @@ class LoPA(Counted):
     threshold: float = least_probability(usual=0.9)
     hypotheses: int = checked(3, example="3")
     name = "lopa"
+
+    @property
+    def abilities(self) -> Abilities:
+        return replace(Counted.abilities, chooses=True, hypotheses=self.hypotheses)
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of each row's best branch, bool [N]; those of the anchor where nothing is looked at."""

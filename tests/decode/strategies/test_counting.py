@@ -32,7 +32,7 @@ from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.testing.exact import exact_predictor
 from rws_theory.testing import random_table
@@ -193,8 +193,8 @@ def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> Non
     assert len(set(map(tuple, counts))) >= 4 and any(len(set(numbers)) > 2 for numbers in counts)
     revisions = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].revisions for one, _, shape in REVISING]
     assert sum(number > 0 for number in revisions) >= 9, revisions
-    assert all(isinstance(strategy, CountingStrategy) for strategy, *_ in COUNTING)
-    assert all(isinstance(strategy, RevisingStrategy) for strategy, *_ in REVISING)
+    assert all(strategy.abilities.counts for strategy, *_ in COUNTING)
+    assert all(strategy.abilities.revises for strategy, *_ in REVISING)
 
 
 @pytest.mark.parametrize(("stride", "shape", "steps"), [(6, (12, 12, 12), 3), (4, (16, 16, 8), 6), (1, (12, 12, 6), 2)])
@@ -297,6 +297,7 @@ class Three:
     shape: tuple[int, ...] = ()
     name = "three"
     needs_reward = False
+    abilities = Abilities(counts=True)
 
     def factor(self, view: MaskedPositions) -> np.ndarray:
         return np.ones(view.rows)
