@@ -19,7 +19,7 @@ from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors.base import KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids, tokenizer_of
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
-from rws_decode.settings import Options, Savings, Shape
+from rws_decode.settings import Options, ResolvedShape, Savings, Shape
 from rws_decode.strategies.protocol import (
     FactorStrategy,
     OrderStrategy,
@@ -51,7 +51,7 @@ class Job(NamedTuple):
     strategy: Strategy
     reward: RewardModel | None
     ends: Ends
-    shape: Shape
+    shape: ResolvedShape
     settings: dict[str, Any]
 
     @property
@@ -162,8 +162,7 @@ def prepare(
             "needs_reward and a method factor or order"
         )
     able = check_abilities(strategy)
-    if able.own_count:
-        shape = shape.one_by_one()
+    shape = (shape.one_by_one() if able.own_count else shape).resolved()
     ordered = isinstance(strategy, OrderStrategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
@@ -255,7 +254,7 @@ def _masks_of(row: Any, mask_id: int) -> int:
     return list(row).count(mask_id) if isinstance(row, Iterable) else 0
 
 
-def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypotheses: int = 1) -> None:
+def check_size(predictor: MaskPredictor, shape: ResolvedShape, copies: int = 1, hypotheses: int = 1) -> None:
     """Raise ValueError where what the decode of one prompt keeps does not fit in this machine's memory.
 
     That is the record and path of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.

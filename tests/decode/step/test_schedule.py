@@ -1,5 +1,7 @@
 """The commit schedule against its definition."""
 
+import pickle
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from rws_decode import Shape, decode, diff, load_trace, replay, replay_with, sca
 from rws_decode.canvas.schedule import block_plan, commit_counts
 from rws_decode.commands.options import ShapeOptions
 from rws_decode.gpu.decode import decode_compact
+from rws_decode.settings import ResolvedShape
 from rws_decode.testing import exact_predictor
 from rws_decode.testing.strategies import mask_predictors
 from rws_theory.testing import random_table
@@ -52,6 +55,21 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
 )
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
     refused(lambda: block_plan(length, steps, block), message)
+
+
+SHAPES = [Shape(8), Shape(8, 4), Shape(8, block=4), Shape(8, 4, 8), Shape(8, counts=[1, 2, 5]), Shape(8).resolved()]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=repr)
+def test_a_shape_is_its_fields(shape: Shape) -> None:
+    known = {"Shape": Shape, "ResolvedShape": ResolvedShape}
+    copies = replace(shape), type(shape)(**asdict(shape)), pickle.loads(pickle.dumps(shape)), eval(repr(shape), known)
+    for copy in copies:
+        assert [shape == other for other in SHAPES] == [copy == other for other in SHAPES]
+        assert hash(copy) == hash(shape) and copy.plan == shape.plan and copy.resolved() == shape.resolved()
+        if copy.counts is None:
+            assert copy.one_by_one() == shape.one_by_one()
+    assert [shape == other for other in SHAPES].count(True) == 1 and replace(Shape(8), length=16) == Shape(16)
 
 
 @given(
