@@ -16,13 +16,14 @@ from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
-from rws_decode.strategies.protocol import MaskedPositions, abilities_of
+from rws_decode.strategies.protocol import Look, MaskedPositions, abilities_of, doubts_of
 
 
 class Count(NamedTuple):
     """How many positions of each of b rows go, once their confidence is known.
 
-    rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can.
+    rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can. seen: what
+    answers a look that was asked before.
     """
 
     strategy: Any
@@ -30,6 +31,7 @@ class Count(NamedTuple):
     rows: Tensor
     least: Tensor
     most: Tensor
+    seen: Look | None = None
 
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
@@ -43,12 +45,12 @@ class Count(NamedTuple):
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
         """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
         reach = scale * error.to(scale.device)
-        views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
+        ends = (self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach)))
+        views = [view._replace(look=self.seen) for view in ends]
         if abilities_of(self.strategy).counts:
             fewest, most = (self._within(self._counts(view)) for view in views)
             return most - fewest
-        fewest, most = (self._chosen(view) for view in views)
-        return in_rows(fewest != most, self.view.row, self.view.rows)[self.rows]
+        return in_rows(doubts_of(self.strategy, *views), self.view.row, self.view.rows)[self.rows]
 
     def _at(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor) -> MaskedPositions:
         log_odds = value.double() if odds else torch.logit(value.double())
@@ -93,6 +95,12 @@ class Hypotheses:
         self._decoder, self._state, self._tokens = decoder, state, tokens
         self.forwards = torch.zeros(len(state.rows), dtype=torch.int64)
         self.calls = 0
+        self._answers: dict[tuple[int, bytes], Tensor] = {}
+
+    def seen(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
+        """Return what was answered before, without a forward; NaN where that was not asked."""
+        unknown = torch.full(chosen.shape[1:], torch.nan, dtype=torch.float64, device=chosen.device)
+        return torch.stack([self._answers.get(key, unknown) for key in _keys(row, chosen)])
 
     def __call__(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
         """Return the entropy of what each of H hypotheses leaves masked, float64 [H, length], 0 elsewhere."""
@@ -110,7 +118,12 @@ class Hypotheses:
                 name = self._decoder.predictor.name
                 raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
             open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
+        self._answers.update(zip(_keys(row, chosen), open_, strict=True))
         return open_
+
+
+def _keys(row: Tensor, chosen: Tensor) -> list[tuple[int, bytes]]:
+    return [(number, places.tobytes()) for number, places in zip(row.tolist(), chosen.cpu().numpy(), strict=True)]
 
 
 def looking(run: Run) -> Run:
@@ -127,7 +140,7 @@ def looking(run: Run) -> Run:
         assert look is not None
         commits, choice = done.choice.completion.commits, done.choice
         if isinstance(commits, Count):  # what is asked of rounding afterwards must take no forward
-            commits = commits._replace(view=commits.view._replace(look=None))
+            commits = commits._replace(view=commits.view._replace(look=None), seen=look.seen)
             choice = choice._replace(completion=choice.completion._replace(commits=commits))
         forwards, calls = done.forwards.cpu() + look.forwards, done.calls + look.calls
         return after, done._replace(choice=choice, forwards=forwards, calls=calls)

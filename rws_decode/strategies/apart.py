@@ -15,6 +15,7 @@ from rws_decode.strategies.protocol import (
     abilities_of,
     asks_reward,
     check_abilities,
+    doubts_of,
     factors_of,
     order_of,
 )
@@ -102,7 +103,7 @@ class ApartChoice(Spaced):
     that counts. of: a strategy that counts or chooses. ValueError as for `Apart`.
     """
 
-    abilities = Abilities(chooses=True, asks_at_steps=True)
+    abilities = Abilities(chooses=True, doubts=True, asks_at_steps=True)
 
     def choose(self, view: MaskedPositions) -> Tensor:
         rule: Any = self.of
@@ -116,6 +117,26 @@ class ApartChoice(Spaced):
             pick, _ = _best(value, free)
             chosen, free = chosen | pick, free & (_distance(pick) >= self.apart)
         return chosen[_rows(view), view.position]
+
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions that go in some order of values within their ranges, and not in every one, bool [N]."""
+        rule: Any = self.of
+        (floor, open_), (roof, _) = _grid(low, low.log_odds), _grid(high, high.log_odds)
+        first = open_[:, None] & (roof[:, None] >= floor[:, :, None])  # [b, n, n], whether the second may be ahead
+        if abilities_of(rule).chooses:
+            unsure, wanted = doubts_of(rule, low, high), rule.choose(low)
+            sure, may = (_grid(low, each)[0] for each in (wanted & ~unsure, wanted | unsure))
+        else:
+            fewest, most = (rule.count(view)[low.row.unique(), None] for view in (low, high))
+            sure = open_ & (first.sum(dim=2) <= fewest)  # itself is one of them
+            may = open_ & ((open_[:, None] & (floor[:, None] > roof[:, :, None])).sum(dim=2) < most)
+        place = torch.arange(low.length, device=floor.device)
+        close = ((place[:, None] - place).abs() < self.apart) & (place[:, None] != place)
+        goes, known = torch.zeros_like(sure), None
+        while known is None or not torch.equal(goes, known):
+            known, goes = goes, sure & ~(close & first & may[:, None]).any(dim=2)
+            may = may & ~(close & goes[:, None]).any(dim=2)
+        return (may & ~goes)[_rows(low), low.position]
 
 
 def apart(strategy: Strategy, positions: int) -> Strategy:

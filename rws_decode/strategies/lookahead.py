@@ -10,6 +10,7 @@ from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
+from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
 
 
@@ -208,7 +209,7 @@ class LoPA(Counted):
     forward is that of the next step, which spares one forward a step but the first, and several blocks are open at
     once.
 
-    Near-ties are those at the threshold; which branch wins is taken as it is.
+    Near-ties are those at the threshold, of the entropies that make branches, and of what these leave.
 
     >>> LoPA(0.9)
     LoPA(threshold=0.9, hypotheses=3)
@@ -220,28 +221,61 @@ class LoPA(Counted):
 
     @property
     def abilities(self) -> Abilities:
-        return replace(Counted.abilities, chooses=True, hypotheses=self.hypotheses)
+        return replace(Counted.abilities, chooses=True, doubts=True, hypotheses=self.hypotheses)
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of each row's best branch, bool [N]; those of the anchor where nothing is looked at."""
-        entropy, row = entropies(view.logits, view.scale), view.row
+        anchor, extra, branch, left, least = self._branches(view, entropies(view.logits, view.scale))
+        number_of = torch.arange(len(branch), device=left.device).masked_fill(left > least[branch], len(branch))
+        first = torch.full((view.rows,), len(branch), device=left.device).scatter_reduce(0, branch, number_of, "amin")
+        anchor[extra[first[first < len(extra)]]] = True
+        return anchor
+
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions at the threshold, at the cut of the branches, and of branches that are nearly best."""
+        entropy, row = entropies(high.logits, high.scale), high.row
+        off = Entropy.abilities.sensitivity * high.leeway
+        anchor, extra, branch, left, least = self._branches(high, entropy)
+        sure = low.log_odds > least_odds(self.threshold)
+        doubted = (high.log_odds > least_odds(self.threshold)) & ~sure
+        alone = (in_rows(sure, row, high.rows) == 0)[row]
+        doubted |= alone & _across(entropy, off, anchor, row)
+        rest = torch.where(anchor, torch.inf, entropy)
+        doubted |= ~anchor & _across(rest, off, anchor.index_fill(0, extra, True) & ~anchor, row)
+        reach = off.new_zeros(high.rows).scatter_reduce(0, row, off, "amax")
+        near = left <= (least + 2 * reach)[branch]
+        several = in_rows(near, branch, high.rows)[branch] > 1
+        return doubted.index_put((extra,), doubted[extra] | (near & several)[: len(extra)])
+
+    def _branches(self, view: MaskedPositions, entropy: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Return the anchor, bool [N], the M positions besides it, and what the branches leave.
+
+        Each of the M makes a branch, and each row's anchor alone the last one: their rows, int64 [H]; the mean entropy
+        that they leave, float64 [H]; the least of each row, float64 [rows].
+        """
+        row = view.row
         anchor = view.log_odds > least_odds(self.threshold)
         anchor |= (ranks_in_rows(-entropy, row) == 0) & (in_rows(anchor, row, view.rows) == 0)[row]
-        if view.look is None:
-            return anchor
         place = ranks_in_rows(-entropy.masked_fill(anchor, torch.inf), row)
-        extra = (~anchor & (place < self.hypotheses - 1)).nonzero()[:, 0]  # [M], one branch each
-        if not len(extra):
-            return anchor
+        extra = (~anchor & (place < self.hypotheses - 1)).nonzero()[:, 0]
+        extra = extra[: 0 if view.look is None else None]
         extra = extra[place[extra].argsort(stable=True)]
-        branch = torch.cat([row[extra], row[extra].unique()])  # [H], the row of each; its anchor stands last
+        branch = torch.cat([row[extra], row[extra].unique()])  # a row's anchor stands last
         chosen = torch.zeros(view.rows, view.length, dtype=torch.bool, device=row.device)
         chosen = chosen.index_put((row, view.position), anchor)[branch]
         chosen[torch.arange(len(extra)), view.position[extra]] = True
-        left = mean_left(view, branch, chosen)
+        left = mean_left(view, branch, chosen) if len(extra) else entropy[:0]
         least = torch.full((view.rows,), torch.inf, dtype=left.dtype, device=left.device)
-        least = least.scatter_reduce(0, branch, left, "amin")
-        number_of = torch.arange(len(branch), device=row.device).masked_fill(left > least[branch], len(branch))
-        first = torch.full((view.rows,), len(branch), device=row.device).scatter_reduce(0, branch, number_of, "amin")
-        anchor[extra[first[first < len(extra)]]] = True
-        return anchor
+        return anchor, extra, branch, left, least.scatter_reduce(0, branch, left, "amin")
+
+
+def _across(value: Tensor, off: Tensor, inside: Tensor, row: Tensor) -> Tensor:
+    """Return which of N values that are off rounding could carry across the cut in their row, bool [N].
+
+    inside: bool [N], those of least value, which stand on one side of it.
+    """
+    rows = int(row.max()) + 1 if len(row) else 0
+    ends = value.new_full((2, rows), torch.inf)
+    roof = -ends[0].scatter_reduce(0, row, torch.where(inside, -value - off, torch.inf), "amin")
+    floor = ends[1].scatter_reduce(0, row, torch.where(inside, torch.inf, value - off), "amin")
+    return torch.where(inside, value + off >= floor[row], value - off <= roof[row])

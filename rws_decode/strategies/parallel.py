@@ -92,6 +92,15 @@ class EntropyBound(Counted):
         width = int(rank.max()) + 1 if len(rank) else 1
         grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
         grid = grid.index_put((view.row, rank), entropy)
+        if bool(view.leeway.any()):  # positions that may change places stand as is worst, or best
+            odds, off, side = (torch.zeros_like(grid) for _ in range(3))
+            for table, values in ((odds, view.log_odds), (off, 2 * view.leeway.abs()), (side, view.leeway.sign())):
+                table[view.row, rank] = values
+            group = ((odds - off)[:, :-1] > (odds + off)[:, 1:]).cumsum(dim=1)
+            group = torch.cat([torch.zeros_like(rank[:1]).expand(view.rows, 1), group], dim=1)
+            order = torch.where(grid.isinf(), torch.inf, side * grid).argsort(dim=1, stable=True)
+            order = order.gather(1, group.gather(1, order).argsort(dim=1, stable=True))
+            grid = grid.gather(1, order)
         bound = grid.cumsum(dim=1) - grid.cummax(dim=1).values
         return (bound <= self.gamma).sum(dim=1)
 
@@ -131,8 +140,10 @@ class Klass(Counted):
         steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
         for now, before in pairwise(steps):
             p = now.exp()
-            moved = torch.where(p > 0, p * (now - before), 0.0).sum(dim=-1)
-            chosen &= moved < self.divergence
+            moves = torch.where(p > 0, p * (now - before), 0.0)
+            # Log p moves by twice the leeway, a ratio by four times: p by a factor of at most 2 sinh + 1.
+            reach = 4 * view.leeway + 2 * torch.sinh(2 * view.leeway) * moves.abs().sum(dim=-1)
+            chosen &= moves.sum(dim=-1) - reach < self.divergence
         return chosen
 
 

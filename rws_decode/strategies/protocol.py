@@ -154,9 +154,9 @@ class Abilities:
     the schedule. A step commits at least one position of a row, and in the last step that the schedule gives a block
     all that is left of it. A block that is done before is followed by the next at once. A row that is done takes no
     more forwards. chooses: `choose(view)` says which positions go, bool [N]; where none does, the most confident one
-    goes. Steps, blocks and rows as for counts. doubts: `doubts(view)` says which positions rounding could add to a
-    choice or take away, bool [N]; `view.leeway` is by how much scaled logits may be off. Without it a choice is asked
-    again with all positions less certain, and with all more certain.
+    goes. Steps, blocks and rows as for counts. doubts: `doubts(low, high)` says which positions rounding could add to a
+    choice or take away, bool [N]; all are less certain in the first view, and more certain in the second, as far as
+    rounding reaches. Without it those are the positions which one of the two choices has.
 
     revises: `revise(view)` says of a `CommittedPositions` which tokens are masked again, bool [M], before a step
     commits others. The value says what `view.log_p` is. "none": 0. "visible": of the step's own logits at the position,
@@ -220,6 +220,11 @@ class Abilities:
     def plain(self) -> bool:
         """Whether the schedule says how many positions go, and a step sees its own logits alone."""
         return not (self.own_count or self.changes or self.memory or self.hypotheses)
+
+
+def doubts_of(strategy: Any, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+    """Return which positions rounding could add to a strategy's choice or take away, bool [N]; views as for doubts."""
+    return strategy.doubts(low, high) if strategy.abilities.doubts else strategy.choose(low) != strategy.choose(high)
 
 
 _NO_ABILITIES = Abilities()

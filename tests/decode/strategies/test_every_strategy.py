@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import P2, RWS, CallableReward, Edit, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
 from rws_decode.adapters.dream import DreamHooks
+from rws_decode.check.fragility import moved_answers
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
@@ -34,6 +38,7 @@ from rws_decode.strategies.protocol import Abilities, MaskedPositions, OrderStra
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
 from rws_decode.strategies.table import STRATEGIES as NAMED
+from rws_decode.testing.strategies import mask_predictors
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 
@@ -99,6 +104,21 @@ def own(members: dict[str, Any], abilities: Any = None) -> Any:
     declared = {} if abilities is None else {"abilities": abilities}
     kinds = [(name, Any, field(default=value)) for name, value in members.items()]
     return make_dataclass("Own", kinds, namespace=common | declared, frozen=True)()
+
+
+CHOOSING = (
+    "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1 edit:0.4".split()
+)
+CHOOSING += "p2:1 edit:0.4 threshold:0.4+apart:2 entropy-bound:0.6+apart:2 default+apart:2".split()
+
+
+@settings(max_examples=examples(200))
+@given(mask_predictors(), st.sampled_from(CHOOSING), st.integers(0, 99))
+def test_logits_that_move_within_rounding_change_nothing_that_is_not_counted(model: Any, text: str, seed: int) -> None:
+    predictor, length = model
+    (trace,) = decode(predictor, [[]], text, Shape(length))
+    if not (trace.near_ties.any() or trace.near_tokens.any()):
+        assert (moved_answers(trace, predictor, decodes=4, seed=seed) == trace.tokens).all()
 
 
 GUESSED = "count choose doubts revise evidence asks_evidence edits after memory hypotheses asks_reward".split()
