@@ -137,7 +137,7 @@ def looking(run: Run) -> Run:
 
         after, done = run(replace(decoder, complete=complete), state)
         look = done.choice.completion.view.look
-        assert look is not None
+        assert isinstance(look, Hypotheses)
         commits, choice = done.choice.completion.commits, done.choice
         if isinstance(commits, Count):  # what is asked of rounding afterwards must take no forward
             commits = commits._replace(view=commits.view._replace(look=None), seen=look.seen)

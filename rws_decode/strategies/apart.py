@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rws_decode.common.later import Floats, Tensor, torch
-from rws_decode.strategies.counted import ranks_in_rows
+from rws_decode.strategies.counted import near, ranks_in_rows
 from rws_decode.strategies.protocol import (
     Abilities,
     MaskedPositions,
@@ -106,12 +106,7 @@ class ApartChoice(Spaced):
     abilities = Abilities(chooses=True, doubts=True, asks_at_steps=True)
 
     def choose(self, view: MaskedPositions) -> Tensor:
-        rule: Any = self.of
-        if abilities_of(rule).chooses:
-            wanted = rule.choose(view)
-        else:
-            wanted = ranks_in_rows(view.log_odds, view.row) < rule.count(view)[view.row]
-        (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, wanted)
+        (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, self._wanted(view))
         chosen = torch.zeros_like(free)
         while bool(free.any()):
             pick, _ = _best(value, free)
@@ -119,24 +114,26 @@ class ApartChoice(Spaced):
         return chosen[_rows(view), view.position]
 
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
-        """Return the positions that go in some order of values within their ranges, and not in every one, bool [N]."""
+        """Return the positions that may be wanted or not, and the wanted ones too close to an equal one, bool [N]."""
         rule: Any = self.of
-        (floor, open_), (roof, _) = _grid(low, low.log_odds), _grid(high, high.log_odds)
-        first = open_[:, None] & (roof[:, None] >= floor[:, :, None])  # [b, n, n], whether the second may be ahead
+        doubted, wanted = self._wanted(low) != self._wanted(high), self._wanted(high)
         if abilities_of(rule).chooses:
-            unsure, wanted = doubts_of(rule, low, high), rule.choose(low)
-            sure, may = (_grid(low, each)[0] for each in (wanted & ~unsure, wanted | unsure))
+            doubted |= doubts_of(rule, low, high)
         else:
-            fewest, most = (rule.count(view)[low.row.unique(), None] for view in (low, high))
-            sure = open_ & (first.sum(dim=2) <= fewest)  # itself is one of them
-            may = open_ & ((open_[:, None] & (floor[:, None] > roof[:, :, None])).sum(dim=2) < most)
+            off = ((high.log_odds - low.log_odds) / 2).nan_to_num()  # two that are infinite are level
+            doubted |= near(-low.log_odds - off, off, wanted, low.row)
+        (floor, _), (roof, _), (may, _) = (_grid(low, each) for each in (low.log_odds, high.log_odds, wanted | doubted))
         place = torch.arange(low.length, device=floor.device)
         close = ((place[:, None] - place).abs() < self.apart) & (place[:, None] != place)
-        goes, known = torch.zeros_like(sure), None
-        while known is None or not torch.equal(goes, known):
-            known, goes = goes, sure & ~(close & first & may[:, None]).any(dim=2)
-            may = may & ~(close & goes[:, None]).any(dim=2)
-        return (may & ~goes)[_rows(low), low.position]
+        level = (floor[:, None] <= roof[:, :, None]) & (roof[:, None] >= floor[:, :, None])
+        struck = may & (close & level & may[:, None]).any(dim=2)
+        return doubted | struck[_rows(low), low.position]
+
+    def _wanted(self, view: MaskedPositions) -> Tensor:
+        rule: Any = self.of
+        if abilities_of(rule).chooses:
+            return rule.choose(view)
+        return ranks_in_rows(view.log_odds, view.row) < rule.count(view)[view.row]
 
 
 def apart(strategy: Strategy, positions: int) -> Strategy:

@@ -80,6 +80,17 @@ def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
     return torch.zeros(rows, dtype=torch.int64, device=row.device).index_add(0, row, holds.long())
 
 
+def near(value: Tensor, off: Tensor, inside: Tensor, row: Tensor) -> Tensor:
+    """Return which of N values that are off rounding could carry across the cut of their row, bool [N].
+
+    inside: bool [N], those on the side of the least values.
+    """
+    ends = value.new_full((2, int(row.max()) + 1 if len(row) else 0), torch.inf)
+    roof = -ends[0].scatter_reduce(0, row, torch.where(inside, -value - off, torch.inf), "amin")
+    floor = ends[1].scatter_reduce(0, row, torch.where(inside, torch.inf, value - off), "amin")
+    return torch.where(inside, value + off >= floor[row], value - off <= roof[row])
+
+
 def ranks_in_rows(values: Tensor, row: Tensor) -> Tensor:
     """Return the rank of each of N positions in its row, from 0, the largest value first, int64 [N].
 

@@ -8,7 +8,15 @@ from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
+from rws_decode.strategies.counted import (
+    Counted,
+    entropies,
+    in_rows,
+    least_odds,
+    least_probability,
+    near,
+    ranks_in_rows,
+)
 from rws_decode.strategies.numbers import checked, number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
@@ -236,16 +244,14 @@ class LoPA(Counted):
         entropy, row = entropies(high.logits, high.scale), high.row
         off = Entropy.abilities.sensitivity * high.leeway
         anchor, extra, branch, left, least = self._branches(high, entropy)
-        sure = low.log_odds > least_odds(self.threshold)
-        doubted = (high.log_odds > least_odds(self.threshold)) & ~sure
-        alone = (in_rows(sure, row, high.rows) == 0)[row]
-        doubted |= alone & _across(entropy, off, anchor, row)
-        rest = torch.where(anchor, torch.inf, entropy)
-        doubted |= ~anchor & _across(rest, off, anchor.index_fill(0, extra, True) & ~anchor, row)
+        sure, may = (view.log_odds > least_odds(self.threshold) for view in (low, high))
+        alone = (in_rows(sure, row, high.rows) == 0)[row] & near(entropy, off, anchor, row)
+        others, chosen = torch.where(anchor, torch.inf, entropy), torch.zeros_like(anchor).index_fill(0, extra, True)
+        doubted = (sure != may) | alone | (~anchor & near(others, off, chosen, row))
         reach = off.new_zeros(high.rows).scatter_reduce(0, row, off, "amax")
-        near = left <= (least + 2 * reach)[branch]
-        several = in_rows(near, branch, high.rows)[branch] > 1
-        return doubted.index_put((extra,), doubted[extra] | (near & several)[: len(extra)])
+        level = left <= (least + 2 * reach)[branch]
+        level &= in_rows(level, branch, high.rows)[branch] > 1
+        return doubted.index_put((extra,), doubted[extra] | level[: len(extra)])
 
     def _branches(self, view: MaskedPositions, entropy: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Return the anchor, bool [N], the M positions besides it, and what the branches leave.
@@ -267,15 +273,3 @@ class LoPA(Counted):
         left = mean_left(view, branch, chosen) if len(extra) else entropy[:0]
         least = torch.full((view.rows,), torch.inf, dtype=left.dtype, device=left.device)
         return anchor, extra, branch, left, least.scatter_reduce(0, branch, left, "amin")
-
-
-def _across(value: Tensor, off: Tensor, inside: Tensor, row: Tensor) -> Tensor:
-    """Return which of N values that are off rounding could carry across the cut in their row, bool [N].
-
-    inside: bool [N], those of least value, which stand on one side of it.
-    """
-    rows = int(row.max()) + 1 if len(row) else 0
-    ends = value.new_full((2, rows), torch.inf)
-    roof = -ends[0].scatter_reduce(0, row, torch.where(inside, -value - off, torch.inf), "amin")
-    floor = ends[1].scatter_reduce(0, row, torch.where(inside, torch.inf, value - off), "amin")
-    return torch.where(inside, value + off >= floor[row], value - off <= roof[row])

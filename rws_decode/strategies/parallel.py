@@ -71,7 +71,7 @@ class EntropyBound(Counted):
     correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
     entropy is at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most
     confident. gamma: at least 0; with 0, more than one position goes only if all but one
-    are certain.
+    are certain. (The order of equally sure positions that are left out is not counted among near-ties.)
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
     >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}
@@ -92,15 +92,6 @@ class EntropyBound(Counted):
         width = int(rank.max()) + 1 if len(rank) else 1
         grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
         grid = grid.index_put((view.row, rank), entropy)
-        if bool(view.leeway.any()):  # positions that may change places stand as is worst, or best
-            odds, off, side = (torch.zeros_like(grid) for _ in range(3))
-            for table, values in ((odds, view.log_odds), (off, 2 * view.leeway.abs()), (side, view.leeway.sign())):
-                table[view.row, rank] = values
-            group = ((odds - off)[:, :-1] > (odds + off)[:, 1:]).cumsum(dim=1)
-            group = torch.cat([torch.zeros_like(rank[:1]).expand(view.rows, 1), group], dim=1)
-            order = torch.where(grid.isinf(), torch.inf, side * grid).argsort(dim=1, stable=True)
-            order = order.gather(1, group.gather(1, order).argsort(dim=1, stable=True))
-            grid = grid.gather(1, order)
         bound = grid.cumsum(dim=1) - grid.cummax(dim=1).values
         return (bound <= self.gamma).sum(dim=1)
 

@@ -142,7 +142,7 @@ entropy-bound-leeway: rws_decode, test_counting
 + + Entropy.abilities.sensitivity * view.leeway
 near-branches: rws_decode, test_counting
 - left <= (least + 2 * reach)[branch]
-+ left < (least - 2 * reach)[branch]
++ left <= (least - 2 * reach)[branch]
 near-tie-half: rws_decode, test_rounding
 - (at, lead <= 2 * seen.error
 + (at, lead <= seen.error

@@ -311,17 +311,6 @@ def test_what_rounding_could_carry_across_a_cut_is_counted(
         assert (trace.near_ties[step] > 0) == counted
 
 
-@pytest.mark.parametrize(("order", "counts"), [([0, 1, 2], [1, 1, 2]), ([0, 2, 1], [1, 2, 2])])
-def test_positions_that_may_change_places_are_worst_and_best_under_an_entropy_bound(
-    order: list[int], counts: list[int]
-) -> None:
-    log_odds, half = torch.tensor([1.2, 1.0, 1.0], dtype=torch.float64), -math.log(2)
-    table = torch.tensor([[1.2, half, half], [1.0, half, half], [1.0, 0.0, -99.0]])[order]  # 0.70, 0.77, 0.58 nats
-    view = positions(log_odds)._replace(logits=table)
-    bound = EntropyBound(0.65)
-    assert [int(bound.count(view._replace(leeway=0 * log_odds + by))) for by in (-1e-9, 0, 1e-9)] == counts
-
-
 def test_counts_work_with_rankings_and_sampling() -> None:
     strategy = Threshold(0.6, scaled=Temperature(2.0))
     (exact,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)

@@ -125,14 +125,12 @@ GUESSED = "count choose doubts revise evidence asks_evidence edits after memory 
 GUESSED += "factor_range tensor_factor sensitivity counts chooses revises".split()
 
 
-@pytest.mark.parametrize("name", GUESSED)
-def test_what_a_strategy_can_do_is_not_guessed_from_names(name: str) -> None:
-    plain = decode(PREDICTOR, PROMPTS, "default", SHAPE)
-    for value in (0.5, True, len):
-        strategy = own({name: value})
-        batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, savings=Savings(certain=True))
-        assert all(np.array_equal(mine.canvas, theirs.canvas) for mine, theirs in zip(batch, plain, strict=True))
-        assert abilities_of(strategy) == Abilities() and isinstance(recorded(list(batch)), Schedule)
+@pytest.mark.parametrize("value", [0.5, True, len])
+def test_what_a_strategy_can_do_is_not_guessed_from_names(value: Any) -> None:
+    strategy, plain = own(dict.fromkeys(GUESSED, value)), decode(PREDICTOR, PROMPTS, "default", SHAPE)
+    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, savings=Savings(certain=True))
+    assert all(np.array_equal(mine.canvas, theirs.canvas) for mine, theirs in zip(batch, plain, strict=True))
+    assert abilities_of(strategy) == Abilities() and isinstance(recorded(list(batch)), Schedule)
 
 
 TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
