@@ -87,5 +87,4 @@ class RWS:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
         ends = rws_theory.factor_range(self.reward_scale, self.eps)
         least, most = (float(rws_theory.reward_factor(reward, self.reward_scale, self.eps)) for reward in (low, high))
-        # The factor is accurate to a few ulp.
-        return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))
+        return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))  # it is accurate to a few ulp
