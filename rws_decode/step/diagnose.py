@@ -43,8 +43,9 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
     near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, completion.error))
     saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
-    # move other positions. A reward reads every candidate, and a drawn or deferred candidate changes the ranking.
-    moving = options.sampling_temperature > 0 or ends.defers
+    # move other positions. A reward reads every candidate, a drawn or deferred one changes the ranking, and a look
+    # fills some in.
+    moving = options.sampling_temperature > 0 or ends.defers or abilities_of(strategy).hypotheses > 0
     near_tokens = completion.unsure if asked else completion.unsure & (eligible if moving else chosen)
 
     masked, rows = completion.view.masked[completion.rows], completion.rows.cpu()
