@@ -69,13 +69,11 @@ from .strategies.parallel import (
     Threshold as Threshold,
 )
 from .strategies.protocol import (
-    ChoosingStrategy as ChoosingStrategy,
+    Abilities as Abilities,
     CommittedPositions as CommittedPositions,
-    CountingStrategy as CountingStrategy,
     FactorStrategy as FactorStrategy,
     MaskedPositions as MaskedPositions,
     OrderStrategy as OrderStrategy,
-    RevisingStrategy as RevisingStrategy,
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled

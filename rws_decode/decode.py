@@ -70,8 +70,8 @@ def decode(
     left masked have `commit_step` -1 and hold the mask id.
 
     Guarantees: one forward per step for all rows of a batch; [MASK], padding and the predictor's forbidden ids are
-    never candidates; prompt positions never change, nor committed tokens but by a `protocol.RevisingStrategy`; ties go
-    to the leftmost position (but for "topk") and are counted; nothing is drawn but from `options.seed` and the
+    never candidates; prompt positions never change, nor committed tokens but by a strategy that changes them; ties
+    go to the leftmost position (but for "topk") and are counted; nothing is drawn but from `options.seed` and the
     strategy's own; a row's answer follows from its prompt and seed, not from its batch, as far as the predictor's
     arithmetic does (`Trace.near_ties`), and to the last bit with `Savings(batch_invariant=True)`.
     ValueError names the argument that is wrong, or the model whose output is not finite.

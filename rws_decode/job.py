@@ -22,14 +22,12 @@ from rws_decode.predictors import base
 from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids
 from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
-from rws_decode.settings import Options, Savings, Shape
+from rws_decode.settings import Options, ResolvedShape, Savings, Shape
 from rws_decode.strategies.protocol import (
-    Changing,
     FactorStrategy,
-    LookingStrategy,
     OrderStrategy,
-    OwnCount,
     Strategy,
+    check_abilities,
     describe,
 )
 from rws_decode.strategies.table import as_strategy
@@ -59,7 +57,7 @@ class Job(NamedTuple):
     strategy: Strategy
     reward: RewardModel | None
     ends: Ends
-    shape: Shape
+    shape: ResolvedShape
     settings: dict[str, Any]
 
     @property
@@ -150,26 +148,26 @@ def prepare(
             f"strategy is {quoted(strategy)}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with "
             "name, needs_reward and a method factor or order"
         )
-    if isinstance(strategy, OwnCount):
-        shape = shape.one_by_one()
+    able = check_abilities(strategy)
+    shape = (shape.one_by_one() if able.own_count else shape).resolved()
     ordered = isinstance(strategy, OrderStrategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"
         )
-    if options.end_of_text == PUBLISHED and (ordered or isinstance(strategy, OwnCount | Changing)):
+    if options.end_of_text == PUBLISHED and (ordered or able.own_count or able.changes):
         raise ValueError(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
         )
     asked = normalised_reward(given, f"strategy {strategy.name}", predictor.name) if strategy.needs_reward else None
-    if options.drawing == "commit" and isinstance(strategy, Changing):
+    if options.drawing == "commit" and able.changes:
         name = strategy.name
         raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
     if options.key_cache != "none":
         _check_key_cache(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
-    check_size(predictor, shape, copies, getattr(strategy, "hypotheses", 1))
+    check_size(predictor, shape, copies, max(1, able.hypotheses))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
     floats = {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
     settings = (
@@ -213,7 +211,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
         raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
-    if isinstance(strategy, LookingStrategy | Changing):
+    if (able := check_abilities(strategy)).hypotheses or able.changes:
         raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
@@ -265,7 +263,7 @@ def _masks_of(row: str | Dialogue | list[int], mask_id: int) -> int:
     return row.count(mask_id) if isinstance(row, list) else masks_in(as_dialogue(row).text)
 
 
-def check_size(predictor: MaskPredictor, shape: Shape, copies: int = 1, hypotheses: int = 1) -> None:
+def check_size(predictor: MaskPredictor, shape: ResolvedShape, copies: int = 1, hypotheses: int = 1) -> None:
     """Raise ValueError where what the decode of one prompt keeps does not fit in this machine's memory.
 
     That is the record and path of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.

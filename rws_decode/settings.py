@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Literal, cast, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
 
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan
@@ -22,6 +22,8 @@ Drawing = Literal["completion", "commit"]
 class Shape:
     """The size of an answer and how it is filled: `length` tokens in `steps` steps, block by block.
 
+    The fields hold what was given, None where nothing was; `resolved` has all numbers, and a decode records them.
+
     block: tokens per block; blocks are filled from left to right. If it is not given, it is the largest divisor of
     length from 8 to 32, or else the length. If steps is not given, a step commits two tokens; a strategy that counts
     itself then has as many steps as it asks for, at most one for each token (`one_by_one`). ValueError unless
@@ -33,35 +35,40 @@ class Shape:
 
     >>> Shape(length=4, steps=2, block=4).plan
     [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
-    >>> Shape(), Shape(37), Shape(100)
-    (Shape(length=64, steps=32, block=32), Shape(length=37, steps=19, block=37), Shape(length=100, steps=52, block=25))
-    >>> Shape(8, counts=(1, 2, 5))
-    Shape(length=8, steps=3, block=8, counts=(1, 2, 5))
+    >>> Shape(37), Shape(8, counts=(1, 2, 5)), Shape(37).steps is None
+    (Shape(length=37), Shape(length=8, counts=(1, 2, 5)), True)
+    >>> Shape().resolved(), Shape(100).resolved().steps
+    (ResolvedShape(length=64, steps=32, block=32), 52)
     """
 
     length: int = 64
-    steps: int = cast("int", None)
-    block: int = cast("int", None)
+    steps: int | None = None
+    block: int | None = None
     counts: Sequence[int] | None = None
 
     def __repr__(self) -> str:
-        counts = "" if self.counts is None else f", counts={self.counts}"
-        return f"Shape(length={self.length}, steps={self.steps}, block={self.block}{counts})"
+        given = (f"{name}={value}" for name, value in vars(self).items() if value is not None)
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def __post_init__(self) -> None:
         use_plain_numbers(self)
-        object.__setattr__(self, "_free", self.steps is None)
-        object.__setattr__(self, "_usual", self.block is None and self.counts is None)
         if self.counts is not None:
             counts: object = self.counts
             object.__setattr__(self, "counts", tuple(counts) if isinstance(counts, Iterable) else (counts,))
-            object.__setattr__(self, "steps", len(self.counts) if self.steps is None else self.steps)
-            object.__setattr__(self, "block", self.length if self.block is None else self.block)
-        if self.block is None:
-            object.__setattr__(self, "block", _usual_block(self.length))
-        if self.steps is None:
-            object.__setattr__(self, "steps", _usual_steps(self.length, self.block))
-        block_plan(self.length, self.steps, self.block, self.counts)
+        block_plan(self.length, *self._sizes(), self.counts)
+
+    def _sizes(self) -> tuple[int, int]:
+        """Return steps and block, the usual ones where none are given."""
+        steps, block = self.steps, self.block
+        if block is None:
+            block = _usual_block(self.length) if self.counts is None else self.length
+        if steps is None:
+            steps = _usual_steps(self.length, block) if self.counts is None else len(self.counts)
+        return steps, block
+
+    def resolved(self) -> ResolvedShape:
+        """Return the shape with all its numbers, the usual ones where none were given."""
+        return ResolvedShape(self.length, *self._sizes(), self.counts)
 
     def one_by_one(self) -> Shape:
         """Return the shape with a step for each token where no number of steps was given, else the shape itself.
@@ -71,7 +78,7 @@ class Shape:
         """
         if self.counts is not None:
             raise ValueError(f"counts are {self.counts}: a strategy that counts itself is given none, leave them out")
-        return Shape(self.length, self.length, self.block) if getattr(self, "_free", False) else self
+        return replace(self, steps=self.length) if self.steps is None else self
 
     def nested(self, block: int | None, name: str) -> Shape:
         """Return the shape for a predictor that fills `block` tokens at a time; None: the shape itself.
@@ -90,17 +97,25 @@ class Shape:
                 f"length is {self.length}: {name} fills blocks of {block}, give {near}, or less than {block}"
             )
         most = min(block, self.length)
-        if getattr(self, "_usual", False):
-            steps = None if getattr(self, "_free", False) else self.steps
-            return Shape(self.length, cast("int", steps), most)
-        if most % self.block:
-            raise ValueError(f"block is {self.block}: {name} fills blocks of {block}, give {most} or a divisor of it")
+        if self.block is None and self.counts is None:
+            return replace(self, block=most)
+        own = self.resolved().block
+        if most % own:
+            raise ValueError(f"block is {own}: {name} fills blocks of {block}, give {most} or a divisor of it")
         return self
 
     @property
     def plan(self) -> list[PlannedStep]:
         """Return every step: where it commits, and how many positions."""
-        return block_plan(self.length, self.steps, self.block, self.counts)
+        return block_plan(self.length, *self._sizes(), self.counts)
+
+
+@dataclass(frozen=True, repr=False)
+class ResolvedShape(Shape):
+    """A shape with all its numbers, as `Shape.resolved` gives it: what a decode runs by, and its trace records."""
+
+    steps: int = 0
+    block: int = 0
 
 
 def _usual_block(length: int) -> int:

@@ -19,12 +19,10 @@ from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
 from rws_decode.strategies.numbers import check_numbers, checked
 from rws_decode.strategies.protocol import (
-    Changing,
     FactorStrategy,
     MaskedPositions,
-    OrderStrategy,
-    OwnCount,
     asks_reward,
+    factor_alone,
     factors_of,
 )
 from rws_decode.strategies.table import as_strategy
@@ -157,7 +155,7 @@ def decode_uniform(
         raise ValueError(f"predictor is {quoted(predictor)}: one of uniform noise is needed, load_uniform(name)")
     options = UniformOptions(**predictor.settings) if options is None else options
     made = as_strategy(strategy, seed=options.seed, **numbers)
-    if not isinstance(made, FactorStrategy) or isinstance(made, OrderStrategy | OwnCount | Changing):
+    if not factor_alone(made):
         raise ValueError(
             f"strategy is {made.name}: without masks there is no order, use default, temperature:4 or rws:8"
         )

@@ -197,7 +197,7 @@ def measure(
                 text_tokens=text_tokens,
             )
             seconds = least_seconds(steps, ceilings)
-            row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / answer.steps}
+            row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / len(answer.plan)}
             result["roofline"].append(row | {"parts": roofline_table(steps, ceilings)})
     for rows in settings.batches:
         # The first batch has all ways, the larger ones those that leave calls out, and fewer runs of them.
@@ -229,7 +229,7 @@ def _row(
     peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     row |= {
         "median_seconds": seconds,
-        "ms_per_step": 1e3 * seconds / job.shape.steps,
+        "ms_per_step": 1e3 * seconds / job.sizes[1],
         "tokens_per_second": len(job.prompts) * job.shape.length / seconds,
         "peak_bytes": max(peaks) if peaks else None,
         "memory_bytes": max(peaks) - weights if peaks else None,
@@ -239,7 +239,7 @@ def _row(
         given = [torch.as_tensor(run.outcome.tokens) for run in runs]
         row["repeatable"] = all(torch.equal(tokens, given[0]) for tokens in given)
     if isinstance(outcome, PlainRun):
-        return row | {"forwards": job.shape.steps, "reward_calls_saved": 0}
+        return row | {"forwards": job.sizes[1], "reward_calls_saved": 0}
     row |= {"forwards": outcome.forwards, "reward_calls_saved": outcome.reward_calls_saved}
     if way.compared in references:
         again = plain if way.compared == "plain" else naive

@@ -46,7 +46,8 @@ def bench(
     it. `ratios`: throughput over the plain loop's, RWS's overhead over the default as a share of the naive loop's, and
     seconds of a batch-invariant decode (`Savings.batch_invariant`) over those of one batch.
     """
-    sizes = {"length": shape.length, "steps": shape.steps, "block": shape.block}
+    sized = shape.resolved()
+    sizes = {"length": sized.length, "steps": sized.steps, "block": sized.block}
     ids = [predictor.encode_prompt(prompt) for prompt in prompts]
     by_length: dict[int, list[int]] = {}
     for row, tokens in enumerate(ids):

@@ -40,11 +40,13 @@ class Answering:
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Return length, steps and block, as the plain loops take them."""
-        return self.shape.length, self.shape.steps, self.shape.block
+        shape = self.shape.resolved()
+        return shape.length, shape.steps, shape.block
 
     def shortened(self) -> Answering:
         """Return the same canvas in as few steps as there are blocks, for a cheap run that warms up."""
-        return replace(self, shape=replace(self.shape, steps=self.shape.length // self.shape.block))
+        length, _, block = self.sizes
+        return replace(self, shape=replace(self.shape, steps=length // block))
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def time_ways(
             torch.cuda.empty_cache()
     for way in ways:
         first = run(way, job.shortened())
-        likely[way.name] = 0.0 if first is None else first.seconds * job.shape.steps / job.shortened().shape.steps
+        likely[way.name] = 0.0 if first is None else first.seconds * job.sizes[1] / job.shortened().sizes[1]
     for repeat in range(repeats):
         for turn in range(len(ways)):
             way = ways[(turn + repeat) % len(ways)]

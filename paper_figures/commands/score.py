@@ -192,7 +192,7 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
     print(table(["", "KL(p || q) [nats]", "KL(q || p) [nats]", "forwards"], lines))
     print(
         f"\np: the world's law; q: the strategy's, which chooses positions by the best words, then draws their words\n"
-        f"{count} prompts, {options.draw} texts each, {shape.length} tokens in {shape.steps} steps"
+        f"{count} prompts, {options.draw} texts each, {shape.length} tokens in {len(shape.plan)} steps"
     )
     return 0
 

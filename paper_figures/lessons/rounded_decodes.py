@@ -61,6 +61,7 @@ def decodes_picture(frame: pd.DataFrame, shape: Shape) -> Figure:
     figure, panels = panels_of(None, 1, 3, (10.0, 4.2), width_ratios=(1.3, 1, 1))
     for panel, (column, label) in zip(panels, _LABELS.items(), strict=True):
         intervals(_intervals(frame, column), "scale c", label, logarithmic=True, axes=panel)
+    shape = shape.resolved()
     random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps)
     panels[0].axhline(random, color=GREY, linestyle=":", label="random order")
     panels[0].set_ylim(0)

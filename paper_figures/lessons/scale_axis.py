@@ -133,6 +133,7 @@ def conclusion(paths: Mapping[int, Both], grid: Sequence[float], shape: Shape) -
     """Say what the two axes of each prompt gave, in Markdown."""
     lines = [_of_prompt(prompt, both, grid) for prompt, both in paths.items()]
     gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
+    shape = shape.resolved()
     random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps, reading="steps")
     return (
         "\n".join(lines)

@@ -89,7 +89,7 @@ def order_ceiling(
         canvases[row, position], when[row, position] = drafts[parent][row, position], step
         canvases, first = np.unique(canvases, axis=0, return_index=True)
         when, looked = when[first], looked + len(first)
-        drafts = canvases if step == shape.steps - 1 else _completions(predictor, ids, canvases)
+        drafts = canvases if step == len(shape.plan) - 1 else _completions(predictor, ids, canvases)
         if beam is not None and len(canvases) > beam:
             # Canvases that promise one text would crowd out others: the first of each text comes before the rest.
             texts, first, inverse = np.unique(drafts, axis=0, return_index=True, return_inverse=True)

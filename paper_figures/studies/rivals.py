@@ -32,7 +32,7 @@ from paper_figures.studies.summaries.means import Summary, readable, summary_tab
 from paper_figures.studies.work.rivals import HELD_OUT, work
 from paper_figures.table import Table
 from rws_decode.steering.table import check_method, fitted, forwards_of, is_method
-from rws_decode.strategies.protocol import OwnCount, describe
+from rws_decode.strategies.protocol import abilities_of, describe
 from rws_decode.strategies.table import as_strategy, check_text
 from rws_decode.text.words import split_words
 
@@ -105,7 +105,7 @@ def _units(base: Unit, options: RivalsOptions) -> list[Unit]:
             strategy = as_strategy(text, seed=options.seed)
             described = describe(strategy)
             # What counts by itself takes as many steps as it asks for: a schedule that ends before is another method.
-            steps = options.length if isinstance(strategy, OwnCount) else steps
+            steps = options.length if abilities_of(strategy).own_count else steps
         settings = {**base.settings, "frontier": True} if options.regret else base.settings
         labels = {"method": text, "schedule": options.steps}
         units.append(

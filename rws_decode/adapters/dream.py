@@ -14,7 +14,7 @@ from rws_decode.common.later import Floats
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.cached_reward import Scorer
-from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward, factor_alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class DreamHooks:
         forbidden_ids: Sequence[int] = (),
         dtype: torch.dtype | None = None,
     ) -> None:
-        if not isinstance(strategy, FactorStrategy):
-            raise ValueError(f"strategy is {strategy!r:.80}: one of factors is needed, the order is Dream's own")
+        if not factor_alone(strategy):
+            raise ValueError(f"strategy is {strategy!r:.80}: one of factors alone is needed, the order is Dream's own")
         for name, given in (("reward", reward), ("prompts", prompts), ("decode", decode)):
             if strategy.needs_reward and given is None:
                 raise ValueError(f"{name} is None: strategy {strategy.name} needs it")

@@ -82,6 +82,7 @@ def check_digest(
         rewards = () if reward is None else tuple(_rewards(predictor, reward, texts))
         error = _reward_error(reward, [each.reward for each in rewards])
     template, tokenizer = fingerprints.template_print(predictor), fingerprints.tokenizer_print(predictor)
+    sized = shape.resolved()
     rows = [*ids, *(row.tokens for row in decodes)]
     rows += [row for each in (template, tokenizer) if each is not None for row in each.texts]
     special = {predictor.mask_id, predictor.pad_id, *ends_of(predictor)}
@@ -95,8 +96,8 @@ def check_digest(
         prompts=asked,
         prompt_ids=ids,
         length=shape.length,
-        steps=shape.steps,
-        block=shape.block,
+        steps=sized.steps,
+        block=sized.block,
         decodes=decodes,
         logits=logits,
         reward_model=None if reward is None else reward.name,

@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
     for name in options.unused:
         tell(f"note: {options.steer or f'--strategy {options.strategy.strategy}'} does not use {name}")
     decodes = Decodes("generate", options)
-    trace = decodes.run(options.steer or options.strategy.make(decodes.shape.steps, options.seed))
+    trace = decodes.run(options.steer or options.strategy.make(decodes.shape.resolved().steps, options.seed))
     beside = None if options.compare is None else decodes.run(options.compare)
     _show(decodes, options, applied, trace, beside)
     if options.trace is not None:  # last: the answer is there, whatever becomes of the file

@@ -162,7 +162,7 @@ class ShapeOptions:
         What is not given follows from what is, as in `settings.Shape`.
 
         >>> ShapeOptions(block=9).make("a law [MASK:9] and a treaty"), ShapeOptions(length=8).make("a law")
-        (Shape(length=9, steps=5, block=9), Shape(length=8, steps=4, block=8))
+        (Shape(length=9, block=9), Shape(length=8))
         """
         masks = masks_in(prompt) if isinstance(prompt, str) else list(prompt).count(mask_id)
         if masks and self.length not in (None, masks):

@@ -86,7 +86,7 @@ def _path(options: ScalePathOptions) -> ScalePath:
     prompt = options.prompt.read(predictor)
     shape = options.shape.make(prompt, predictor.mask_id)
     device = options.predictor.loading.device
-    steps = shape.steps if options.threshold is None else shape.one_by_one().steps
+    steps = (shape if options.threshold is None else shape.one_by_one()).resolved().steps
     with torch_threads(options.threads), progress("scale-path", steps, "step") as shown:
 
         def follow(level: Level) -> None:

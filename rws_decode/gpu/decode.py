@@ -14,7 +14,7 @@ from rws_decode.job import Prompts, check_arguments, prepare
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
-from rws_decode.strategies.protocol import Changing, FactorStrategy, OrderStrategy, OwnCount
+from rws_decode.strategies.protocol import FactorStrategy, factor_alone
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
@@ -73,7 +73,7 @@ def decode_compact(
     shape = job.shape
     if not isinstance(job.strategy, FactorStrategy):
         raise ValueError(f"strategy is {quoted(strategy)}: one with name, needs_reward and a method factor is needed")
-    if isinstance(job.strategy, OrderStrategy | OwnCount | Changing):
+    if not factor_alone(job.strategy):
         raise ValueError(
             f"strategy is {quoted(strategy)}: the compact decoder goes by confidence and the schedule alone, use decode"
         )

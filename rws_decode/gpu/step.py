@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,10 +24,9 @@ from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.step.savings import certain_from
 from rws_decode.step.step import State
 from rws_decode.strategies.protocol import (
-    BoundedFactor,
     FactorStrategy,
     MaskedPositions,
-    TensorFactor,
+    abilities_of,
     asks_reward,
     factors_of,
 )
@@ -227,8 +226,9 @@ class CompactDecoder:
         normalised = (raw - self.scorer.model.mean) / self.scorer.model.std
         inside = float(np.clip(0.0, *self.scorer.rewards))
         assumed = normalised.nan_to_num(nan=inside, posinf=torch.inf, neginf=-torch.inf)
-        if isinstance(self.strategy, TensorFactor):
-            factor = self.strategy.tensor_factor(assumed)
+        rule: Any = self.strategy
+        if abilities_of(rule).tensor_factor:
+            factor = rule.tensor_factor(assumed)
         else:
             reward = np.full(self.count, np.nan)
             reward[list(rows)] = assumed.cpu().numpy()
@@ -244,10 +244,11 @@ class CompactDecoder:
 
     def _proved(self, seen: _Observed, k: int) -> Tensor | None:
         """Return the rows that commit the same at every factor that a reward can give, bool [b]; None: not looked."""
-        if not isinstance(self.strategy, BoundedFactor) or not self.savings.certain or self.scorer is None:
+        rule: Any = self.strategy
+        if not abilities_of(rule).factor_range or not self.savings.certain or self.scorer is None:
             return None
         batch, in_block, _ = seen.logits.shape
-        low, high = self.strategy.factor_range(*self.scorer.rewards)
+        low, high = rule.factor_range(*self.scorer.rewards)
         # Rounded outward, as float32 has them.
         ends = np.nextafter(np.asarray([low, high], np.float32), np.asarray([0.0, np.inf], np.float32))
         scales = torch.logspace(0, 1, _FACTORS, base=float(ends[1] / ends[0]), dtype=torch.float64) * float(ends[0])

@@ -22,7 +22,7 @@ from rws_decode.steering.table import as_method, check_base, with_base
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import OrderStrategy, Strategy, describe
+from rws_decode.strategies.protocol import MARKS, OrderStrategy, Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import strategy_label
@@ -147,7 +147,7 @@ def steer(
 
 def _numbers(method: SteeringMethod) -> dict[str, Any]:
     parts = fields(method) if is_dataclass(method) else ()
-    numbers = ((part.name, getattr(method, part.name)) for part in parts)
+    numbers = ((part.name, getattr(method, part.name)) for part in parts if part.name not in MARKS)
     return {name: str(value) if value == math.inf else value for name, value in numbers}  # JSON has no infinity
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.arguments import meant
 from rws_decode.strategies.numbers import parts_of
-from rws_decode.strategies.protocol import Changing, LookingStrategy, OwnCount, Remembering, Strategy
+from rws_decode.strategies.protocol import Strategy, abilities_of
 from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 from rws_decode.strategies.table import Entry as Line
 from rws_theory.show import quoted
@@ -136,7 +136,7 @@ def check_method(text: str, argument: str) -> None:
 
 def check_base(strategy: Strategy) -> None:
     """Raise ValueError for a strategy that copies cannot follow in step."""
-    if isinstance(strategy, OwnCount | Changing | Remembering | LookingStrategy):
+    if not abilities_of(strategy).plain:
         raise ValueError(
             f"strategy is {strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
             "is needed"

@@ -9,7 +9,7 @@ from rws_decode.settings import Options
 from rws_decode.step import rounding
 from rws_decode.step.completion import Done
 from rws_decode.step.select import cut, dtype_of, rank, select_deferring, select_top
-from rws_decode.strategies.protocol import OrderStrategy, Strategy, sensitivity_of
+from rws_decode.strategies.protocol import OrderStrategy, Strategy, abilities_of
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.record import Info
 
@@ -35,7 +35,7 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
     if isinstance(strategy, OrderStrategy):
-        reach = sensitivity_of(strategy) * completion.error * scale
+        reach = abilities_of(strategy).sensitivity * completion.error * scale
         low, high = value - reach, value + reach
     else:
         low, high = rounding.value_range(exact, completion.published, completion.error, scale, options.ranking, dtype)
@@ -43,8 +43,9 @@ def diagnose(done: Done, strategy: Strategy, options: Options, ends: Ends, *, as
     near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, completion.error))
     saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
-    # move other positions. A reward reads every candidate, and a drawn or deferred candidate changes the ranking.
-    moving = options.sampling_temperature > 0 or ends.defers
+    # move other positions. A reward reads every candidate, a drawn or deferred one changes the ranking, and a look
+    # fills some in.
+    moving = options.sampling_temperature > 0 or ends.defers or abilities_of(strategy).hypotheses > 0
     near_tokens = completion.unsure if asked else completion.unsure & (eligible if moving else chosen)
 
     masked, rows = completion.view.masked[completion.rows], completion.rows.cpu()

@@ -16,34 +16,27 @@ from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
-from rws_decode.strategies.protocol import (
-    ChoosingStrategy,
-    CountingStrategy,
-    EditingStrategy,
-    LookingStrategy,
-    MaskedPositions,
-    OwnCount,
-    Remembering,
-    RevisingStrategy,
-)
+from rws_decode.strategies.protocol import Look, MaskedPositions, abilities_of, doubts_of
 
 
 class Count(NamedTuple):
     """How many positions of each of b rows go, once their confidence is known.
 
-    rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can.
+    rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can. seen: what
+    answers a look that was asked before.
     """
 
-    strategy: OwnCount
+    strategy: Any
     view: MaskedPositions
     rows: Tensor
     least: Tensor
     most: Tensor
+    seen: Look | None = None
 
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
         view = self._at(value, odds, scale, torch.zeros_like(scale))
-        if isinstance(self.strategy, CountingStrategy):
+        if abilities_of(self.strategy).counts:
             return self._within(self._counts(view)), None
         chosen = self._chosen(view)
         counts = in_rows(chosen, view.row, view.rows)
@@ -52,12 +45,12 @@ class Count(NamedTuple):
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
         """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
         reach = scale * error.to(scale.device)
-        views = [self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach))]
-        if isinstance(self.strategy, CountingStrategy):
+        ends = (self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach)))
+        views = [view._replace(look=self.seen) for view in ends]
+        if abilities_of(self.strategy).counts:
             fewest, most = (self._within(self._counts(view)) for view in views)
             return most - fewest
-        fewest, most = (self._chosen(view) for view in views)
-        return in_rows(fewest != most, self.view.row, self.view.rows)[self.rows]
+        return in_rows(doubts_of(self.strategy, *views), self.view.row, self.view.rows)[self.rows]
 
     def _at(self, value: Tensor, odds: bool, scale: Tensor, leeway: Tensor) -> MaskedPositions:
         log_odds = value.double() if odds else torch.logit(value.double())
@@ -67,14 +60,12 @@ class Count(NamedTuple):
         return torch.minimum(torch.maximum(counts[self.rows], self.least), self.most)
 
     def _counts(self, view: MaskedPositions) -> Tensor:
-        assert isinstance(self.strategy, CountingStrategy)
         counts = said(self.strategy, "counts", self.strategy.count(view), view.row.new_zeros(view.rows))
         if bool((counts < 0).any()):
             raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
         return counts
 
     def _chosen(self, view: MaskedPositions) -> Tensor:
-        assert isinstance(self.strategy, ChoosingStrategy)
         return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
@@ -82,14 +73,11 @@ def counting(run: Run) -> Run:
     """Return the step with as many commits as the strategy counts, or with those that it chooses."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        strategy = decoder.strategy
-        assert isinstance(strategy, OwnCount)
-
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
             completion = decoder.complete(decoder, state, seen)
             block, view = completion.block, completion.view
             least = due(block, state.step, decoder.plan)
-            return completion._replace(commits=Count(strategy, view, state.rows, least, block.sum(dim=1)))
+            return completion._replace(commits=Count(decoder.strategy, view, state.rows, least, block.sum(dim=1)))
 
         return run(replace(decoder, complete=complete), state)
 
@@ -107,6 +95,12 @@ class Hypotheses:
         self._decoder, self._state, self._tokens = decoder, state, tokens
         self.forwards = torch.zeros(len(state.rows), dtype=torch.int64)
         self.calls = 0
+        self._answers: dict[tuple[int, bytes], Tensor] = {}
+
+    def seen(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
+        """Return what was answered before, without a forward; NaN where that was not asked."""
+        unknown = torch.full(chosen.shape[1:], torch.nan, dtype=torch.float64, device=chosen.device)
+        return torch.stack([self._answers.get(key, unknown) for key in _keys(row, chosen)])
 
     def __call__(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
         """Return the entropy of what each of H hypotheses leaves masked, float64 [H, length], 0 elsewhere."""
@@ -124,7 +118,12 @@ class Hypotheses:
                 name = self._decoder.predictor.name
                 raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
             open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
+        self._answers.update(zip(_keys(row, chosen), open_, strict=True))
         return open_
+
+
+def _keys(row: Tensor, chosen: Tensor) -> list[tuple[int, bytes]]:
+    return [(number, places.tobytes()) for number, places in zip(row.tolist(), chosen.cpu().numpy(), strict=True)]
 
 
 def looking(run: Run) -> Run:
@@ -138,10 +137,10 @@ def looking(run: Run) -> Run:
 
         after, done = run(replace(decoder, complete=complete), state)
         look = done.choice.completion.view.look
-        assert look is not None
+        assert isinstance(look, Hypotheses)
         commits, choice = done.choice.completion.commits, done.choice
         if isinstance(commits, Count):  # what is asked of rounding afterwards must take no forward
-            commits = commits._replace(view=commits.view._replace(look=None))
+            commits = commits._replace(view=commits.view._replace(look=None), seen=look.seen)
             choice = choice._replace(completion=choice.completion._replace(commits=commits))
         forwards, calls = done.forwards.cpu() + look.forwards, done.calls + look.calls
         return after, done._replace(choice=choice, forwards=forwards, calls=calls)
@@ -163,8 +162,7 @@ def remembering(run: Run) -> Run:
     """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        assert isinstance(decoder.strategy, Remembering)
-        seen = decoder.forward(decoder, state)
+        seen, steps = decoder.forward(decoder, state), abilities_of(decoder.strategy).memory
         past = state.beside.get("memory", Memory()).steps
 
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
@@ -173,7 +171,7 @@ def remembering(run: Run) -> Run:
             return completion._replace(view=view._replace(before=_before(past, view)))
 
         after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
-        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[: decoder.strategy.memory]
+        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[:steps]
         return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
 
     return step
@@ -192,23 +190,22 @@ def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor
     return tuple(logits)
 
 
-_LAYERS: dict[Any, Callable[[Run], Run]] = {
-    OwnCount: counting,
-    LookingStrategy: looking,
-    Remembering: remembering,
-    RevisingStrategy: revising,
-    EditingStrategy: editing,
-}
-
-
 def layered(decoder: Decoder) -> Decoder:
     """Return the decoder with a layer around its step for each thing that its strategy does besides.
 
     A layer hands the step within it a decoder of its own, whose forward, completion or choice it has wrapped. The
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
-    for ability, layer in _LAYERS.items():
-        if isinstance(decoder.strategy, ability):
+    able = abilities_of(decoder.strategy)
+    layers = {
+        counting: able.own_count,
+        looking: able.hypotheses,
+        remembering: able.memory,
+        revising: able.revises,
+        editing: able.edits is not None,
+    }
+    for layer, needed in layers.items():
+        if needed:
             decoder = replace(decoder, run=layer(decoder.run))
     return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))
 

@@ -1,9 +1,9 @@
-"""Layers around the step for strategies that mask committed tokens again, or replace them (`protocol.Changing`)."""
+"""Layers around the step for strategies that mask committed tokens again, or replace them (`Abilities.changes`)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Run, State, drawn
-from rws_decode.strategies.protocol import AsksEvidence, CommittedPositions, EditingStrategy, RevisingStrategy
+from rws_decode.strategies.protocol import CommittedPositions, abilities_of
 
 _COPIES = 32  # rows of a forward that leaves tokens out, at least, where the predictor computes single positions
 
@@ -55,11 +55,10 @@ def revising(run: Run) -> Run:
     """Return the step that first masks again what the strategy asks for, and commits one more for each."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        assert isinstance(decoder.strategy, RevisingStrategy)
         last = last_steps(state.masked, state.step, decoder.plan)
         where = current_block(state.masked, decoder.plan) & ~state.masked & ~last[:, None]
         tokens, revisions = None, list[Revision]()
-        if decoder.strategy.evidence == "visible" and bool(where.any()):
+        if abilities_of(decoder.strategy).revises == "visible" and bool(where.any()):
             both = decoder.forward(decoder, state._replace(masked=state.masked | where))
             stands = where[both.row, both.position]
             seen, tokens = both.at(~stands), both.at(stands)
@@ -111,8 +110,8 @@ def _revise(
     ValueError where the schedule's positions and those that make up for the revision are more than are masked.
     """
     rows, nowhere = state.rows, torch.zeros_like(state.masked)
-    strategy, view = decoder.strategy, completion.view
-    assert isinstance(strategy, RevisingStrategy)
+    strategy: Any = decoder.strategy
+    able, view = abilities_of(strategy), completion.view
     scale = factor.to(completion.published.device)[completion.row]
     log_odds = rank_values(completion.published, view.candidate, scale)
     log_p = torch.zeros(nowhere.shape, dtype=torch.float64, device=nowhere.device)
@@ -131,9 +130,9 @@ def _revise(
     now = off = log_p[at]
     if tokens is not None:
         now, off = _nats(tokens.published, tokens.error, committed.token, factor[row.cpu()])
-    elif strategy.evidence == "left-out":
+    elif able.revises == "left-out":
         everything = torch.ones_like(row, dtype=torch.bool)
-        asked = strategy.asks_evidence(committed) if isinstance(strategy, AsksEvidence) else everything
+        asked = strategy.asks_evidence(committed) if able.asks_evidence else everything
         if bool(asked.any()):
             logits, error, calls = _left_out(decoder, state, row[asked], position[asked])
             nats, errors = _nats(logits, error, committed.token[asked], factor[row[asked].cpu()])
@@ -177,7 +176,7 @@ def _nats(logits: Tensor, error: Tensor, token: Tensor, factor: Tensor) -> tuple
     return nats.masked_fill(never, -torch.inf), 2 * by * error  # both ends of a difference may be off
 
 
-def _asked(strategy: RevisingStrategy, view: CommittedPositions) -> Tensor:
+def _asked(strategy: Any, view: CommittedPositions) -> Tensor:
     return said(strategy, "a revision", strategy.revise(view), view.row.bool())
 
 
@@ -200,7 +199,6 @@ def editing(run: Run) -> Run:
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         strategy, block = decoder.strategy, current_block(state.masked, decoder.plan)
-        assert isinstance(strategy, EditingStrategy)
         stands = block & ~state.masked
         seen = decoder.forward(decoder, state._replace(masked=state.masked | stands))
         token = stands[seen.row, seen.position]
@@ -210,7 +208,7 @@ def editing(run: Run) -> Run:
         tokens, _, near = _edited(decoder, state, of_tokens, after.canvas.ids.gather(1, places), done.factor)
         near, forwards, calls = torch.maximum(near, done.near), done.forwards.cpu(), done.calls
         going = ~(after.masked & block).any(dim=1)
-        for _ in range(strategy.after):
+        for _ in range(abilities_of(strategy).edits or 0):
             if not bool(going.any()):
                 break
             canvas = after.canvas._replace(ids=after.canvas.ids.scatter(1, places, tokens))
@@ -235,8 +233,7 @@ def _edited(
 
     seen: the logits at M tokens; factor: float64 [b], of the step.
     """
-    strategy = decoder.strategy
-    assert isinstance(strategy, EditingStrategy)
+    strategy: Any = decoder.strategy
     at, near = (seen.row, seen.position), torch.zeros_like(state.rows)
     nowhere = torch.zeros_like(state.masked)
     if not len(seen.row):

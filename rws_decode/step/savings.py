@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from rws_decode.step.completion import Completion, Scheduled
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
-from rws_decode.strategies.protocol import BoundedFactor, Changing, OrderStrategy, OwnCount, Remembering
+from rws_decode.strategies.protocol import abilities_of, factor_alone
 
 _CHUNK = 64
 _INNER = 7  # factors between the ends of the range, where the ends alone do not refute
@@ -24,9 +24,9 @@ _INNER = 7  # factors between the ends of the range, where the ends alone do not
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
     """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
     exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
-    compares = isinstance(decoder.strategy, Remembering)  # a block's first step is compared with the one before it
-    scaled = isinstance(decoder.strategy, BoundedFactor)
-    scaled &= not isinstance(decoder.strategy, OrderStrategy | OwnCount | Changing)
+    able = abilities_of(decoder.strategy)
+    compares = able.memory > 0  # a block's first step is compared with the one before it
+    scaled = able.factor_range and factor_alone(decoder.strategy)
     if savings.block_only and decoder.options.sampling_temperature == 0 and not compares:
         decoder = replace(decoder, forward=block_alone)
     if savings.certain and exact and scaled:
@@ -47,10 +47,10 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     Guarantee: a row that is left out commits the same positions for every reward within the model's bounds
     (`certain`).
     """
-    scorer, strategy = decoder.scorer, decoder.strategy
+    scorer, strategy = decoder.scorer, cast("Any", decoder.strategy)
     if scorer is None or not decoder.asks(completion.view.step):
         return None
-    assert isinstance(strategy, BoundedFactor) and isinstance(completion.commits, Scheduled)
+    assert isinstance(completion.commits, Scheduled)
     answers = zip(completion.rows.tolist(), completion.tokens.tolist(), strict=True)
     scored = torch.tensor([scorer.reuse and scorer.recall(row, answer) is not None for row, answer in answers])
     unscored = ~scored.to(completion.rows.device)
@@ -76,7 +76,7 @@ def leave_settled(decoder: Decoder, state: State) -> State:
     No text is final that the strategy may revise.
     """
     ends = ends_of(decoder.predictor)
-    if not ends or isinstance(decoder.strategy, Changing):
+    if not ends or abilities_of(decoder.strategy).changes:
         return state
     canvas = state.canvas
     ids = canvas.ids.gather(1, canvas.answer)

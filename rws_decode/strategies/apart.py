@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rws_decode.common.later import Floats, Tensor, torch
-from rws_decode.strategies.counted import ranks_in_rows
+from rws_decode.strategies.counted import near, ranks_in_rows
 from rws_decode.strategies.protocol import (
-    Changing,
-    ChoosingStrategy,
-    CountingStrategy,
-    LookingStrategy,
+    Abilities,
     MaskedPositions,
     OrderStrategy,
-    OwnCount,
-    Remembering,
     Strategy,
+    abilities_of,
     asks_reward,
+    check_abilities,
+    doubts_of,
     factors_of,
     order_of,
-    sensitivity_of,
 )
 from rws_theory.checks import whole
 from rws_theory.show import one_line
@@ -35,7 +33,8 @@ class Spaced:
 
     def __post_init__(self) -> None:
         whole("apart", self.apart, example="3")
-        if isinstance(self.of, Changing | Remembering | LookingStrategy | Spaced):
+        able = check_abilities(self.of)
+        if able.changes or able.memory or able.hypotheses or isinstance(self.of, Spaced):
             raise ValueError(
                 f"apart is {self.apart}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps a "
                 "distance already, use one that ranks or counts, as in default+apart:3"
@@ -74,8 +73,8 @@ class Apart(Spaced):
     """
 
     @property
-    def sensitivity(self) -> float:
-        return sensitivity_of(self.of) if isinstance(self.of, OrderStrategy) else 2.0
+    def abilities(self) -> Abilities:
+        return Abilities(asks_at_steps=True, sensitivity=abilities_of(self.of).sensitivity)
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return 0 for the positions that go, less for the others, float64 [N]."""
@@ -104,18 +103,37 @@ class ApartChoice(Spaced):
     that counts. of: a strategy that counts or chooses. ValueError as for `Apart`.
     """
 
+    abilities = Abilities(chooses=True, doubts=True, asks_at_steps=True)
+
     def choose(self, view: MaskedPositions) -> Tensor:
-        if isinstance(self.of, ChoosingStrategy):
-            wanted = self.of.choose(view)
-        else:
-            assert isinstance(self.of, CountingStrategy)
-            wanted = ranks_in_rows(view.log_odds, view.row) < self.of.count(view)[view.row]
-        (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, wanted)
+        (value, _), (free, _) = _grid(view, view.log_odds), _grid(view, self._wanted(view))
         chosen = torch.zeros_like(free)
         while bool(free.any()):
             pick, _ = _best(value, free)
             chosen, free = chosen | pick, free & (_distance(pick) >= self.apart)
         return chosen[_rows(view), view.position]
+
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions that may be wanted or not, and the wanted ones too close to an equal one, bool [N]."""
+        rule: Any = self.of
+        doubted, wanted = self._wanted(low) != self._wanted(high), self._wanted(high)
+        if abilities_of(rule).chooses:
+            doubted |= doubts_of(rule, low, high)
+        else:
+            off = ((high.log_odds - low.log_odds) / 2).nan_to_num()  # two that are infinite are level
+            doubted |= near(-low.log_odds - off, off, wanted, low.row)
+        (floor, _), (roof, _), (may, _) = (_grid(low, each) for each in (low.log_odds, high.log_odds, wanted | doubted))
+        place = torch.arange(low.length, device=floor.device)
+        close = ((place[:, None] - place).abs() < self.apart) & (place[:, None] != place)
+        level = (floor[:, None] <= roof[:, :, None]) & (roof[:, None] >= floor[:, :, None])
+        struck = may & (close & level & may[:, None]).any(dim=2)
+        return doubted | struck[_rows(low), low.position]
+
+    def _wanted(self, view: MaskedPositions) -> Tensor:
+        rule: Any = self.of
+        if abilities_of(rule).chooses:
+            return rule.choose(view)
+        return ranks_in_rows(view.log_odds, view.row) < rule.count(view)[view.row]
 
 
 def apart(strategy: Strategy, positions: int) -> Strategy:
@@ -129,7 +147,7 @@ def apart(strategy: Strategy, positions: int) -> Strategy:
     """
     if whole("apart", positions, example="3") == 1:
         return strategy
-    return (ApartChoice if isinstance(strategy, OwnCount) else Apart)(strategy, positions)
+    return (ApartChoice if abilities_of(strategy).own_count else Apart)(strategy, positions)
 
 
 def _rows(view: MaskedPositions) -> Tensor:

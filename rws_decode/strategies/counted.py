@@ -9,7 +9,7 @@ from functools import partial
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, number
-from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, OwnCount, asks_reward
+from rws_decode.strategies.protocol import Abilities, FactorStrategy, MaskedPositions, asks_reward, factor_alone
 from rws_theory.show import one_line, quoted
 
 # Declares what a probability is compared with.
@@ -29,10 +29,10 @@ class Counted:
     """
 
     scaled: FactorStrategy = field(default_factory=Confidence)
+    abilities = Abilities(asks_at_steps=True)
 
     def __post_init__(self) -> None:
-        own = OwnCount | OrderStrategy
-        if not isinstance(self.scaled, FactorStrategy) or isinstance(self.scaled, own):
+        if not factor_alone(self.scaled):
             raise ValueError(f"scaled is {quoted(self.scaled)}: a strategy with a factor is needed, such as RWS(8.0)")
         check_numbers(self)
 
@@ -78,6 +78,17 @@ def entropies(logits: Tensor, scale: Tensor) -> Tensor:
 def in_rows(holds: Tensor, row: Tensor, rows: int) -> Tensor:
     """Return in how many positions of each row a condition holds, int64 [rows]. holds: bool [N]; row: int64 [N]."""
     return torch.zeros(rows, dtype=torch.int64, device=row.device).index_add(0, row, holds.long())
+
+
+def near(value: Tensor, off: Tensor, inside: Tensor, row: Tensor) -> Tensor:
+    """Return which of N values that are off rounding could carry across the cut of their row, bool [N].
+
+    inside: bool [N], those on the side of the least values.
+    """
+    ends = value.new_full((2, int(row.max()) + 1 if len(row) else 0), torch.inf)
+    roof = -ends[0].scatter_reduce(0, row, torch.where(inside, -value - off, torch.inf), "amin")
+    floor = ends[1].scatter_reduce(0, row, torch.where(inside, torch.inf, value - off), "amin")
+    return torch.where(inside, value + off >= floor[row], value - off <= roof[row])
 
 
 def ranks_in_rows(values: Tensor, row: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import rws_theory
 from rws_decode.common.arguments import per_row, use_plain_numbers
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.numbers import number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.checks import finite
 from rws_theory.show import one_line
 
@@ -68,6 +68,7 @@ class RWS:
     eps: float = 1e-5
     name = "rws"
     needs_reward = True
+    abilities = Abilities(factor_range=True, tensor_factor=True)
 
     def __post_init__(self) -> None:
         use_plain_numbers(self)
@@ -88,5 +89,4 @@ class RWS:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
         ends = rws_theory.factor_range(self.reward_scale, self.eps)
         least, most = (float(rws_theory.reward_factor(reward, self.reward_scale, self.eps)) for reward in (low, high))
-        # The factor is accurate to a few ulp.
-        return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))
+        return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))  # it is accurate to a few ulp

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rws_decode.common.arguments import per_row
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
+from rws_decode.strategies.protocol import Abilities, CommittedPositions, MaskedPositions
 from rws_theory.show import one_line
 
 
@@ -80,7 +80,7 @@ class RecordedOrder:
     values: NDArray[np.float64]
     name = "recorded-order"
     needs_reward = False
-    sensitivity = 0.0
+    abilities = Abilities(sensitivity=0.0)
 
     __repr__ = one_line
 
@@ -105,6 +105,7 @@ class RecordedChoice(Counted):
 
     chosen: NDArray[np.bool_]
     name = "recorded-choice"
+    abilities = replace(Counted.abilities, chooses=True)
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of this step, bool [N]; ValueError where rows or positions are not among them."""
@@ -120,7 +121,7 @@ class RecordedRevision(RecordedChoice):
 
     masked_again: NDArray[np.bool_]
     name = "recorded-revision"
-    evidence: ClassVar[Evidence] = "none"
+    abilities = replace(RecordedChoice.abilities, revises="none")
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the tokens that this step masked again, bool [M]; ValueError as in `choose`."""

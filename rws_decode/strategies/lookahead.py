@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted, entropies, in_rows, least_odds, least_probability, ranks_in_rows
+from rws_decode.strategies.counted import (
+    Counted,
+    entropies,
+    in_rows,
+    least_odds,
+    least_probability,
+    near,
+    ranks_in_rows,
+)
 from rws_decode.strategies.numbers import checked, number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.orders import Entropy
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 
 
 class Tried(NamedTuple):
@@ -42,8 +51,11 @@ class Lookahead(Counted, ABC):
     name: ClassVar[str]
     hypotheses: int = number("commits looked at in a step", metavar="N", usual=8, least=1, example="8")
     seed: int | tuple[int, ...] = checked(0, check_seeds)
-    # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
-    sensitivity = 21.0
+
+    @property
+    def abilities(self) -> Abilities:
+        # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
+        return replace(Counted.abilities, hypotheses=self.hypotheses, sensitivity=21.0)
 
     def __post_init__(self) -> None:
         if isinstance(self.hypotheses, float) and self.hypotheses.is_integer():
@@ -205,7 +217,7 @@ class LoPA(Counted):
     forward is that of the next step, which spares one forward a step but the first, and several blocks are open at
     once.
 
-    Near-ties are those at the threshold; which branch wins is taken as it is.
+    Near-ties are those at the threshold, of the entropies that make branches, and of what these leave.
 
     >>> LoPA(0.9)
     LoPA(threshold=0.9, hypotheses=3)
@@ -215,26 +227,49 @@ class LoPA(Counted):
     hypotheses: int = checked(3, example="3")
     name = "lopa"
 
+    @property
+    def abilities(self) -> Abilities:
+        return replace(Counted.abilities, chooses=True, doubts=True, hypotheses=self.hypotheses)
+
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions of each row's best branch, bool [N]; those of the anchor where nothing is looked at."""
-        entropy, row = entropies(view.logits, view.scale), view.row
+        anchor, extra, branch, left, least = self._branches(view, entropies(view.logits, view.scale))
+        number_of = torch.arange(len(branch), device=left.device).masked_fill(left > least[branch], len(branch))
+        first = torch.full((view.rows,), len(branch), device=left.device).scatter_reduce(0, branch, number_of, "amin")
+        anchor[extra[first[first < len(extra)]]] = True
+        return anchor
+
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions at the threshold, at the cut of the branches, and of branches that are nearly best."""
+        entropy, row = entropies(high.logits, high.scale), high.row
+        off = Entropy.abilities.sensitivity * high.leeway
+        anchor, extra, branch, left, least = self._branches(high, entropy)
+        sure, may = (view.log_odds > least_odds(self.threshold) for view in (low, high))
+        alone = (in_rows(sure, row, high.rows) == 0)[row] & near(entropy, off, anchor, row)
+        others, chosen = torch.where(anchor, torch.inf, entropy), torch.zeros_like(anchor).index_fill(0, extra, True)
+        doubted = (sure != may) | alone | (~anchor & near(others, off, chosen, row))
+        reach = off.new_zeros(high.rows).scatter_reduce(0, row, off, "amax")
+        level = left <= (least + 2 * reach)[branch]
+        level &= in_rows(level, branch, high.rows)[branch] > 1
+        return doubted.index_put((extra,), doubted[extra] | level[: len(extra)])
+
+    def _branches(self, view: MaskedPositions, entropy: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Return the anchor, bool [N], the M positions besides it, and what the branches leave.
+
+        Each of the M makes a branch, and each row's anchor alone the last one: their rows, int64 [H]; the mean entropy
+        that they leave, float64 [H]; the least of each row, float64 [rows].
+        """
+        row = view.row
         anchor = view.log_odds > least_odds(self.threshold)
         anchor |= (ranks_in_rows(-entropy, row) == 0) & (in_rows(anchor, row, view.rows) == 0)[row]
-        if view.look is None:
-            return anchor
         place = ranks_in_rows(-entropy.masked_fill(anchor, torch.inf), row)
-        extra = (~anchor & (place < self.hypotheses - 1)).nonzero()[:, 0]  # [M], one branch each
-        if not len(extra):
-            return anchor
+        extra = (~anchor & (place < self.hypotheses - 1)).nonzero()[:, 0]
+        extra = extra[: 0 if view.look is None else None]
         extra = extra[place[extra].argsort(stable=True)]
-        branch = torch.cat([row[extra], row[extra].unique()])  # [H], the row of each; its anchor stands last
+        branch = torch.cat([row[extra], row[extra].unique()])  # a row's anchor stands last
         chosen = torch.zeros(view.rows, view.length, dtype=torch.bool, device=row.device)
         chosen = chosen.index_put((row, view.position), anchor)[branch]
         chosen[torch.arange(len(extra)), view.position[extra]] = True
-        left = mean_left(view, branch, chosen)
+        left = mean_left(view, branch, chosen) if len(extra) else entropy[:0]
         least = torch.full((view.rows,), torch.inf, dtype=left.dtype, device=left.device)
-        least = least.scatter_reduce(0, branch, left, "amin")
-        number_of = torch.arange(len(branch), device=row.device).masked_fill(left > least[branch], len(branch))
-        first = torch.full((view.rows,), len(branch), device=row.device).scatter_reduce(0, branch, number_of, "amin")
-        anchor[extra[first[first < len(extra)]]] = True
-        return anchor
+        return anchor, extra, branch, left, least.scatter_reduce(0, branch, left, "amin")

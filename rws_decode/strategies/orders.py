@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import NDArray, Tensor, np, torch
 from rws_decode.strategies.counted import Counted
 from rws_decode.strategies.numbers import check_numbers, checked, number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
 
@@ -32,7 +32,6 @@ class Margin:
     of: Literal["probability", "logit"] = checked("probability", one_of, choices=("probability", "logit"))
     name = "margin"
     needs_reward = False
-    sensitivity = 2.0
     __post_init__ = check_numbers
 
     def order(self, view: MaskedPositions) -> Tensor:
@@ -59,7 +58,7 @@ class Entropy:
     needs_reward = False
     # The gradient's absolute sum is at most the deviation of the surprisal, below 7 nats for a million tokens
     # (Reeb and Wolf 2015: its variance is below log(V - 1)^2 / 4 + 1).
-    sensitivity = 7.0
+    abilities = Abilities(sensitivity=7.0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         return -torch.special.entr(view.logits.double().softmax(dim=-1)).sum(dim=-1)
@@ -83,7 +82,7 @@ class RandomOrder:
     window: float | None = None
     name = "random-order"
     needs_reward = False
-    sensitivity = 0.0
+    abilities = Abilities(sensitivity=0.0)
 
     __repr__ = one_line
 
@@ -111,7 +110,7 @@ class LeftToRight:
 
     name = "left-to-right"
     needs_reward = False
-    sensitivity = 0.0
+    abilities = Abilities(sensitivity=0.0)
 
     def order(self, view: MaskedPositions) -> Tensor:
         return 0.0 - view.position.double()
@@ -137,7 +136,8 @@ class CertaintyPrior(Counted):
 
     sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, above=0)
     name = "certainty-prior"
-    sensitivity = 0.5  # a probability moves by at most 1 / 4 of its log-odds, which move by 2
+    # A probability moves by at most 1 / 4 of its log-odds, which move by 2.
+    abilities = replace(Counted.abilities, sensitivity=0.5)
 
     def order(self, view: MaskedPositions) -> Tensor:
         n = view.length
@@ -171,9 +171,9 @@ class Calibrated(Counted):
     name = "calibrated"
 
     @property
-    def sensitivity(self) -> float:
-        """By how much a value moves per logit: a probability by 1 / 2 at most, times the rarest token's surprise."""
-        return 0.5 * float(-np.log(np.min(self.frequency)))
+    def abilities(self) -> Abilities:
+        # A probability moves by 1 / 2 per logit at most, times the rarest token's surprise.
+        return replace(Counted.abilities, sensitivity=0.5 * float(-np.log(np.min(self.frequency))))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rws_decode.common.later import Tensor, torch
@@ -10,7 +10,7 @@ from rws_decode.strategies.counted import Counted, entropies, least_odds, least_
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.orders import Entropy
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,6 +30,7 @@ class Threshold(Counted):
 
     threshold: float = least_probability(usual=0.9)
     name = "threshold"
+    abilities = replace(Counted.abilities, counts=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
         return likely(view, self.threshold)
@@ -52,6 +53,7 @@ class ParallelFactor(Counted):
 
     parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0, above=0)
     name = "parallel-factor"
+    abilities = replace(Counted.abilities, counts=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
         rank = ranks_in_rows(view.log_odds, view.row)
@@ -69,7 +71,7 @@ class EntropyBound(Counted):
     correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
     entropy is at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most
     confident. gamma: at least 0; with 0, more than one position goes only if all but one
-    are certain.
+    are certain. (The order of equally sure positions that are left out is not counted among near-ties.)
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
     >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}
@@ -82,10 +84,11 @@ class EntropyBound(Counted):
         "nats of entropy that a step may leave open", metavar="NATS", usual=0.1, least=0, example="0.1"
     )
     name = "entropy-bound"
+    abilities = replace(Counted.abilities, counts=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
         rank = ranks_in_rows(view.log_odds, view.row)
-        entropy = (entropies(view.logits, view.scale) - Entropy.sensitivity * view.leeway).clamp(min=0)
+        entropy = (entropies(view.logits, view.scale) - Entropy.abilities.sensitivity * view.leeway).clamp(min=0)
         width = int(rank.max()) + 1 if len(rank) else 1
         grid = torch.full((view.rows, width), torch.inf, dtype=torch.float64, device=rank.device)
         grid = grid.index_put((view.row, rank), entropy)
@@ -117,8 +120,8 @@ class Klass(Counted):
     name = "klass"
 
     @property
-    def memory(self) -> int:
-        return self.rest
+    def abilities(self) -> Abilities:
+        return replace(Counted.abilities, chooses=True, memory=self.rest)
 
     def choose(self, view: MaskedPositions) -> Tensor:
         """Return the positions that are confident and at rest, bool [N]; none before `rest` steps are done."""
@@ -128,8 +131,10 @@ class Klass(Counted):
         steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
         for now, before in pairwise(steps):
             p = now.exp()
-            moved = torch.where(p > 0, p * (now - before), 0.0).sum(dim=-1)
-            chosen &= moved < self.divergence
+            moves = torch.where(p > 0, p * (now - before), 0.0)
+            # Log p moves by twice the leeway, a ratio by four times: p by a factor of at most 2 sinh + 1.
+            reach = 4 * view.leeway + 2 * torch.sinh(2 * view.leeway) * moves.abs().sum(dim=-1)
+            chosen &= moves.sum(dim=-1) - reach < self.divergence
         return chosen
 
 
@@ -154,6 +159,7 @@ class Dilated(Confidence):
 
     stride: int = number("positions between the first commits", metavar="N", usual=16, least=1)
     name = "dus"
+    abilities = Abilities(chooses=True)
     __post_init__ = check_numbers
 
     def choose(self, view: MaskedPositions) -> Tensor:

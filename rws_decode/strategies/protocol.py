@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import getattr_static
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, cast, get_args, runtime_checkable
 
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
+from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line
 
 _NONE = cast("Tensor", None)  # what a strategy with a factor alone does not look at
@@ -39,7 +41,7 @@ class MaskedPositions(NamedTuple):
     Rows must not be mixed, or a prompt's answer would depend on its batch.
 
     masked: bool [B, length], the answers' positions without a token, also those outside the block. before: the logits
-    of the same positions one step before, two steps, ..., [N, V] each, as many as a `Remembering` strategy asks for and
+    of the same positions one step before, two steps, ..., [N, V] each, as many as the strategy's `memory` and as
     the row has done.
 
     Where positions are ranked, counted or chosen: scale, float64 [N], the factor of their logits; log_odds, float64
@@ -47,8 +49,8 @@ class MaskedPositions(NamedTuple):
     taken to be than its logits say (0, but where rounding is asked about).
 
     commits: how many positions of a row the schedule commits in the step; waits: bool [N], the positions that go only
-    once no other of their block is left. look: asks what the canvas would be after some commits, for a
-    `LookingStrategy`; None for others.
+    once no other of their block is left. look: asks what the canvas would be after some commits, for
+    `hypotheses`; None for others.
     """
 
     step: int
@@ -75,10 +77,11 @@ class CommittedPositions(NamedTuple):
     """What a revising strategy sees of a step: the M committed positions of the current block, over all B rows.
 
     step, rows, length, row, position: as in `MaskedPositions`, int64 [M] the last two; token: int64 [M], what stands
-    there; log_p: float64 [M], nats that the predictor gives this token now, under the scaled logits, by the strategy's
-    `evidence`, 0 for "none". committed: int64 [M], the step that committed it; log_p_committed: float64 [M], nats that
-    it had then. commits: how many positions of a row the schedule commits in the step; masked: the block's masked
-    positions, with their log_odds. Prompts, other blocks, and rows in the last step of their block are not among them.
+    there; log_p: float64 [M], nats that the predictor gives this token now, under the scaled logits, by what the
+    strategy's `revises` says, 0 for "none". committed: int64 [M], the step that committed it; log_p_committed: float64
+    [M], nats that it had then. commits: how many positions of a row the schedule commits in the step; masked: the
+    block's masked positions, with their log_odds. Prompts, other blocks, and rows in the last step of their block are
+    not among them.
     """
 
     step: int
@@ -100,8 +103,8 @@ class CommittedPositions(NamedTuple):
 class FactorStrategy(Protocol):
     """A rule for the factor c that multiplies all logits of a row; positions are then committed by confidence.
 
-    `name` goes into traces. `needs_reward` says whether the completed text is scored; `AsksAtSteps` says at which
-    steps. Strategies are frozen dataclasses; `describe` puts their numbers into the trace.
+    `name` goes into traces. `needs_reward` says whether the completed text is scored, `abilities` what the
+    strategy does besides. Strategies are frozen dataclasses; `describe` puts their numbers into the trace.
     """
 
     @property
@@ -136,148 +139,126 @@ class OrderStrategy(Protocol):
 Strategy = FactorStrategy | OrderStrategy
 
 
-@runtime_checkable
-class CountingStrategy(Protocol):
-    """A strategy that says itself how many positions of each row a step commits, in place of the schedule.
-
-    A step commits at least one position of a row, and in the last step that the schedule gives a block all that is
-    left of it. A block that is done before is followed by the next at once. A row that is done takes no more forwards.
-    """
-
-    def count(self, view: MaskedPositions) -> Tensor:
-        """Return how many positions of each row go, int64 [rows], the most confident first."""
-        ...
-
-
-@runtime_checkable
-class ChoosingStrategy(Protocol):
-    """A strategy that says itself which positions a step commits; where none is, the most confident one of a row goes.
-
-    Steps, blocks and rows as for `CountingStrategy`.
-    """
-
-    def choose(self, view: MaskedPositions) -> Tensor:
-        """Return whether each position goes, bool [N]."""
-        ...
-
-
-OwnCount = CountingStrategy | ChoosingStrategy  # what commits as many positions as it says itself
-
-
 Evidence = Literal["none", "visible", "left-out"]  # of what a predictor says of a committed token
+MARKS = ("counts", "chooses", "revises", "edits")  # what a description says besides of a strategy with these abilities
 
 
-@runtime_checkable
-class RevisingStrategy(Protocol):
-    """A strategy that masks committed tokens of the current block again, before a step commits others.
+@dataclass(frozen=True)
+class Abilities:
+    """What a strategy does besides giving factors or an order, stated in its `abilities`: by default nothing.
 
-    A step commits as many positions as the schedule says, and one more for each token that it masks again; or as many
-    as the strategy counts. A token that is masked again is not committed in the same step. The last step that the
-    schedule has for a block masks nothing again, and a block without masks is done.
+    A strategy without `abilities` has none, whatever its methods and fields are called. ValueError for other values
+    than these.
+
+    counts: `count(view)` says how many positions of each row go, int64 [rows], the most confident first, in place of
+    the schedule. A step commits at least one position of a row, and in the last step that the schedule gives a block
+    all that is left of it. A block that is done before is followed by the next at once. A row that is done takes no
+    more forwards. chooses: `choose(view)` says which positions go, bool [N]; where none does, the most confident one
+    goes. Steps, blocks and rows as for counts. doubts: `doubts(low, high)` says which positions rounding could add to a
+    choice or take away, bool [N]; all are less certain in the first view, and more certain in the second, as far as
+    rounding reaches. Without it those are the positions which one of the two choices has.
+
+    revises: `revise(view)` says of a `CommittedPositions` which tokens are masked again, bool [M], before a step
+    commits others. The value says what `view.log_p` is. "none": 0. "visible": of the step's own logits at the position,
+    whose token the predictor sees; always 0 nats for an exact world. "left-out": of the logits with this token masked
+    and all others as they are, at the cost of a forward of one more row for each committed token. A step commits as
+    many positions as the schedule says, and one more for each token that it masks again; or as many as the strategy
+    counts. A token that is masked again is not committed in the same step. The last step that the schedule has for a
+    block masks nothing again, and a block without masks is done. asks_evidence: `asks_evidence(view)` says which tokens
+    need "left-out" evidence, bool [M]; of others, and as it is asked, log_p is 0 nats.
+
+    edits: `edits(log_odds)` says whether candidates of these log-odds, under the scaled logits, replace other committed
+    tokens of the block, bool [M], at each step and when the block is full. The value is how many forwards more a block
+    without masks takes at most; the first that replaces nothing is the last.
+
+    memory: how many steps back `view.before` goes. hypotheses: how many forwards of a row `view.look` takes at most;
+    an order, or a choice, looks once in a step, and a choice is also asked without. asks_at_steps: `asks_reward(step)`
+    says at which steps, from 0, the completed text is scored. factor_range: `factor_range(low, high)` gives the least
+    and greatest factor of normalised rewards in [low, high], rounded outward: the factor follows from the reward alone,
+    and `savings.unless_certain` leaves out rewards that cannot matter. tensor_factor: `tensor_factor(reward)` gives the
+    factors of normalised rewards on their device, NaN of NaN, so that a GPU does not wait for the host. sensitivity: by
+    how much an order's value moves, at most, if every logit of its position moves by at most 1; that of a difference of
+    two logits is 2.
+
+    >>> Abilities(counts=True, memory=2).own_count, Abilities(memory=2).plain, Abilities(factor_range=True).plain
+    (True, False, True)
     """
 
+    counts: bool = False
+    chooses: bool = False
+    doubts: bool = False
+    revises: Evidence | None = None
+    asks_evidence: bool = False
+    edits: int | None = None
+    memory: int = 0
+    hypotheses: int = 0
+    asks_at_steps: bool = False
+    factor_range: bool = False
+    tensor_factor: bool = False
+    sensitivity: float = 2.0
+
+    __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        one_of("revises", self.revises, (None, *get_args(Evidence)))
+        whole("edits", self.edits or 0, 0)
+        whole("memory", self.memory, 0)
+        whole("hypotheses", self.hypotheses, 0)
+        finite("sensitivity", self.sensitivity, least=0)
+
     @property
-    def evidence(self) -> Evidence:
-        """What `CommittedPositions.log_p` is: 0 for "none"; "visible" or "left-out".
+    def own_count(self) -> bool:
+        """Whether as many positions go as the strategy says itself."""
+        return self.counts or self.chooses
 
-        "visible": of the step's own logits at the position, whose token the predictor sees; always 0 nats for an exact
-        world. "left-out": of the logits with this token masked and all others as they are, at the cost of a forward of
-        one more row for each committed token, but for those that `AsksEvidence` leaves out.
-        """
-        ...
+    @property
+    def changes(self) -> bool:
+        """Whether committed tokens are taken away."""
+        return self.revises is not None or self.edits is not None
 
-    def revise(self, view: CommittedPositions) -> Tensor:
-        """Return whether each token is masked again, bool [M]. Rows must not be mixed."""
-        ...
-
-
-@runtime_checkable
-class AsksEvidence(Protocol):
-    """A revising strategy that needs the "left-out" evidence of some tokens only; of others, log_p is 0 nats."""
-
-    def asks_evidence(self, view: CommittedPositions) -> Tensor:
-        """Return whose log_p is needed, bool [M]; `view.log_p` is not known yet."""
-        ...
+    @property
+    def plain(self) -> bool:
+        """Whether the schedule says how many positions go, and a step sees its own logits alone."""
+        return not (self.own_count or self.changes or self.memory or self.hypotheses)
 
 
-@runtime_checkable
-class EditingStrategy(Protocol):
-    """A strategy that replaces committed tokens of the current block, at each step and when the block is full.
+def doubts_of(strategy: Any, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+    """Return which positions rounding could add to a strategy's choice or take away, bool [N]; views as for doubts."""
+    return strategy.doubts(low, high) if strategy.abilities.doubts else strategy.choose(low) != strategy.choose(high)
 
-    A token gives way to the candidate at its position, the best token there or a drawn one.
+
+_NO_ABILITIES = Abilities()
+_METHODS = {"counts": "count", "chooses": "choose", "revises": "revise", "asks_at_steps": "asks_reward"}
+
+
+def abilities_of(strategy: object) -> Abilities:
+    """Return what a strategy declares that it does besides: nothing where it declares nothing.
+
+    >>> from rws_decode.strategies.parallel import Threshold
+    >>> abilities_of(Threshold(0.9)).counts, abilities_of(0.9) == Abilities()
+    (True, True)
     """
-
-    @property
-    def after(self) -> int:
-        """How many forwards more a block without masks takes, at most; the first that replaces nothing is the last."""
-        ...
-
-    def edits(self, log_odds: Tensor) -> Tensor:
-        """Return whether candidates of these log-odds, under the scaled logits, replace other tokens, bool [M]."""
-        ...
+    return getattr(strategy, "abilities", _NO_ABILITIES)
 
 
-Changing = RevisingStrategy | EditingStrategy  # what takes committed tokens away
-
-# What a description says of a strategy that counts or chooses itself, masks again, or replaces tokens.
-MARKS = {"counts": OwnCount, "chooses": ChoosingStrategy, "revises": RevisingStrategy, "edits": EditingStrategy}
-
-
-@runtime_checkable
-class Remembering(Protocol):
-    """A strategy that compares steps: `memory` says how many steps back `view.before` goes."""
-
-    @property
-    def memory(self) -> int: ...
-
-
-@runtime_checkable
-class LookingStrategy(Protocol):
-    """A strategy that looks at what the canvas would be: `view.look` takes at most `hypotheses` forwards a row.
-
-    Its order, or its choice, looks once in a step; a choice is also asked without, for what rounding may change.
-    """
-
-    @property
-    def hypotheses(self) -> int: ...
+def check_abilities(strategy: Strategy) -> Abilities:
+    """Return what a strategy declares; ValueError where that are no `Abilities`, or a method of theirs is missing."""
+    able = _NO_ABILITIES if getattr_static(strategy, "abilities", None) is None else cast("Any", strategy).abilities
+    if not isinstance(able, Abilities):
+        raise ValueError(f"abilities is {able!r:.100}: strategy {strategy.name} needs such as Abilities(counts=True)")
+    for part in fields(able):
+        value, method = getattr(able, part.name), _METHODS.get(part.name, part.name)
+        needed = isinstance(part.default, bool | None) and value is not part.default
+        if needed and not callable(getattr(strategy, method, None)):
+            raise ValueError(f"{part.name} is {value!r}: strategy {strategy.name} has no method {method}, write it")
+    return able
 
 
-@runtime_checkable
-class AsksAtSteps(Protocol):
-    """A strategy that needs the reward at some steps only."""
-
-    def asks_reward(self, step: int) -> bool:
-        """Say whether the completed text is scored at a step, counted from 0."""
-        ...
-
-
-@runtime_checkable
-class BoundedFactor(Protocol):
-    """A strategy whose factor follows from the reward alone, and so has a range.
-
-    `savings.unless_certain` leaves out rewards that cannot matter by it.
-    """
-
-    def factor_range(self, low: float, high: float) -> tuple[float, float]:
-        """Return the least and greatest factor of normalised rewards in [low, high], rounded outward."""
-        ...
-
-
-@runtime_checkable
-class TensorFactor(Protocol):
-    """A strategy that computes its factors where the rewards are: on a GPU nothing waits for the host."""
-
-    def tensor_factor(self, reward: Tensor) -> Tensor:
-        """Return the factors of normalised rewards on their device; NaN of NaN."""
-        ...
-
-
-@runtime_checkable
-class Sensitive(Protocol):
-    """An order that says how far a value moves, at most, if every logit of its position moves by at most 1."""
-
-    @property
-    def sensitivity(self) -> float: ...
+def factor_alone(strategy: object) -> TypeGuard[FactorStrategy]:
+    """Return whether a strategy gives factors, and leaves all else of a step to the decoder; it is checked."""
+    if isinstance(strategy, type | OrderStrategy) or not isinstance(strategy, FactorStrategy):
+        return False
+    return check_abilities(strategy).plain
 
 
 def asks_reward(strategy: Strategy, step: int) -> bool:
@@ -287,12 +268,8 @@ def asks_reward(strategy: Strategy, step: int) -> bool:
     >>> [asks_reward(rule, 0) for rule in (Confidence(), RWS(8.0))]
     [False, True]
     """
-    return strategy.needs_reward and (not isinstance(strategy, AsksAtSteps) or bool(strategy.asks_reward(step)))
-
-
-def sensitivity_of(strategy: OrderStrategy) -> float:
-    """Return the strategy's sensitivity; 2, that of a difference of two logits, where it does not say."""
-    return strategy.sensitivity if isinstance(strategy, Sensitive) else 2.0
+    rule: Any = strategy
+    return rule.needs_reward and (not abilities_of(rule).asks_at_steps or bool(rule.asks_reward(step)))
 
 
 def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
@@ -335,16 +312,20 @@ def describe(strategy: Strategy) -> dict[str, Any]:
     """Return the strategy as JSON-ready data: its name and its numbers.
 
     What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone, one
-    inside another by its own description. `MARKS` say what it does besides.
+    inside another by its own description. `MARKS` say what it does besides; a field of such a name is left out.
 
     >>> from rws_decode.strategies.factors import RWS
     >>> describe(RWS(8.0))
     {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
     """
     described: dict[str, Any] = {"name": strategy.name}
-    described |= {mark: True for mark, kind in MARKS.items() if isinstance(strategy, kind)}
+    able = abilities_of(strategy)
+    marks = (able.own_count, able.chooses, able.revises is not None, able.edits is not None)
+    described |= {mark: True for mark, holds in zip(MARKS, marks, strict=True) if holds}
     for part in fields(strategy) if is_dataclass(strategy) else ():
         value = getattr(strategy, part.name)
+        if part.name in MARKS:
+            continue
         if isinstance(value, int | float | str):
             described[part.name] = value
         elif isinstance(value, FactorStrategy | OrderStrategy):

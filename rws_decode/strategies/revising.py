@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
 from rws_decode.strategies.counted import Counted, in_rows, least_odds, least_probability, likely, ranks_in_rows
 from rws_decode.strategies.numbers import checked, number
-from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions
+from rws_decode.strategies.protocol import Abilities, CommittedPositions, Evidence, MaskedPositions
 from rws_theory.checks import one_of
 
 
@@ -52,7 +52,7 @@ class ReMDM(Counted):
     form: Form = checked("cap", one_of, choices=get_args(Form))
     seed: int | tuple[int, ...] = checked(0, check_seeds)
     name = "remdm"
-    evidence: ClassVar[Evidence] = "none"
+    abilities = replace(Counted.abilities, revises="none")
 
     def revise(self, view: CommittedPositions) -> Tensor:
         sigma, left = self._sigma(view)
@@ -101,6 +101,10 @@ class P2(Counted):
     evidence: Evidence = checked("visible", one_of, choices=get_args(Evidence)[1:])
     name = "p2"
 
+    @property
+    def abilities(self) -> Abilities:
+        return replace(Counted.abilities, revises=self.evidence)
+
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""
         held = self.eta * view.log_p if self.eta else torch.zeros_like(view.log_p)
@@ -141,7 +145,7 @@ class Wino(Counted):
     threshold: float = least_probability(usual=0.9)
     verify: float = checked(0.9, above=0, below=1, example="0.9")
     name = "wino"
-    evidence: ClassVar[Evidence] = "left-out"
+    abilities = replace(Counted.abilities, counts=True, revises="left-out", asks_evidence=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
         passed = likely(view, self.threshold)
@@ -189,6 +193,10 @@ class Edit(Counted):
     threshold: float = least_probability(default=0.95)
     after: int = checked(16, least=0, example="16")
     name = "edit"
+
+    @property
+    def abilities(self) -> Abilities:
+        return replace(Counted.abilities, counts=True, edits=self.after)
 
     def count(self, view: MaskedPositions) -> Tensor:
         return likely(view, self.threshold)

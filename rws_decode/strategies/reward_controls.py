@@ -8,7 +8,7 @@ from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Floats, Tensor, np
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.numbers import check_numbers, checked, number
-from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.show import one_line
 
 
@@ -28,6 +28,7 @@ class RWSEvery:
     every: int = number("ask the reward every N steps", metavar="N", usual=2, least=1)
     eps: float = checked(1e-5, above=0)
     name = "rws-every"
+    abilities = Abilities(asks_at_steps=True, factor_range=True, tensor_factor=True)
     needs_reward = True
     __post_init__ = check_numbers
 

@@ -80,6 +80,7 @@ LINES = [STRATEGIES[name] for name in OFFERED if "run" not in STRATEGIES[name].r
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
     **{entry.kind.__name__: partial(made, entry) for entry in [*LINES, *METHODS.values()]},
+    "Abilities": rws_decode.Abilities,
     "Animation": lambda: usual().animate(),
     "Apart": lambda: rws_decode.Apart(rws_decode.RandomOrder(tuple(range(99))), 3),
     "ApartChoice": lambda: rws_decode.ApartChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
@@ -141,8 +142,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "final reward": lambda: rws_decode.final_reward(mini(), reward(), mini().prompts[0], usual().tokens),
     "GapStatistics": lambda: rws_theory.gap_statistics(np.random.default_rng(0).random((50, 9))),
 }
-NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "CountingStrategy", "ChoosingStrategy", "Strategy"}  # Protocols
-NO_OBJECTS |= {"MaskPredictor", "RevisingStrategy", "RewardModel"}
+NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "Strategy", "MaskPredictor", "RewardModel"}  # Protocols
 TABLES = [
     *("CallablePredictor", "HFMaskPredictor", "WorldPredictor", "StepLogits", "TraceDiff", "TraceDiff of the same"),
     *("CallableReward", "CausalReward", "SequenceClassifierReward", "exact reward", "world's reward"),

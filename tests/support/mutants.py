@@ -137,6 +137,12 @@ rightmost-first: rws_decode, test_ranking
 threshold-strict: rws_decode, test_counting
 - return in_rows(view.log_odds >= least_odds(threshold)
 + return in_rows(view.log_odds > least_odds(threshold)
+entropy-bound-leeway: rws_decode, test_counting
+- - Entropy.abilities.sensitivity * view.leeway
++ + Entropy.abilities.sensitivity * view.leeway
+near-branches: rws_decode, test_counting
+- left <= (least + 2 * reach)[branch]
++ left <= (least - 2 * reach)[branch]
 near-tie-half: rws_decode, test_rounding
 - (at, lead <= 2 * seen.error
 + (at, lead <= seen.error

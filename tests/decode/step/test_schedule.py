@@ -1,5 +1,8 @@
 """The commit schedule against its definition."""
 
+import pickle
+from copy import deepcopy
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +55,17 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
 )
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
     refused(lambda: block_plan(length, steps, block), message)
+
+
+SHAPES = [Shape(8), Shape(8, 4), Shape(8, block=4), Shape(8, 4, 8), Shape(8, counts=[1, 2, 5]), Shape(8).resolved()]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=repr)
+def test_a_shape_is_its_fields(shape: Shape) -> None:
+    for copy in (replace(shape), type(shape)(**asdict(shape)), pickle.loads(pickle.dumps(shape)), deepcopy(shape)):
+        assert copy == shape and hash(copy) == hash(shape) and copy.plan == shape.plan
+        assert copy.counts or copy.one_by_one() == shape.one_by_one()
+    assert [shape == other for other in SHAPES].count(True) == 1 and replace(Shape(8), length=16) == Shape(16)
 
 
 @given(

@@ -1,7 +1,7 @@
 """Strategies that count, revise or weigh, each against a slow loop over one row that does what its definition says."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -30,9 +30,11 @@ from rws_decode import (
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay
+from rws_decode.strategies.apart import ApartChoice
+from rws_decode.strategies.lookahead import LoPA
 from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import CountingStrategy, MaskedPositions, RevisingStrategy
+from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_decode.strategies.revising import P2, ReMDM, Wino
 from rws_decode.testing.exact import exact_predictor
 from rws_theory.testing import random_table
@@ -193,8 +195,8 @@ def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> Non
     assert len(set(map(tuple, counts))) >= 4 and any(len(set(numbers)) > 2 for numbers in counts)
     revisions = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].revisions for one, _, shape in REVISING]
     assert sum(number > 0 for number in revisions) >= 9, revisions
-    assert all(isinstance(strategy, CountingStrategy) for strategy, *_ in COUNTING)
-    assert all(isinstance(strategy, RevisingStrategy) for strategy, *_ in REVISING)
+    assert all(strategy.abilities.counts for strategy, *_ in COUNTING)
+    assert all(strategy.abilities.revises for strategy, *_ in REVISING)
 
 
 @pytest.mark.parametrize(("stride", "shape", "steps"), [(6, (12, 12, 12), 3), (4, (16, 16, 8), 6), (1, (12, 12, 6), 2)])
@@ -268,14 +270,45 @@ def positions(log_odds: torch.Tensor) -> MaskedPositions:
     return MaskedPositions(0, 1, n, row, torch.arange(n), logits, best, **ranked)
 
 
-def test_a_position_that_rounding_could_carry_past_the_threshold_is_counted() -> None:
-    table = torch.tensor([[9.0, 0.0, 1.0], [9.0, 0.0, 3.0], [9.0, 0.0, 4.0]])
-    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
-    (odds,) = decode(predictor, [[]], "default", Shape(3, 3, 3))[0].value[:1, 1:2].tolist()
-    at = 1 / (1 + math.exp(-odds[0]))
-    (near,) = decode(predictor, [[]], Threshold(at), Shape(3, 3, 3))
-    (far,) = decode(predictor, [[]], Threshold(at + 0.01), Shape(3, 3, 3))
-    assert near.near_ties[0] == 1 and far.near_ties[0] == 0
+def _p(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds))
+
+
+def _nats(odds: float) -> float:
+    return -sum(p * math.log(p) for p in (_p(odds), _p(-odds)))
+
+
+_GROWN = 1.1 * 3.0  # log-odds 3 after a commit
+_MOVED = _p(_GROWN) * math.log(_p(_GROWN) / _p(3.0)) + _p(-_GROWN) * math.log(_p(-_GROWN) / _p(-3.0))
+_APART, _SECOND = (ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
+
+
+@pytest.mark.parametrize(
+    ("step", "near", "odds", "far", "others"),
+    [
+        (0, Threshold(_p(3.0)), (1, 3, 4), Threshold(_p(3.0) + 0.01), (1, 3, 4)),
+        (0, ParallelFactor(3 * _p(-3.0)), (1, 3, 4), ParallelFactor(3 * _p(-3.0) + 0.01), (1, 3, 4)),
+        (0, EntropyBound(_nats(4.0) + _nats(3.0)), (1, 3, 4), EntropyBound(_nats(4.0) + 0.01), (1, 3, 4)),
+        (1, Klass(0.5, _MOVED, 1), (1, 3, 4), Klass(0.5, 1.1 * _MOVED, 1), (1, 3, 4)),
+        (0, LoPA(0.9), (9, 2, 2), LoPA(0.9), (9, 2, 1)),  # of equals the first branch goes
+        (0, LoPA(0.9, 2), (9, 2, 2), LoPA(0.9, 2), (9, 2, 1)),  # one branch besides the anchor
+        (0, LoPA(0.9, 1), (1, 2, 2), LoPA(0.9, 1), (1, 2, 3)),  # no position passes
+        (0, _APART, (3, 3, 0.1), _APART, (3, 4, 0.1)),
+        (0, _SECOND, (1.5, 0.1, 1.5), _SECOND, (1, 0.1, 3)),
+    ],
+    ids=str,
+)
+def test_what_rounding_could_carry_across_a_cut_is_counted(
+    step: int, near: Any, odds: Sequence[float], far: Any, others: Sequence[float]
+) -> None:
+    for strategy, of_three, counted in ((near, odds, True), (far, others, False)):
+
+        def logits(canvas: torch.Tensor, row: Sequence[float] = of_three) -> torch.Tensor:
+            grown = 1.1 ** (canvas != 0).sum(dim=1, keepdim=True) * torch.tensor(row)
+            return torch.stack([torch.full_like(grown, 9.0), torch.zeros_like(grown), grown], dim=2)
+
+        (trace,) = decode(CallablePredictor(logits, mask_id=0), [[]], strategy, Shape(3, 3, 3))
+        assert (trace.near_ties[step] > 0) == counted
 
 
 def test_counts_work_with_rankings_and_sampling() -> None:
@@ -297,6 +330,7 @@ class Three:
     shape: tuple[int, ...] = ()
     name = "three"
     needs_reward = False
+    abilities = Abilities(counts=True)
 
     def factor(self, view: MaskedPositions) -> np.ndarray:
         return np.ones(view.rows)

@@ -1,15 +1,21 @@
 """What holds for every strategy: its run is kept, described, replayed and repeated; what it cannot be is named."""
 
 from collections.abc import Callable
+from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import P2, RWS, CallableReward, Edit, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
+from rws_decode.adapters.dream import DreamHooks
+from rws_decode.check.fragility import moved_answers
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
@@ -28,10 +34,11 @@ from rws_decode.strategies.orders import (
     token_frequencies,
 )
 from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, describe
+from rws_decode.strategies.protocol import Abilities, MaskedPositions, OrderStrategy, abilities_of, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
 from rws_decode.strategies.table import STRATEGIES as NAMED
+from rws_decode.testing.strategies import mask_predictors
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 
@@ -91,6 +98,41 @@ def test_a_text_is_the_label_of_its_strategy(text: str) -> None:
     assert ("reward" in check_text(text, "--compare")) == ("rws" in text)
 
 
+def own(members: dict[str, Any], abilities: Any = None) -> Any:
+    """Return a strategy of one's own: plain confidence, with fields of any name and value, and what it declares."""
+    common = {"name": "own", "needs_reward": False, "factor": lambda self, view: np.ones(view.rows)}
+    declared = {} if abilities is None else {"abilities": abilities}
+    kinds = [(name, Any, field(default=value)) for name, value in members.items()]
+    return make_dataclass("Own", kinds, namespace=common | declared, frozen=True)()
+
+
+CHOOSING = (
+    "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1 edit:0.4".split()
+)
+CHOOSING += "p2:1 edit:0.4 threshold:0.4+apart:2 entropy-bound:0.6+apart:2 default+apart:2".split()
+
+
+@settings(max_examples=examples(200))
+@given(mask_predictors(), st.sampled_from(CHOOSING), st.integers(0, 99))
+def test_logits_that_move_within_rounding_change_nothing_that_is_not_counted(model: Any, text: str, seed: int) -> None:
+    predictor, length = model
+    (trace,) = decode(predictor, [[]], text, Shape(length))
+    if not (trace.near_ties.any() or trace.near_tokens.any()):
+        assert (moved_answers(trace, predictor, decodes=4, seed=seed) == trace.tokens).all()
+
+
+GUESSED = "count choose doubts revise evidence asks_evidence edits after memory hypotheses asks_reward".split()
+GUESSED += "factor_range tensor_factor sensitivity counts chooses revises".split()
+
+
+@pytest.mark.parametrize("value", [0.5, True, len])
+def test_what_a_strategy_can_do_is_not_guessed_from_names(value: Any) -> None:
+    strategy, plain = own(dict.fromkeys(GUESSED, value)), decode(PREDICTOR, PROMPTS, "default", SHAPE)
+    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, savings=Savings(certain=True))
+    assert all(np.array_equal(mine.canvas, theirs.canvas) for mine, theirs in zip(batch, plain, strict=True))
+    assert abilities_of(strategy) == Abilities() and isinstance(recorded(list(batch)), Schedule)
+
+
 TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
 COMPACT = "the compact decoder goes by confidence and the schedule alone"
 
@@ -123,6 +165,15 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
         (lambda: as_strategy("rws-every:8+every:2+every:3"), "every is given twice"),
         (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
+        (lambda: own({}, Abilities(memory=2.5)), "memory is 2.5: a whole number, at least 0, is needed"),
+        (lambda: decode(PREDICTOR, "a", own({}, {"counts"}), SHAPE), "abilities is {'counts'}: strategy own"),
+        (lambda: decode(PREDICTOR, "a", own({}, Abilities(edits=0)), SHAPE), "edits is 0: strategy own has no method"),
+        (lambda: decode(PREDICTOR, "a", own({"count": 3}, Abilities(counts=True)), SHAPE), "has no method count"),
+        (lambda: Threshold(0.9, scaled=own({}, Abilities(asks_at_steps=True))), "own has no method asks_reward, write"),
+        (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
+        (lambda: Threshold(0.9, scaled=RWS), "a strategy with a factor is needed, such as RWS(8.0)"),
+        (lambda: Threshold(0.9, scaled=ReMDM(0.5)), "a strategy with a factor is needed, such as RWS(8.0)"),
+        (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
         (lambda: LoPA(0.9, 0), "hypotheses is 0: a whole number, at least 1, is needed, such as 3"),
         (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
         (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),

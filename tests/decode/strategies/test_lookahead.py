@@ -242,3 +242,11 @@ def test_a_row_follows_its_own_seed() -> None:
         assert (alone.commit_step == trace.commit_step).all() and alone.forwards == trace.forwards
     assert (rows[0].commit_step == rows[2].commit_step).all()
     assert (rows[0].commit_step != rows[1].commit_step).any()
+
+
+@pytest.mark.parametrize(("strategy", "near"), [(LoPA(0.9, 2), 1), (Temperature(1.0), 0)], ids=repr)
+def test_a_look_fills_in_candidates_that_are_near_equal(strategy: Any, near: int) -> None:
+    table = torch.tensor([[9.0, 9.0, 0.0], [9.0, 1.0, 1.0], [9.0, 2.0, 0.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+    (trace,) = decode(predictor, [[]], strategy, Shape(3, 3, 3))
+    assert trace.commit_step[1] > 0 and trace.near_tokens[0] == near

@@ -19,6 +19,7 @@ from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import Abilities
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import RWSEvery
 from rws_decode.testing.networks import MASK, VOCABULARY
@@ -115,7 +116,7 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
     table[:, 5] = 16.0
     strategy = Odd(order=lambda view: torch.tensor([0.0, distance * 2.0**-13], dtype=torch.float64)[view.position])
     if sensitivity is not None:
-        strategy.sensitivity = sensitivity  # type: ignore[attr-defined]
+        strategy.abilities = Abilities(sensitivity=sensitivity)  # type: ignore[attr-defined]
     (trace,) = decode(
         CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(length=2, steps=2, block=2)
     )

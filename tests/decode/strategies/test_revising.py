@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rws_decode import Edit, Options, Shape, Temperature, decode, diff, path_diagnostics, replay, replay_with
 from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import CommittedPositions, Evidence, MaskedPositions, describe
+from rws_decode.strategies.protocol import Abilities, CommittedPositions, Evidence, MaskedPositions, describe
 from rws_decode.trace.file import trace_bytes
 from rws_decode.trace.trace import Trace, load
 from rws_decode.view.drafts import play
@@ -47,6 +47,10 @@ class Doubting:
     def count(self, view: MaskedPositions) -> Tensor:
         return torch.full((view.rows,), self.commits)
 
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(counts=True, revises=self.evidence)
+
     def revise(self, view: CommittedPositions) -> Tensor:
         return view.log_p < self.nats
 
@@ -59,7 +63,7 @@ class Chance:
     share: float = 0.4
     name = "chance"
     needs_reward = False
-    evidence: Evidence = "none"
+    abilities = Abilities(revises="none")
 
     def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
         return np.ones(view.rows)
@@ -191,7 +195,7 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
         assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
         decode_compact(BERT, "the cat", Chance(0), SHAPE)
-    assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4, "evidence": "none"}
+    assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4}
 
 
 def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
