@@ -33,10 +33,8 @@ class MaskedLogits(NamedTuple):
         """Return those of some positions, bool [N] or int64; of neighbours, views: logits are much to copy."""
         index = index.nonzero()[:, 0] if index.dtype == torch.bool else index
         first = int(index[0]) if index.shape[0] else 0
-        if index.tolist() == list(range(first, first + index.shape[0])):
-            places: Tensor | slice = slice(first, first + index.shape[0])
-        else:
-            places = index
+        stop = first + index.shape[0]
+        places = slice(first, stop) if index.tolist() == list(range(first, stop)) else index
         logits = self.logits[places]
         published = logits if self.published is self.logits else self.published[places]
         return MaskedLogits(self.row[places], self.position[places], logits, published, self.error[places])
