@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 import torch
@@ -41,7 +42,9 @@ def logit_error(logits: Tensor) -> Tensor:
 
 def _largest(logits: Tensor) -> Tensor:
     kept = {"nan": math.nan, "posinf": math.inf, "neginf": 0.0}
-    return torch.cat([rows.nan_to_num(**kept).abs_().amax(dim=-1) for (rows,) in in_parts(logits)]).double()
+    pieces = logits.split(2**16, dim=1)
+    columns = [torch.cat([part.nan_to_num(**kept).abs_().amax(-1) for (part,) in in_parts(some)]) for some in pieces]
+    return reduce(torch.maximum, columns).double()
 
 
 def value_range(

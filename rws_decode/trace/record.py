@@ -62,9 +62,8 @@ class Record:
     def __init__(self, rows: Sequence[int], canvas: Canvas, steps: int) -> None:
         self.rows, self.unfinished = np.asarray(rows), list[int]()
         self.offsets, self.width, length = canvas.answer[:, 0].tolist(), canvas.ids.shape[1], canvas.answer.shape[1]
-        self.logits_dtype, self.calls = "", 0
+        self.logits_dtype, self.calls, self._new = "", 0, list[Info]()
         self._arrays: dict[str, NDArray[Any]] = {}
-        self._new = list[Info]()
         for name, (dtype, axes) in _KEPT.items():
             unknown = -1 if name == "candidate" else np.nan if dtype == "float64" else 0
             self._arrays[name] = np.full((len(rows), steps, length)[: 1 + len(axes)], unknown, dtype)
