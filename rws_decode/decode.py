@@ -109,7 +109,7 @@ def decoded(
     def run(rows: Sequence[int]) -> Record:
         state, stopped = decoder.init(rows, [job.prompts[row].ids for row in rows]), False
         record = Record(rows, state.canvas, shape.steps)
-        while state.step < shape.steps and len(state.rows) and not stopped:
+        while state.step < shape.steps and state.rows.shape[0] and not stopped:
             state, info = decoder.step(state)
             record.add(info)
             if callback is not None:

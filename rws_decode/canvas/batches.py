@@ -74,4 +74,4 @@ def last_steps(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
 def current_block(masked: Tensor, plan: Sequence[PlannedStep]) -> Tensor:
     """Return all positions of each row's current block, the first with masks left, bool [b, n]. masked: bool [b, n]."""
     number = torch.arange(masked.shape[1], device=masked.device) // plan[0].stop
-    return number == torch.where(masked, number, len(number)).amin(dim=1, keepdim=True)
+    return number == torch.where(masked, number, masked.shape[1]).amin(dim=1, keepdim=True)

@@ -59,13 +59,13 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     chosen = torch.zeros_like(order, dtype=torch.bool).scatter_(1, order[:, :k], True)
     last = value.gather(1, order[:, k - 1 : k])
     slack = reach + 2 * factor[:, None] * error.double()
-    everywhere, nowhere = torch.ones_like(chosen), torch.zeros_like(chosen)
+    everywhere = torch.ones_like(chosen)
     return Choice(
         chosen=chosen,
         value=value,
         ties=(~chosen & (value == last)).sum(dim=1),
         saturated=saturated(value, torch.float64).sum(dim=1),
-        near_ties=near_ties(value - slack, value + slack, everywhere, chosen, nowhere),
+        near_ties=near_ties(value - slack, value + slack, everywhere, chosen, None),
         inexact=inexact,
     )
 

@@ -137,7 +137,7 @@ class Ensemble:
         """Return the record of the path of one slot of each prompt, with the forwards of all copies."""
         record = Record(slots.tolist(), self.state.canvas.of(torch.from_numpy(slots)), self.steps)
         paths = [self.path(slot).record for slot in slots.tolist()]
-        record.arrays = {name: np.stack([path[name] for path in paths]) for name in record.arrays}
+        record.arrays.update({name: np.stack([path[name] for path in paths]) for name in record.arrays})
         record.arrays["forwards"][:] = 0
         record.arrays["forwards"][:, 0] = self.forwards
         record.logits_dtype, record.calls = self.record.logits_dtype, int(self.forwards.sum())

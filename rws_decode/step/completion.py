@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -11,10 +10,8 @@ from torch import Tensor
 
 from rws_decode.common.arguments import check_seeds, per_row
 from rws_decode.step.cached_reward import Rewards
+from rws_decode.step.rounding import rows_at_once
 from rws_decode.strategies.protocol import MaskedPositions
-
-# Positions drawn at once, twice as many at most: 64 of a 126,464-word vocabulary are 62 MiB in float64.
-_CHUNK = 64
 
 
 class Candidates(NamedTuple):
@@ -28,16 +25,22 @@ class Candidates(NamedTuple):
 
 
 def greedy(logits: Tensor) -> Candidates:
-    """Return the largest logit of each row, the first among equals. logits: [N, V]."""
-    return Candidates(logits.max(dim=-1).indices, lead_of(logits))
+    """Return the largest logit of each row, the first among equals. logits: [N, V].
 
-
-def lead_of(scores: Tensor) -> Tensor:
-    """Return by how much the largest score of each row leads the next, float64 [N], inf if alone."""
-    if scores.shape[-1] == 1:
-        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
-    best = scores.topk(2, dim=-1).values.double()
-    return best[:, 0] - best[:, 1]
+    The whole row is read once, for the maxima of its parts; only the part with the largest is looked into.
+    """
+    size = 1 << (logits.shape[1].bit_length() // 2)
+    whole = logits.shape[1] // size
+    parts = logits[:, : whole * size].unflatten(1, (whole, size)).amax(dim=2)
+    if logits.shape[1] > whole * size:
+        parts = torch.cat([parts, logits[:, whole * size :].amax(dim=1, keepdim=True)], dim=1)
+    part = parts.argmax(dim=1, keepdim=True)
+    begin = (part * size).clamp(max=logits.shape[1] - size)  # before the last part stand smaller ones
+    inside = logits.gather(1, begin + torch.arange(size, device=logits.device))
+    at = inside.argmax(dim=1, keepdim=True)
+    best = inside.gather(1, at)
+    others = torch.cat([parts.scatter_(1, part, -torch.inf), inside.scatter_(1, at, -torch.inf)], dim=1)
+    return Candidates((begin + at)[:, 0], (best.double() - others.amax(dim=1, keepdim=True).double())[:, 0])
 
 
 def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
@@ -108,13 +111,13 @@ class TokenSampler:
         if self.temperature == 0:
             return greedy(logits)
         counts = torch.bincount(row, minlength=len(self._generators)).tolist()
-        pieces, uniforms, begin, end = [], [], 0, 0
+        pieces, uniforms, begin, end, most = [], [], 0, 0, rows_at_once(logits)
         for count, generator in zip(counts, self._generators, strict=True):
-            for drawn in range(0, count, _CHUNK):
-                shape = (min(_CHUNK, count - drawn), logits.shape[1])
+            for drawn in range(0, count, most):
+                shape = (min(most, count - drawn), logits.shape[1])
                 uniforms.append(torch.rand(shape, generator=generator, dtype=torch.float64))
                 end += shape[0]
-                if end - begin >= _CHUNK or end == len(row):  # many short rows are compared at once
+                if end - begin >= most or end == len(row):  # many short rows are compared at once
                     pieces.append(self._draw(logits[begin:end], torch.cat(uniforms).to(logits.device)))
                     uniforms, begin = [], end
         return Candidates(torch.cat([piece.token for piece in pieces]), torch.cat([piece.lead for piece in pieces]))
@@ -124,9 +127,10 @@ class TokenSampler:
         scores = gumbel_scores(logits, uniform, self.temperature)
         noised = logits.double() - self.temperature * torch.log(-torch.log(uniform))
         best, token = scores.max(dim=-1)
+        certain = greedy(noised)
         # Beyond the exponents of float64 the scores are all 0 or inf, and their logarithms still tell them apart.
         lost = ~(best.isfinite() & (best > 0))
-        return Candidates(torch.where(lost, noised.max(dim=-1).indices, token), lead_of(noised))
+        return Candidates(torch.where(lost, certain.token, token), certain.lead)
 
 
 class Commits(Protocol):
@@ -187,20 +191,20 @@ class Completion(NamedTuple):
     def grid(self, values: Tensor) -> Tensor:
         """Return values of the N positions where these stand, [b, n], 0 elsewhere."""
         nowhere = torch.zeros(self.block.shape, dtype=values.dtype, device=values.device)
-        return nowhere.index_put((self.row, self.view.position), values)
+        return nowhere.masked_scatter_(self.block, values)
 
 
 class Ranked(NamedTuple):
     """What confidence under some factors says of N positions.
 
     log_odds: float64 [N], exact at the cut; value: float64 [N], what the options rank by; k: how many positions of each
-    row go; deferred: bool [b, n], those that go only once no other is left.
+    row go; deferred: bool [b, n], those that go only once no other is left, None where there are none.
     """
 
     log_odds: Tensor
     value: Tensor
     k: int | Tensor
-    deferred: Tensor
+    deferred: Tensor | None
 
 
 class Choice(NamedTuple):

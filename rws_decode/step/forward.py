@@ -30,10 +30,14 @@ class MaskedLogits(NamedTuple):
     error: Tensor
 
     def at(self, index: Tensor) -> MaskedLogits:
-        """Return those of some positions, bool [N] or int64."""
-        logits = self.logits[index]
-        published = logits if self.published is self.logits else self.published[index]
-        return MaskedLogits(self.row[index], self.position[index], logits, published, self.error[index])
+        """Return those of some positions, bool [N] or int64; of neighbours, views: logits are much to copy."""
+        index = index.nonzero()[:, 0] if index.dtype == torch.bool else index
+        first = int(index[0]) if index.shape[0] else 0
+        stop = first + index.shape[0]
+        places = slice(first, stop) if index.tolist() == list(range(first, stop)) else index
+        logits = self.logits[places]
+        published = logits if self.published is self.logits else self.published[places]
+        return MaskedLogits(self.row[places], self.position[places], logits, published, self.error[places])
 
 
 def masked_logits(
@@ -57,7 +61,8 @@ def masked_logits(
     logits, error = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg, at)
     if suppressed and max(suppressed) >= logits.shape[-1]:
         raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
-    logits[:, list(suppressed)] = float("-inf")
+    if suppressed:
+        logits[:, list(suppressed)] = float("-inf")
     given = logits.clone() if published else logits
     logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[-1]]] = float("-inf")
     return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)

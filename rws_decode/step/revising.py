@@ -163,7 +163,7 @@ def _revise(
         near = near.index_add(0, row, (ends[0] != ends[1]).long())
         low, high = (log_p.index_put(at, -now + sign * off) for sign in (-1, 1))
         eligible, chosen = nowhere.index_put(at, again | True), nowhere.index_put(at, again)
-        near = torch.maximum(near, near_ties(low, high, eligible, chosen, nowhere))
+        near = torch.maximum(near, near_ties(low, high, eligible, chosen, None))
     return completion, revision._replace(again=nowhere.index_put(at, again), near=near)
 
 

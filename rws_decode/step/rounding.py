@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 import torch
@@ -14,7 +16,16 @@ from rws_decode.settings import Ranking
 # batch, the padding or the device. Half precision accumulates in float32, so its errors are few units.
 ROUNDING_UNITS = {torch.float64: 64, torch.float32: 64, torch.bfloat16: 8, torch.float16: 8}
 
-_CHUNK = 64
+
+def rows_at_once(logits: Tensor) -> int:
+    """Return how many rows are widened at once: on a CPU those that stay in a core's cache, else 64 MiB in float64."""
+    return max(1, (2**16 if logits.device.type == "cpu" else 2**23) // logits.shape[-1])
+
+
+def in_parts(logits: Tensor, *others: Tensor) -> Iterable[tuple[Tensor, ...]]:
+    """Return logits [N, V] and what belongs to their rows, [N] each, `rows_at_once` at a time."""
+    most, tensors = rows_at_once(logits), (logits, *others)
+    return [tensors] if logits.shape[0] <= most else zip(*(each.split(most) for each in tensors), strict=True)
 
 
 def logit_error(logits: Tensor) -> Tensor:
@@ -30,9 +41,10 @@ def logit_error(logits: Tensor) -> Tensor:
 
 
 def _largest(logits: Tensor) -> Tensor:
-    # By few rows at a time: the copies that this makes are as large as what they are made of.
-    parts = [rows.masked_fill(rows == -torch.inf, 0).abs().amax(dim=-1) for rows in logits.split(_CHUNK)]
-    return torch.cat(parts).double()
+    kept = {"nan": math.nan, "posinf": math.inf, "neginf": 0.0}
+    pieces = logits.split(2**16, dim=1)
+    columns = [torch.cat([part.nan_to_num(**kept).abs_().amax(-1) for (part,) in in_parts(some)]) for some in pieces]
+    return reduce(torch.maximum, columns).double()
 
 
 def value_range(
@@ -62,17 +74,20 @@ def value_range(
     return torch.sigmoid(low) * (1 - relative), (torch.sigmoid(high) * (1 + relative)).clamp(max=1.0)
 
 
-def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
+def at_the_cut(eligible: Tensor, deferred: Tensor | None, k: int | Tensor) -> tuple[Tensor, Tensor]:
     """Return the positions among which a choice of k is made, bool [B, n], and how many of them are chosen, int64 [B].
 
-    Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k.
+    Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k. None:
+    nothing is deferred, and all compete.
     """
+    if deferred is None:
+        return eligible, torch.as_tensor(k, device=eligible.device).expand(eligible.shape[0])
     early = eligible & ~deferred
     spare = k - early.sum(dim=1)
     return torch.where((spare < 0)[:, None], early, eligible & deferred), torch.where(spare < 0, k, spare)
 
 
-def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, deferred: Tensor) -> Tensor:
+def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, deferred: Tensor | None) -> Tensor:
     """Count the positions that rounding could move across the cut: int64 [B].
 
     low, high: ranges of the ranking values, [B, n]. Counted are chosen positions whose range reaches down to that of
@@ -80,7 +95,7 @@ def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, defer
     group (deferred or not) in which the cut falls. Guarantee: 0 exactly where every chosen range lies above every
     other, so that no change within the ranges changes the set.
     """
-    group, _ = at_the_cut(eligible, deferred, chosen.sum(dim=1))
+    group = eligible if deferred is None else at_the_cut(eligible, deferred, chosen.sum(dim=1))[0]
     inside, outside = group & chosen, group & ~chosen
     floor = low.masked_fill(~inside, float("inf")).amin(dim=1, keepdim=True)
     roof = high.masked_fill(~outside, float("-inf")).amax(dim=1, keepdim=True)
@@ -100,7 +115,7 @@ def exact_at_the_cut(
     scale: Tensor,
     places: tuple[Tensor, Tensor],
     eligible: Tensor,
-    deferred: Tensor,
+    deferred: Tensor | None,
     k: int | Tensor,
 ) -> Tensor:
     """Return log-odds by which the exact top k is chosen, exact ties leftmost; float64 [B, n].
@@ -110,7 +125,7 @@ def exact_at_the_cut(
     neighbouring numbers in that order, to the same number where they tie exactly. Others keep theirs.
 
     values: float64 [B, n], log-odds at the factors; logits: [N, V]; scale: float64 [N], factors; places: row and
-    position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n]; k: how many a row commits.
+    position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n], or None for none; k: of a row.
     """
     contested, seats = at_the_cut(eligible, deferred, k)
     open_ = (seats > 0) & (seats < contested.sum(dim=1))
@@ -118,8 +133,9 @@ def exact_at_the_cut(
     last = ordered.gather(1, (seats - 1).clamp(min=0)[:, None])
     first_out = ordered.gather(1, seats.clamp(max=values.shape[1] - 1)[:, None])
     # The error of a sum of V exponentials and of its largest argument, several times over.
-    unsure = 4 * (logits.shape[-1] + 2048) * 2.0**-52 * (1 + last.abs())
-    close = open_ & last.isfinite()[:, 0] & (last - first_out <= unsure)[:, 0]
+    size = last.abs()
+    unsure = 4 * (logits.shape[-1] + 2048) * 2.0**-52 * (1 + size)
+    close = open_ & ((size < torch.inf) & (last - first_out <= unsure))[:, 0]
     if not bool(close.any()):
         return values
     values = values.clone()

@@ -13,11 +13,10 @@ from rws_decode.settings import Savings
 from rws_decode.step.cached_reward import Rewards, score_rows
 from rws_decode.step.completion import Completion, Scheduled
 from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.rounding import at_the_cut
+from rws_decode.step.rounding import at_the_cut, in_parts
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import abilities_of, factor_alone
 
-_CHUNK = 64
 _INNER = 7  # factors between the ends of the range, where the ends alone do not refute
 
 
@@ -163,7 +162,7 @@ def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding:
 
 def _curves(logits: Tensor, token: Tensor, scales: Tensor) -> _Curve:
     values, slopes = [], []
-    for rows, chosen in zip(logits.split(_CHUNK), token.split(_CHUNK), strict=True):
+    for rows, chosen in in_parts(logits, token):
         gaps = rows.double().gather(1, chosen[:, None]) - rows.double()  # [n, V], inf where forbidden
         gaps.scatter_(1, chosen[:, None], torch.inf)
         nearest = gaps.amin(dim=1, keepdim=True)

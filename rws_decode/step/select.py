@@ -12,10 +12,7 @@ from torch import Tensor
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options, Precision, Ranking
 from rws_decode.step.completion import Completion, Ranked
-from rws_decode.step.rounding import exact_at_the_cut
-
-# Rows of logits widened at once: 64 rows of a 126,464-word vocabulary are 62 MiB in float64.
-_CHUNK = 64
+from rws_decode.step.rounding import exact_at_the_cut, in_parts
 
 
 def dtype_of(precision: Precision, logits: Tensor) -> torch.dtype:
@@ -53,11 +50,10 @@ def rank_values(
     # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
     compute = torch.float64 if dtype == torch.float64 else torch.float32
     scale = torch.as_tensor(factor, dtype=torch.float64, device=logits.device).expand(logits.shape[0])
-    if not bool((torch.isfinite(scale) & (scale > 0)).all()):
+    if not all(0 < float(end) < torch.inf for end in (scale.aminmax() if scale.shape[0] else ())):
         raise ValueError(f"factor is {factor}: it must be positive and finite")
-    chunks = zip(logits.split(_CHUNK), token.split(_CHUNK), scale.to(compute).split(_CHUNK), strict=True)
-    pieces = [rank_rows(rows, chosen, factors, ranking, dtype) for rows, chosen, factors in chunks]
-    return torch.cat(pieces)
+    parts = in_parts(logits, token, scale.to(compute))
+    return torch.cat([rank_rows(rows, chosen, factors, ranking, dtype) for rows, chosen, factors in parts])
 
 
 def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
@@ -67,10 +63,14 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     if ranking != "log-odds":
         scaled = (logits.to(dtype) * factor[:, None]).to(dtype)
         return torch.softmax(scaled, dim=-1).gather(1, picked)[:, 0].double()
-    wide = logits.to(dtype)
-    gaps = wide - wide.gather(1, picked)
-    gaps.scatter_(1, picked, float("-inf"))
-    return -torch.logsumexp((gaps * factor[:, None]).to(dtype), dim=-1).double()
+    gaps = logits.to(dtype, copy=True)
+    gaps -= gaps.gather(1, picked)
+    gaps.scatter_(1, picked, float("-inf")).mul_(factor[:, None])
+    # In place, the operations of `torch.logsumexp` in their order, hence the same bits.
+    top = gaps.amax(dim=-1, keepdim=True)
+    top.masked_fill_(top.abs() == torch.inf, 0.0)
+    total = gaps.sub_(top).exp_().sum(dim=-1)
+    return -(total.log_() + top[:, 0]).double()
 
 
 def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) -> Ranked:
@@ -85,8 +85,11 @@ def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) ->
         value = value.masked_fill(completion.deferred[places], 0.0)
     k, waits = completion.commits.of(value, odds, scale)
     deferred = completion.deferred if waits is None else completion.deferred | completion.grid(waits)
+    deferred = deferred if bool(deferred.any()) else None
     # Float64 may not tell the positions on both sides of the cut apart.
-    settled = exact_at_the_cut(completion.grid(exact), logits, scale, places, completion.block, deferred, k)[places]
+    grid = completion.grid(exact)
+    settled = exact_at_the_cut(grid, logits, scale, places, completion.block, deferred, k)
+    settled = exact if settled is grid else settled[places]
     return Ranked(settled, settled if value is exact else value, k, deferred)
 
 
@@ -96,7 +99,7 @@ def cut(completion: Completion, ranked: Ranked, value: Tensor, options: Options,
     if options.ranking == "topk":
         dtype = dtype_of(options.precision, completion.published)
         choose = partial(select_topk, columns=completion.columns, width=completion.width, dtype=dtype)
-    deferred = torch.zeros_like(ranked.deferred) if ends.level(options.ranking) else ranked.deferred
+    deferred = None if ends.level(options.ranking) else ranked.deferred
     return select_deferring(choose, completion.grid(value), completion.block, deferred, ranked.k)
 
 
@@ -150,17 +153,19 @@ def select_topk(
     return Selection(picked.gather(1, columns), leftmost.ties)
 
 
-Rule = Callable[[Tensor, Tensor, Tensor], Selection]  # a way to choose: of values, candidates and k
+Rule = Callable[[Tensor, Tensor, int | Tensor], Selection]  # a way to choose: of values, candidates and k
 
 
-def select_deferring(rule: Rule, values: Tensor, candidates: Tensor, deferred: Tensor, k: int | Tensor) -> Selection:
-    """Choose k candidates, those that are `deferred` (bool [B, n]) only once no other is left; by `rule` within each.
+def select_deferring(
+    rule: Rule, values: Tensor, candidates: Tensor, deferred: Tensor | None, k: int | Tensor
+) -> Selection:
+    """Choose k candidates, those that are `deferred` (bool [B, n], or None) only once no other is left, by `rule`.
 
     `ties` counts those at the cut, which lies in one of the two groups.
     """
+    if deferred is None:
+        return rule(values, candidates, k)
     seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
-    if not bool(deferred.any()):
-        return rule(values, candidates, seats)
     early, late = candidates & ~deferred, candidates & deferred
     now = torch.minimum(seats, early.sum(dim=1))
     first, second = rule(values, early, now), rule(values, late, seats - now)

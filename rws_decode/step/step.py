@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
     return masked_logits(
         decoder.predictor,
         state.canvas,
-        state.masked if block_of(decoder.predictor) is None else in_block(state, decoder.plan),
+        state.masked if decoder.whole else in_block(state, decoder.plan),
         cfg=decoder.options.cfg,
         suppressed=decoder.ends.suppressed,
         published=decoder.options.ranking == "topk",
@@ -146,8 +147,8 @@ def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
     scale = factor.to(completion.published.device)[completion.row]
     ranked = rank(completion, scale, decoder.options, decoder.ends)
     value = ranked.value
-    if isinstance(decoder.strategy, OrderStrategy):
-        value = order_of(decoder.strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+    if decoder.order is not None:
+        value = order_of(decoder.order, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
     chosen, ties = cut(completion, ranked, value, decoder.options, decoder.ends)
     return Choice(completion, scale, ranked, value, chosen, ties)
 
@@ -184,7 +185,17 @@ class Decoder:
     def step(self, state: State) -> tuple[State, Info]:
         """Run one step on all rows, and return what the trace keeps of it."""
         after, done = self.run(self, state)
-        return after, diagnose(done, self.strategy, self.options, self.ends, asked=self.asks(state.step))
+        return after, diagnose(done, self.order, self.options, self.ends)
+
+    @cached_property
+    def order(self) -> OrderStrategy | None:
+        """The strategy where it has an order of its own; asking a Protocol takes longer than a small tensor's sum."""
+        return self.strategy if isinstance(self.strategy, OrderStrategy) else None
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the predictor fills its canvas as a whole, not block after block."""
+        return block_of(self.predictor) is None
 
     def asks(self, step: int) -> bool:
         """Return whether the reward is asked at a step."""

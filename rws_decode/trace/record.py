@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -61,18 +62,27 @@ class Record:
     def __init__(self, rows: Sequence[int], canvas: Canvas, steps: int) -> None:
         self.rows, self.unfinished = np.asarray(rows), list[int]()
         self.offsets, self.width, length = canvas.answer[:, 0].tolist(), canvas.ids.shape[1], canvas.answer.shape[1]
-        self.logits_dtype, self.calls = "", 0
-        self.arrays: dict[str, NDArray[Any]] = {}
+        self.logits_dtype, self.calls, self._new = "", 0, list[Info]()
+        self._arrays: dict[str, NDArray[Any]] = {}
         for name, (dtype, axes) in _KEPT.items():
             unknown = -1 if name == "candidate" else np.nan if dtype == "float64" else 0
-            self.arrays[name] = np.full((len(rows), steps, length)[: 1 + len(axes)], unknown, dtype)
+            self._arrays[name] = np.full((len(rows), steps, length)[: 1 + len(axes)], unknown, dtype)
 
     def add(self, info: Info) -> None:
         """Keep what one step did."""
-        at = np.searchsorted(self.rows, info.rows.cpu().numpy())
         self.logits_dtype, self.calls = info.logits_dtype, self.calls + info.calls
-        for name, array in self.arrays.items():
-            array[at, info.step] = getattr(info, name).cpu().numpy()
+        self._new.append(info)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays; the steps added since they were last asked for are put into them together."""
+        if self._new:
+            new, self._new = self._new, []
+            at = np.searchsorted(self.rows, torch.cat([info.rows for info in new]).cpu().numpy())
+            step = np.repeat([info.step for info in new], [len(info.rows) for info in new])
+            for name, array in self._arrays.items():
+                array[at, step] = torch.cat([getattr(info, name) for info in new]).cpu().numpy()
+        return self._arrays
 
     def row(self, index: int, uncommitted: int) -> dict[str, Any]:
         """Return a row's place, costs and arrays, those of its `steps_run` steps that committed something.

@@ -26,7 +26,7 @@ from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
-EXECUTED |= {"key-caches": 1, "traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1}  # by tests of their own
+EXECUTED |= {"key-caches": 1, "traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1, "speed": 1}  # own tests
 LLADA = shapes_named("llada-8b")
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -97,6 +97,10 @@ def test_kept_keys_change_what_the_page_shows(
     monkeypatch.chdir(tmp_path)
     ran(guide("key-caches"))
     assert [capsys.readouterr().out] == shown(guide("key-caches"))
+
+
+def test_a_decode_is_compared_with_one_read_of_its_logits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(guide("speed"))["least"] > 0 and "times one read of the logits" in capsys.readouterr().out
 
 
 def test_hidden_states_of_each_step_and_layer_are_received() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from rws_decode import CallablePredictor, MaskedPositions, Options, Shape, Temperature, load_predictor, scale_path
 from rws_decode.decode import decode
 from rws_decode.replay.replay import replay
+from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_values, select_top
+from rws_decode.testing.strategies import logit_tensors
 from rws_theory import log_odds, selection_path, stability_radius
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
@@ -204,3 +208,32 @@ def test_every_interval_is_certified_and_the_cheap_bound_proves_a_useful_share(m
     assert 0.15 < float(np.median(shares)) < 0.6  # 23 to 40 % over six prompts: docs/theory.md, section 19
     for s in stable:
         assert s.lower <= s.cheap[0] * (1 + 1e-12) + 1e-12 and s.cheap[1] <= s.upper * (1 + 1e-12)
+
+
+@given(logit_tensors())
+def test_the_best_token_is_the_first_of_the_largest_and_leads_the_next(logits: Tensor) -> None:
+    for row, token, lead in zip(logits.tolist(), *(each.tolist() for each in greedy(logits)), strict=True):
+        others = sorted([*row[:token], *row[token + 1 :], -math.inf])
+        assert (token, lead) == (row.index(max(row)), max(row) - others[-1])
+
+
+class Operations(TorchDispatchMode):
+    """Counts PyTorch's operations, and the float64 numbers of the largest result that is new."""
+
+    count = largest = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        self.count += 1
+        if isinstance(made, Tensor) and made.dtype == torch.float64:
+            self.largest = max(self.largest, made.numel())
+        return made
+
+
+@pytest.mark.parametrize(("strategy", "most"), [("default", 290), ("temperature:2", 390)])
+def test_a_step_takes_few_operations_and_widens_few_rows_at_once(strategy: str, most: int) -> None:
+    table = torch.randn(33, 5000, generator=torch.Generator().manual_seed(0))
+    predictor = CallablePredictor(lambda canvas: table[None], mask_id=0)
+    with Operations() as done:
+        decode(predictor, [[1]], strategy, Shape(length=32, steps=32, block=32))
+    assert done.count < 32 * most and done.largest <= 2**16
