@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from rws_theory.show import quoted
+from rws_theory.show import quoted, shortened
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def one_of(name: str, value: T, choices: Iterable[Any]) -> T:
     """
     known = list(choices)
     if value not in known:
-        raise ValueError(_message(name, value, f"one of {', '.join(str(each) or repr(each) for each in known)}"))
+        raise ValueError(_message(name, value, f"one of {shortened((str(each) or repr(each) for each in known), 12)}"))
     return value
 
 

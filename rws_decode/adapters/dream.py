@@ -76,7 +76,8 @@ class DreamHooks:
         dtype: torch.dtype | None = None,
     ) -> None:
         if not factor_alone(strategy):
-            raise ValueError(f"strategy is {strategy!r:.80}: one of factors alone is needed, the order is Dream's own")
+            right = "one that gives factors alone is needed, the order is Dream's"
+            raise ValueError(f"strategy is {strategy!r:.80}: {right}")
         for name, given in (("reward", reward), ("prompts", prompts), ("decode", decode)):
             if strategy.needs_reward and given is None:
                 raise ValueError(f"{name} is None: strategy {strategy.name} needs it")

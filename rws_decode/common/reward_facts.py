@@ -30,7 +30,7 @@ class Normalised:
     def __repr__(self) -> str:
         bounds = "" if self.network or self.bounds is None or -math.inf in self.bounds else f", bounds={self.bounds}"
         statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
-        return clipped(f"{type(self).__name__}({quoted(self.name)}{self.network}, {statistics}{bounds})")
+        return clipped(f"{type(self).__name__}({quoted(self.name, 40)}{self.network}, {statistics}{bounds})")
 
     def _repr_html_(self) -> str:
         low, high = self.bounds or (-math.inf, math.inf)
@@ -42,7 +42,7 @@ class Normalised:
             "scores lie between": f"{figures(low)} and {figures(high)}" if known else None,
             **self._facts(),
         }
-        return facts_html(f"{type(self).__name__}({quoted(self.name)})", facts)
+        return facts_html(f"{type(self).__name__}({quoted(self.name, 40)})", facts)
 
     def _facts(self) -> dict[str, object]:
         """Return further facts by their names."""

@@ -55,7 +55,7 @@ class CallablePredictor:
 
     def __repr__(self) -> str:
         tokens = "" if self.vocab_size is None else f", {self.vocab_size:,} tokens"
-        return f"CallablePredictor({quoted(self.name)}, mask {self.mask_id}{tokens})"
+        return f"CallablePredictor({quoted(self.name, 40)}, mask {self.mask_id}{tokens})"
 
     def _repr_html_(self) -> str:
         text = "none" if self._decode is None else "by decode" if self._encode is None else "by encode and decode"

@@ -59,7 +59,7 @@ class DiffusionGemma(Spoken):
 
     def __repr__(self) -> str:
         size = f"{parameters_of(self.model)}, {self.vocab_size:,} tokens, canvas of {self.canvas_length}"
-        return f"{type(self).__name__}({quoted(self.name)}, {size})"
+        return f"{type(self).__name__}({quoted(self.name, 40)}, {size})"
 
     @torch_threads()
     def prefix(self, ids: Tensor, before: Any = None) -> Any:

@@ -61,7 +61,7 @@ def add_adapter(network: Any, adapter: str | Path, patterns: Mapping[str, str]) 
             peft.inject_adapter_in_model(config, network)
         loaded = peft.set_peft_model_state_dict(network, weights)
     except Exception as error:  # of files that are not what they say
-        raise ValueError(f"adapter is {adapter}: peft does not read it ({line_of(error)})") from error
+        raise ValueError(f"adapter is {adapter}: peft does not read it ({line_of(error)[:160]})") from error
     lost = [*loaded.unexpected_keys, *(name for name in loaded.missing_keys if ".lora_" in name)]
     if lost:
         raise ValueError(f"adapter is {adapter}: its weights are not those of its modules, such as {lost[0]}")

@@ -123,7 +123,7 @@ class HFMaskPredictor(Spoken):
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
         size = f"{parameters_of(self.model)}, {self.vocab_size:,} tokens"
-        return f"{type(self).__name__}({quoted(self.name)}, {size}{examples})"
+        return f"{type(self).__name__}({quoted(self.name, 40)}, {size}{examples})"
 
     def _repr_html_(self) -> str:
         text = "none, token ids alone" if self.tokenizer is None else "a message of its chat" if self.chat else "plain"

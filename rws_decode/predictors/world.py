@@ -70,7 +70,7 @@ class WorldPredictor:
 
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
-        return clipped(f"{type(self).__name__}({quoted(self.name)}, {self.world!r}{examples})")
+        return clipped(f"{type(self).__name__}({quoted(self.name, 40)}, {self.world!r}{examples})")
 
     def _repr_html_(self) -> str:
         return predictor_html(self, world=repr(self.world), text="words, with exact conditionals")

@@ -16,7 +16,7 @@ from typing import Any, cast
 from rws_theory.extras import not_installed
 from rws_theory.show import printable
 
-LONGEST = 300  # characters of an error: the middle of a longer one is left out
+LONGEST = 300  # characters of an error, beside the paths that it names: the middle of a longer one is left out
 # 128 and the number of the signal, as shells count them.
 INTERRUPTED, CLOSED, TERMINATED = 130, 141, 143
 
@@ -54,7 +54,7 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
         return CLOSED
     except (ValueError, OSError) as error:
         _give_up_output()
-        return _report(f"{program}: {str(error).strip() or type(error).__name__}", 2)
+        return _report(error_line(program, str(error).strip() or type(error).__name__), 2)
     except ModuleNotFoundError as error:
         package = (error.name or __name__).partition(".")[0]
         if find_spec(package) is not None:
@@ -67,12 +67,22 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        return _report(f"{program}: {' '.join(str(error).split())}", 2)  # tokenizers raises it for text, too
+        return _report(error_line(program, str(error)), 2)  # tokenizers raises it for text, too
+
+
+def error_line(program: str, message: str) -> str:
+    """Return an error as the line that ends a command; of a long message the middle is left out.
+
+    >>> error_line("rws", "rws:" + 9999 * "8")[:14], len(error_line("rws", "rws:" + 9999 * "8"))
+    ('rws: rws:88888', 305)
+    """
+    paths = sum(len(word) for word in message.split() if "/" in word)
+    return f"{program}: {printable(message.strip(), LONGEST + min(paths, 4 * LONGEST))}"
 
 
 def _report(line: str, status: int) -> int:
     with _streams():
-        print(printable(line, LONGEST), file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
     return status
 
 

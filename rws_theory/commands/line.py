@@ -19,11 +19,10 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, get_type_hints
 
 from rws_theory import __version__
-from rws_theory.commands.exits import LONGEST, ended
+from rws_theory.commands.exits import ended, error_line
 from rws_theory.commands.options import add_options, read_options
 from rws_theory.commands.progress import notes, tell
 from rws_theory.extras import required
-from rws_theory.show import printable
 
 RESUMES = "; the same command continues where it stopped"
 
@@ -77,7 +76,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line; argparse would print its usage first."""
-        self.exit(2, f"{printable(f'{self.prog}: {message.strip()}', LONGEST)}\n")
+        self.exit(2, f"{error_line(self.prog, message)}\n")
 
 
 def run_line(

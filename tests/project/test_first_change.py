@@ -28,7 +28,7 @@ BESIDE = {
     "rws_decode/step/rounding.py",
     *("rws_decode/step/completion.py", "rws_decode/step/diagnose.py", "rws_decode/step/layers.py"),
     *("rws_decode/strategies/protocol.py", "rws_decode/trace/trace.py"),
-    *("rws_decode/text/gaps.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
+    *("rws_decode/text/gaps.py", "rws_decode/text/prompts.py", "rws_decode/job.py", "rws_decode/trace/checks.py"),
     *("rws_decode/strategies/table.py", "rws_decode/final_text.py"),
 }
 
@@ -164,7 +164,7 @@ def test_nine_files_take_a_prompt_to_its_trace() -> None:
     section = text[text.index("## Read one decode") : text.index("## Where to look")]
     nine = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)
     lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in nine)
-    assert len(nine) == 9 and lines <= 1100 and len({*nine, *BESIDE}) <= 27
+    assert len(nine) == 9 and lines <= 1140 and len({*nine, *BESIDE}) <= 28
 
     predictor = CallablePredictor(lambda canvas: canvas[..., None] * 0.0 + 1.0, mask_id=9, decode=str)
     predictor._encode = lambda text: [1]

@@ -92,6 +92,7 @@ class Ordered:
 @dataclass(frozen=True)
 class Counted(rws.Confidence):
     count: Callable[[Any], Any]
+    abilities = rws.Abilities(counts=True)
 
 
 def predicting(logits: Any, shape: Shape = Shape(2, 1, 2)) -> Any:  # noqa: B008 - frozen

@@ -117,8 +117,8 @@ remainder-last: rws_decode, test_schedule
 - + (step < rest)
 + + (step >= steps - rest)
 two-blocks-at-once: rws_decode, test_decode
-- number == torch.where(masked, number, len(number))
-+ number >= torch.where(masked, number, len(number))
+- number == torch.where(masked, number, masked.shape[1])
++ number >= torch.where(masked, number, masked.shape[1])
 end-of-text-first: rws_decode, test_rounding
 - = candidates & ~deferred, candidates & deferred
 + = candidates & deferred, candidates & ~deferred

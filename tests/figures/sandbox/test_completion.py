@@ -31,7 +31,8 @@ def function_of(source: str, name: str) -> ast.AST:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(source)
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name][-1]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in functions if node.name == name][-1]
 
 
 def whole(problem: HumanEvalProblem) -> str:
