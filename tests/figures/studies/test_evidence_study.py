@@ -357,7 +357,8 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
         by_draws[f"{title}, drawn"]["reward"] for title in ("constant of equal mean", "confidence (default)")
     )
     assert (
-        f"RWS minus its constant {constant.text()}, minus the default {default.text().removesuffix(' deviations')}."
+        f"RWS minus its fixed factor {constant.text().removesuffix(' deviations').replace(' ', ' SD ', 1)}, "
+        f"minus confidence decoding {default.text().removesuffix(' deviations')}."
         in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
@@ -387,7 +388,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     both = [scores_of(arms[arm], "english:era", "reward") for arm in (Arm("rws", 8.0), Arm("default"))]
     text = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     over = clustered_interval(differences_of("reward", *both), addresses)
-    assert "{:.2f} [{:.2f}, {:.2f}] by address".format(*over) in text
+    assert "{:.2f} [{:.2f}, {:.2f}] by speech".format(*over) in text
     by_pair = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
     assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
