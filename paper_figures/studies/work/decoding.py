@@ -66,7 +66,7 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
             predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
         )
     policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them
-    seeds = [unit.seed for unit in units]
+    seeds = tuple(unit.seed for unit in units)
     options = Options(sampling_temperature=first.sampling_temperature, seed=seeds, **policies)
     return decode(predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings or Savings())
 

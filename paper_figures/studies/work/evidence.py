@@ -79,7 +79,7 @@ def _decoded(units: Sequence[Unit]) -> list[Trace]:
     first = units[0]
     predictor, reward = _predictor(first), reward_for(first, first.reward or "")
     shape, prompts = Shape(first.length, first.steps, first.block), [prompt_of(unit) for unit in units]
-    options = Options(sampling_temperature=first.sampling_temperature, seed=[unit.seed for unit in units])
+    options = Options(sampling_temperature=first.sampling_temperature, seed=tuple(unit.seed for unit in units))
     if method := first.settings.get("steer"):
         strategy = None if method.startswith("reward-lookahead") else strategy_from(first.strategy)
         return list(steer(predictor, prompts, method, shape, reward=reward, strategy=strategy, options=options))
