@@ -71,10 +71,9 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     caption = (
         "RWS minus each other method on the same prompts: how many comparisons have which verdict. More and less: p by "
         "max-T over the row is at most 0.05. Equivalent: within the margin by two one-sided tests, p by Holm over the "
-        "row. Distinct pairs: of texts; where they are fewer than prompts, intervals and tests are over these pairs. "
-        "Factor varies by: the median over prompts of its CV over the steps of RWS; near 0, RWS is a fixed factor by "
-        "its normalisation, and equivalence could not fail. Least seen: the true differences that one test alone finds "
-        "in 80 % of such studies, smallest to largest. The CSV file has every comparison."
+        "row. Distinct pairs: of texts; intervals and tests are over these. Factor varies by: its median CV within a "
+        "run of RWS; near 0, equivalence could not fail. Least seen: the true differences that one test alone finds in "
+        "80 % of such studies, smallest to largest. The CSV file has every comparison."
     )
     return Table("evidence_comparisons", data, shown, caption)
 

@@ -117,9 +117,9 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
         "about RWS” is true, but of something that the algorithm does not do. “Inconsistent unless”: printed numbers "
-        "contradict each other under an assumption that the paper does not state. One theorem or table makes several "
-        "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our remarks on "
-        "its tables and our own results are counted separately."
+        "contradict each other under an unstated assumption. One theorem or table makes several statements, and how "
+        "finely we cut them is our choice: the numbers do not measure the paper. Our remarks on its tables and our own "
+        "results are counted separately."
     )
     lines = [f"{capital(part)}: {_counted(of)}." for part, of in counts.items()]
     alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"
