@@ -200,7 +200,11 @@ class HFMaskPredictor(Spoken):
         special = {self.mask_id, self.pad_id, *self.end_ids}
         one, other, *_ = [*(token for token in range(min(self.vocab_size, 16)) if token not in special), 0, 0]
         canvas = [[one, self.mask_id, one], [other, self.mask_id, one], [one, self.mask_id, other]]
-        logits = self._forward(torch.tensor(canvas, device=self.device), None)[:, 1].float()
+        try:
+            logits = self._forward(torch.tensor(canvas, device=self.device), None)[:, 1].float()
+        except Exception as error:  # of a config that no forward can follow
+            why = " ".join(str(error).split())[:160]
+            raise ValueError(f"model is {self.name}: it cannot read a canvas of three tokens ({why})") from error
         before, after = (logits[1:] - logits[0]).abs().amax(dim=1).tolist()
         if after < before / 100:  # of a causal network, rounding at most
             raise ValueError(

@@ -147,9 +147,16 @@ def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> Non
     refused(lambda: decode(predictor, [[1]]), f"mask_id is {mask}:  ...  ends its texts")
 
 
-@pytest.mark.parametrize("make", [llama, partial(bert, is_decoder=True)])
-def test_a_causal_network_is_no_mask_predictor(make: Any) -> None:
-    refused(lambda: HFMaskPredictor(make(), word_tokenizer()), "model is a causal ... ignore what follows")
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (llama, "model is a causal ... ignore what follows"),
+        (partial(bert, is_decoder=True), "model is a causal ... ignore what follows"),
+        (partial(bert, hidden_dropout_prob=float("nan")), "it cannot read a canvas of three tokens (dropout "),
+    ],
+)
+def test_a_network_that_does_not_read_both_sides_is_no_mask_predictor(make: Any, said: str) -> None:
+    refused(lambda: HFMaskPredictor(make(), word_tokenizer()), said)
 
 
 def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -> None:
