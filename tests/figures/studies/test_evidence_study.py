@@ -358,8 +358,7 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     )
     assert (
         f"RWS minus its fixed factor {constant.text().removesuffix(' deviations').replace(' ', ' SD ', 1)}, "
-        f"minus confidence decoding {default.text().removesuffix(' deviations')}."
-        in text
+        f"minus confidence decoding {default.text().removesuffix(' deviations')}." in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
