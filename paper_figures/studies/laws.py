@@ -38,7 +38,7 @@ from paper_figures.studies.summaries.laws import (
 )
 from paper_figures.studies.work.laws import work
 from paper_figures.table import Column, Table, make_table
-from rws_decode.mini.stories.tasks import sample_split
+from rws_decode.extra.stories.tasks import sample_split
 from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 

@@ -21,7 +21,7 @@ def run(options: ConvertOptions) -> int:
     """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
     loading("convert", options.source)
 
-    from rws_decode.predictors.convert import convert
+    from rws_decode.extra.convert import convert
 
     print(convert(options.source, options.target, revision=options.revision))
     return 0

@@ -8,8 +8,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rws_decode.presets import PRESETS, Preset, load
-from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
+from rws_decode.extra.presets import PRESETS, Preset, load
+from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
 from rws_theory.commands.options import given_options, json_option, option
 from rws_theory.commands.progress import tell
 

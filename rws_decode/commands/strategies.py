@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rws_decode.steering.table import METHODS
+from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
 from rws_theory.commands.options import JsonOptions
 
