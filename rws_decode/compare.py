@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from rws_decode.common.page import Page, pictures
 from rws_decode.decode import decode
-from rws_decode.extra.steering.steer import Steering, drawing, steer
-from rws_decode.extra.steering.table import check_method, fitted, forwards_of, is_method, reward_calls_of
 from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import Strategy, describe
-from rws_decode.strategies.table import as_strategy
+from rws_decode.strategies.table import as_strategy, is_method, steering
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
@@ -126,15 +124,16 @@ def compare(
     for name, value in misplaced.items():
         raise ValueError(f"{name} is {quoted(value)}: compare has no such argument, a strategy's text has its numbers")
 
-    def steered(text: str) -> Steering:
-        return steer(
+    def steered(text: str) -> Any:
+        methods = steering(f"strategy is {text}")
+        return methods.steer(
             predictor,
             prompts,
             text,
             shape,
             canvas=canvas,
             reward=cast("RewardModel", reward),
-            options=drawing(text, options),
+            options=methods.drawing(text, options),
             memory=savings.memory,
         )
 
@@ -146,9 +145,10 @@ def compare(
     if budget is not None:
         finite("budget", budget, above=0) if budget_of == "seconds" else whole("budget", budget)
         steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
-        known = {"forwards": forwards_of, "reward_calls": reward_calls_of}
+        methods = steering(f"budget is {budget}")
+        known = {"forwards": methods.forwards_of, "reward_calls": methods.reward_calls_of}
         cost = partial(known[budget_of], steps=steps) if budget_of in known else seconds_of
-        strategies = _within(strategies, lambda text: fitted(text, budget, cost, budget_of, "strategies"))
+        strategies = _within(strategies, lambda text: methods.fitted(text, budget, cost, budget_of, "strategies"))
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {quoted(strategies)}: at least one is needed, such as ['default', 'rws:8']")
@@ -192,7 +192,7 @@ def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object,
     """Return the strategy that a text names; the text of a steering method stays, checked, since `steer` reads it."""
     if not isinstance(strategy, str) or not is_method(strategy):
         return as_strategy(strategy, seed=seed)
-    check_method(strategy, "strategies")
+    steering(f"strategy is {strategy}").check_method(strategy, "strategies")
     if reward is None:
         raise ValueError(f"reward is None: {strategy} needs a reward model, such as {reward_call(model)}")
     return strategy

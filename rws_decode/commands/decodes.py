@@ -19,9 +19,8 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
-from rws_decode.extra.presets import load as load_preset
-from rws_decode.extra.steering.table import check_method, is_method
-from rws_decode.strategies.table import check_text
+from rws_decode.common.plugins import hook
+from rws_decode.strategies.table import check_text, is_method, steering
 from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading, tell
 
@@ -80,7 +79,7 @@ class DecodeOptions:
     def check_named(self, text: str, argument: str) -> None:
         """Raise ValueError, naming the argument, for a text that names no strategy or method, or lacks a reward."""
         if is_method(text):
-            check_method(text, argument)
+            steering(f"{argument} is {text}").check_method(text, argument)
             if self.compact:
                 raise ValueError(f"{argument} is {text!r}: --compact has strategies alone, leave --compact out")
         reads = ("reward",) if is_method(text) else check_text(text, argument)
@@ -164,16 +163,18 @@ class Decodes:
 
     def _steered(self, method: str) -> Trace:
         from rws_decode.common.threads import torch_threads
-        from rws_decode.extra.steering.steer import drawing, steer
 
         options = self.options
         if self._reward is None:
             self._reward = options.reward.load(options.predictor.loading.device)
-        decoding = drawing(method, self.decoding)
+        methods = steering(f"--steer is {method}")
+        decoding = methods.drawing(method, self.decoding)
         if decoding != self.decoding:
             tell(f"note: {method} draws tokens at --sampling-temperature 1")
         with torch_threads(options.threads):
-            return steer(self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding)[0]
+            return methods.steer(
+                self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding
+            )[0]
 
     def _compact(self, strategy: Any) -> Trace:
         from rws_decode.gpu import CompactSavings, decode_compact
@@ -194,7 +195,7 @@ class Decodes:
         """Return the options, with the end-of-text tokens that the preset's policy is about."""
         if self.options.preset is None:
             return decoding
-        preset = load_preset(self.options.preset)
+        preset = hook("presets", f"--preset is {self.options.preset}").load(self.options.preset)
         same = preset.values.get("end_of_text") == decoding.end_of_text
         return replace(decoding, end_ids=preset.end_ids(self.predictor)) if same else decoding
 

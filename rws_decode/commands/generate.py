@@ -12,9 +12,8 @@ from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
-from rws_decode.extra.steering.table import check_method, is_method
 from rws_decode.strategies.apart import apart
-from rws_decode.strategies.table import APART, OFFERED, STRATEGIES, parted, strategy_named
+from rws_decode.strategies.table import APART, STRATEGIES, is_method, offered, parted, steering, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 from rws_theory.commands.progress import tell
 
@@ -65,13 +64,14 @@ class _Strategy:
 def _number_options() -> list[tuple[str, Any, Any]]:
     """Return an option for each number that a strategy declares, as fields of a dataclass."""
     readers: dict[str, list[str]] = {}
-    for name in OFFERED:
-        for number in STRATEGIES[name].numbers:
+    named = offered()
+    for name, entry in named.items():
+        for number in entry.numbers:
             readers.setdefault(number, []).append(name)
     options = []
     for number, names in readers.items():
-        declared = STRATEGIES[names[0]].numbers[number]
-        limits = {name: STRATEGIES[name].numbers[number].limits for name in names}
+        declared = named[names[0]].numbers[number]
+        limits = {name: named[name].numbers[number].limits for name in names}
         told = [f", {name}{limit}" for name, limit in limits.items()]  # each where they are not the same
         words = (
             f"{', '.join(names)}: {declared.help}{''.join(told) if len(set(limits.values())) > 1 else declared.limits}"
@@ -122,7 +122,7 @@ class GenerateOptions(DecodeOptions):
         if self.compare is not None:
             self.check_named(self.compare, "--compare")
         if self.steer is not None:
-            check_method(self.steer, argument)
+            steering(f"{argument} is {self.steer}").check_method(self.steer, argument)
             self.check_named(self.steer, argument)
             if name != "default":
                 raise ValueError(f"--strategy is {name}: name it in --steer, as in --steer best-of:8+rws:8")

@@ -12,8 +12,7 @@ from pathlib import Path
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.common.files import read_json
-from rws_decode.extra.sequences.chemistry import CHEMISTRY
-from rws_decode.extra.sequences.rewards import SPECIES
+from rws_decode.common.plugins import HOOKS, find
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_theory.commands.options import JsonOptions
 
@@ -47,18 +46,19 @@ def known_models() -> Iterator[Known]:
         files = [path for path in (models_directory() / row["name"]).glob("*") if path.is_file()]
         facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
         yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
+    sequences = find(HOOKS, "sequences")
     for entry in (*PACKAGED.values(), PEPTIDES):
         model = Known(
             entry.name, entry.kind, entry.licence, entry.size, is_installed(entry), install_command(), entry.about
         )
         yield model
-        if entry.name == "antibody":
-            others = ", ".join(f"species:{name}" for name in SPECIES if name != "human")
+        if entry.name == "antibody" and sequences is not None:
+            others = ", ".join(f"species:{name}" for name in sequences.SPECIES if name != "human")
             yield replace(model, name="human", kind="reward", about=f"the species that AntiBERTy reads; {others} too")
         if entry.kind == "causal":
             yield replace(model, kind="reward", about="its log-likelihood of the answer per token, nats")
     facts = ("reward", "BSD-3-Clause", None, find_spec("rdkit") is not None, _RDKIT)
-    for name, reward in CHEMISTRY.items():
+    for name, reward in ({} if sequences is None else sequences.CHEMISTRY).items():
         yield Known(name, *facts, reward.about)
     for row in on_hub:
         facts = {"licence": None, "bytes": None, "installed": _is_cached(row["name"])}

@@ -237,10 +237,8 @@ def parse_token_ids(text: str, option: str = "--input-ids") -> list[int]:
 
 def _note_unnamed_tokens(predictor: LoadedPredictor) -> None:
     """Say on standard error if more tokens are without a word than those that fill up an embedding."""
-    from rws_decode.predictors.masked_language_model import SequencePredictor
-
     unnamed, tokens = len(predictor.forbidden_ids), predictor.vocab_size
-    if isinstance(predictor, SequencePredictor):
+    if hasattr(predictor, "alphabet"):
         return  # these have names, and stand in no sequence
     if unnamed > _UNNAMED * tokens:
         tell(

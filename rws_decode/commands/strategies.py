@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import json
 
-from rws_decode.extra.steering.table import METHODS
-from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
+from rws_decode.strategies.table import APART, STEERING, Table, offered
 from rws_theory.commands.options import JsonOptions
 
 
 def run(options: JsonOptions) -> int:
     """Print the table of strategies."""
+    strategies, methods = offered(), Table(STEERING, {}).listed()
     if options.json:
-        entries = [{"name": name, "reads": STRATEGIES[name].reads, "about": STRATEGIES[name].about} for name in OFFERED]
+        entries = [{"name": name, "reads": entry.reads, "about": entry.about} for name, entry in strategies.items()]
         entries += [
             {"name": name, "reads": [*entry.numbers, "reward"], "about": entry.about, "steers": True}
-            for name, entry in METHODS.items()
+            for name, entry in methods.items()
         ]
         print(json.dumps(entries))
         return 0
-    width = max(map(len, OFFERED))
-    for name in OFFERED:
-        entry = STRATEGIES[name]
+    width = max(map(len, strategies))
+    for name, entry in strategies.items():
         shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
         flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
         print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
-    print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
-    width = max(map(len, METHODS))
-    for name, method in METHODS.items():
+    if methods:
+        print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
+    width = max(map(len, methods), default=0)
+    for name, method in methods.items():
         (_, first), *others = method.numbers.items()
         parts = [f":{first.metavar}{first.limits}"]
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from rws_decode.checkpoints.files import (
     fetch,
     locate_model,
     refuse_vocabulary,
+    shipped,
 )
 from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import (
@@ -29,15 +31,22 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
+from rws_decode.common import plugins
 from rws_decode.common.arguments import check_memory, is_id
-from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
-from rws_decode.extra.convert import FAMILIES, family_of
-from rws_decode.extra.lora import add_adapter
-from rws_decode.extra.sequences.alphabets import alphabet_of
 from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
-from rws_decode.predictors.masked_language_model import HFMaskPredictor, SequencePredictor
+from rws_decode.predictors.families import (
+    DECODERS,
+    Family,
+    Layout,
+    class_of,
+    decoder_config,
+    described,
+    line_of,
+    load_tokenizer,
+)
+from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
+from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_theory.extras import required
 
@@ -49,6 +58,60 @@ _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship|sop_classifier|cls\.(
 # What older config.json do not say, the names of the tensors do.
 _OLD_KINDS = ("albert", "bert")
 _CAPS = ("max_length", "max_new_tokens")  # of generation_config.json
+
+
+MARKER = "masked_diffusion"
+_FAMILIES = (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)
+FAMILIES = {family.name: family for family in _FAMILIES}
+_GROUP = "rws.families"
+FORMAT = 1
+_ATTENTION = ("bidirectional", "block-causal")
+
+
+def family_of(raw: Config) -> Family | None:
+    """Return the family of a config.json: that of its model_type or of its marker, None for another model.
+
+    LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know,
+    and for Nemotron-Labs diffusion, whose config may ask for causal attention.
+    """
+    if raw.get("model_type") == "nemotron_labs_diffusion":
+        one = "an autoregressive one sees nothing to the right of a mask"
+        raise raw.wrong("dlm_paradigm", f"and no paradigm of Nemotron-Labs diffusion is read: {one}")
+    marker = raw.get(MARKER)
+    if marker is None and is_llada_moe(raw):
+        return LLADA_MOE
+    if marker is None:
+        return _family(str(raw.get("model_type")).lower())
+    family = _family(str(marker.get("family"))) if isinstance(marker, dict) else None
+    if family is None or marker.get("format") != FORMAT or marker.get("attention") not in _ATTENTION:
+        raise raw.refused(
+            f"{MARKER} in its config.json is not of format {FORMAT}, for "
+            f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(family_names())}"
+        )
+    return replace(family, layout=_layout)
+
+
+def family_names() -> tuple[str, ...]:
+    """Return the names of the families that are known, those that packages offer too."""
+    return tuple(dict.fromkeys([*FAMILIES, *plugins.names(_GROUP)]))
+
+
+def _family(name: str) -> Family | None:
+    return FAMILIES[name] if name in FAMILIES else plugins.find(_GROUP, name)
+
+
+def _layout(raw: Config) -> Layout:
+    """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
+    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.checkpoint)
+    if kind not in DECODERS:
+        raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
+    rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
+    if rows < vocabulary:
+        raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
+    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.checkpoint))
+    shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
+    block = marker.whole("block") if marker["attention"] == "block-causal" else None
+    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)
 
 
 def load_predictor(
@@ -66,7 +129,7 @@ def load_predictor(
 ) -> LoadedPredictor:
     """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
 
-    config.json tells what it is: one of `predictors.convert.FAMILIES`, such as LLaDA, Dream or SDAR, as published or
+    config.json tells what it is: one of `FAMILIES` or a package's, such as LLaDA, Dream or SDAR, as published or
     converted, an n-gram world (`predictors.world`), which takes none of the options below, or else any
     `AutoModelForMaskedLM`, BERT's and ALBERT's with an old config.json too. One of residues or of SMILES, which its
     vocab.txt tells, fills gaps (`SequencePredictor`). Safetensors only, no remote code. Without tokenizer files, the
@@ -89,6 +152,8 @@ def load_predictor(
             "that is loaded already give HFMaskPredictor(model, tokenizer)"
         )
     device = device_named(device)
+    if name not in shipped("ForMaskedLM") and (loader := plugins.find("rws.predictors", name)) is not None:
+        return loader(device)
     kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch(locate_model(name), revision)
     raw = config_of(checkpoint)
@@ -118,7 +183,9 @@ def load_predictor(
     said = generation.items() if isinstance(generation, dict) else ()
     predictor.caps = {name: cap for name, cap in said if name in _CAPS and is_id(cap) and cap > 0}
     if adapter is not None:
-        add_adapter(predictor.model, adapter, {} if family is None else family.layout(raw).renamed)
+        plugins.hook("lora", f"adapter is {adapter}")(
+            predictor.model, adapter, {} if family is None else family.layout(raw).renamed
+        )
         predictor.name += f"+{Path(adapter).resolve().name}"
         return predictor  # its weights are not those of the files: it has no checkpoint
     predictor.checkpoint = checkpoint
@@ -150,7 +217,9 @@ def _load_bidirectional(
     if config.tie_word_embeddings and model.lm_head.weight is not model.model.embed_tokens.weight:
         untied = "lm_head.weight, which is not the embedding that tie_word_embeddings ties it to"
         raise ValueError(f"model {name} has weights that its config does not ask for: {untied}")
-    kind: Any = BidirectionalPredictor if layout.block is None else partial(BlockCausalPredictor, block=layout.block)
+    kind: Any = BidirectionalPredictor
+    if layout.block is not None:
+        kind = partial(plugins.hook("block-causal", f"model is {name}"), block=layout.block)
     return kind(
         model,
         tokenizer,
@@ -181,12 +250,13 @@ def _load_masked(
         if kind == "diffusion_gemma":
             raise ValueError(f"model {name} has no mask token: use load_uniform and decode_uniform")
         if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-            none = f"no masked language model of transformers nor one of {', '.join(FAMILIES)}"
+            none = f"no masked language model of transformers nor one of {', '.join(family_names())}"
             raise checkpoint.refused(f"model_type in its config.json is {kind!r}, {none}, and remote code is never run")
     raw.refuse_sizes(stored)
     refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
-    alphabet = alphabet_of(Path(checkpoint.source))
+    alphabets = plugins.find(plugins.HOOKS, "alphabet")
+    alphabet = None if alphabets is None else alphabets(Path(checkpoint.source))
     if ours is None:
         from transformers import CONFIG_MAPPING, AutoModelForMaskedLM
 
@@ -202,7 +272,7 @@ def _load_masked(
         if chat:
             raise ValueError(f"chat is True: {name} reads {alphabet.kind} and no messages, leave it out")
         refuse_vocabulary(checkpoint, alphabet.tokenizer(1), model.config.vocab_size)
-        return SequencePredictor(model, alphabet, name=name, mask_id=mask_id, examples=_examples(checkpoint))
+        return alphabet.predictor(model, name=name, mask_id=mask_id, examples=_examples(checkpoint))
     if chat is None:
         chat = getattr(tokenizer, "chat_template", None) is not None
     return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))

@@ -131,6 +131,12 @@ def module_reward_named(name: str, mean: float | None = None, std: float | None 
             found = getattr(import_module(module), attribute, None)
     except Exception as error:  # of the module's own code
         raise ValueError(f"reward is {name}: module {module} fails ({type(error).__name__}: {error})") from error
+    return as_named_reward(name, found, mean, std)
+
+
+def as_named_reward(name: str, found: Any, mean: float | None = None, std: float | None = None) -> RewardModel:
+    """Return what a name stands for, a reward model or a function with both numbers; ValueError as of a module's."""
+    module, _, attribute = name.partition(":")
     if isinstance(found, RewardModel) and not isinstance(found, type):
         if mean is not None or std is not None:
             raise ValueError(f"mean is {mean}, std is {std}: the reward model {name} has its own, leave them out")

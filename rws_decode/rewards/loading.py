@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import torch
 
@@ -23,17 +23,15 @@ from rws_decode.checkpoints.files import (
 from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import Stored, loaded_bytes, read_headers, refuse_nonfinite
 from rws_decode.common.arguments import check_memory
-from rws_decode.extra.likelihood import likelihood_reward_named
-from rws_decode.extra.quantile import QuantileHead, QuantileReward
-from rws_decode.extra.sequences.rewards import sequence_reward_named
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import module_reward_named
+from rws_decode.rewards.callable import as_named_reward, module_reward_named
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
+from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.network import SequenceClassifierReward
-from rws_decode.rewards.registry import Layout, kind_of, layout_of, locate_reward
+from rws_decode.rewards.registry import Layout, NamedReward, kind_of, layout_of, locate_reward, offered_reward
 from rws_decode.rewards.templates import Template
 from rws_theory.checks import finite, one_of
 from rws_theory.extras import required
@@ -56,10 +54,10 @@ def load_reward(
     statistics: str | Path | None = None,
     progress: bool = True,
 ) -> RewardModel:
-    """Load a reward model by shipped name (mini, mini-judge, exact, era, keywords), the paper's, directory, or hub id.
+    """Load a reward model by shipped name (mini, mini-judge, era, keywords), the paper's, directory, or hub id.
 
-    "exact" is the story language's own coherence reward. Others of a name are those of `rewards.world`, of proteins
-    (`rewards.sequences`), of reactions (`rewards.chemistry`), and of a text's likelihood (`rewards.likelihood`).
+    Others of a name are those of `rewards.world`, of a text's likelihood (`rewards.likelihood`), and those of packages
+    (`registry.NamedReward`): "exact" is the story language's own coherence reward.
     "MODULE:NAME" is a reward model or a function of a module of yours, which is imported (`rewards.callable`). The
     names and hub ids of `registry.PUBLISHED` and `registry.SKYWORK_V2` stand for their entries. Any other directory or
     hub id is a sequence classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus
@@ -83,10 +81,6 @@ def load_reward(
             "it as reward=function, or as CallableReward(function, mean, std)"
         )
     kind = kind_of(name)
-    if kind == "exact":
-        from rws_decode.extra.stories.answers import exact_reward
-
-        return exact_reward()
     if kind == "world":
         return world.world_reward_named(name, mean, std)
     if kind != "network":
@@ -94,8 +88,12 @@ def load_reward(
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
         if kind == "module":
             return module_reward_named(name, *given)
-        named = sequence_reward_named if kind == "sequence" else likelihood_reward_named
-        return named(name, *given, device=device, dtype=dtype)
+        if kind == "likelihood":
+            return likelihood_reward_named(name, *given, device=device, dtype=dtype)
+        offered = offered_reward(name)
+        if isinstance(offered, NamedReward):
+            return offered.load(name, *given, device=device, dtype=dtype)
+        return as_named_reward(name, offered, *given)
     device, dtype = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
@@ -134,7 +132,7 @@ def load_reward(
     placed: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
     ours = standalone(config, headers, "SequenceClassification", dtype) if device_map is None else None
     found = _by_transformers(layout, config, headers, progress, placed) if ours is None else (*ours, None)
-    model, tokenizer, head = cast("tuple[Any, Any, QuantileHead | None]", found)
+    model, tokenizer, head = found
     _check_vocabulary(checkpoint, model, tokenizer)
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite(checkpoint, network.state_dict().items())
@@ -146,9 +144,8 @@ def load_reward(
                 f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
             )
         return SequenceClassifierReward(model, tokenizer, **settings)
-    reward: CausalReward | QuantileReward
     if head is not None:
-        reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
+        reward: Any = head.to(model.device).reward(model, tokenizer, **settings)
     else:
         closing = [reward_token(config)] if layout == "internlm2" else []
         if layout == "plain" and "template" not in paper | stored and tokenizer.chat_template is not None:
@@ -163,14 +160,14 @@ def load_reward(
         raise ValueError(
             f"reward {name} begins its texts with several {tokenizer.bos_token!r}: its chat template puts them inside"
         )
-    if isinstance(reward, QuantileReward):
+    if head is not None:
         reward.gate(ids)
     return reward
 
 
 def _by_transformers(
     layout: Layout, config: Config, headers: Mapping[str, Stored], progress: bool, placed: dict[str, Any]
-) -> tuple[Any, Any, QuantileHead | None]:
+) -> tuple[Any, Any, Any]:
     """Return transformers' network and tokenizer, and QRM's head; ValueError for what transformers does not read."""
     name, part = config.checkpoint.name, "network"
     try:

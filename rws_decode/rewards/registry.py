@@ -13,16 +13,18 @@ authors print no mean and deviation: `rws calibrate` measures them.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
-from rws_decode.extra.sequences.rewards import EXACT, check_sequence_reward
+from rws_decode.common import plugins
 from rws_decode.rewards.callable import module_file
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
+    from rws_decode.rewards.base import RewardModel
     from rws_decode.rewards.templates import Template
 
 Layout = Literal["plain", "internlm2", "eurus", "quantile"]
@@ -122,27 +124,46 @@ def layout_of(config: Any) -> Layout:
 SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
 
 OF_WORLDS = ("era", "keywords")
-OF_SEQUENCES = (*EXACT, "human", "species")
+GROUP = "rws.rewards"
 
 
-def kind_of(name: str) -> Literal["exact", "world", "sequence", "likelihood", "module", "network"]:
+@dataclass(frozen=True)
+class NamedReward:
+    """A reward, or several of one kind, that a package offers by name (entry points of the group `rws.rewards`).
+
+    load: of name, mean and std (None: its own), with device= and dtype=, returns the reward model; "species:mouse" is
+    the name of one that is offered as "species". check: raises ValueError for a name that it does not load, before
+    anything is loaded. source: what its numbers follow from besides code: JSON, in which a Path is a file. statistics:
+    of a name, mean and deviation that are known without loading it.
+    """
+
+    load: Callable[..., RewardModel]
+    check: Callable[[str], None] = lambda name: None
+    source: Callable[[str], Any] | None = None
+    statistics: Callable[[str], tuple[float, float]] | None = None
+
+
+def offered_reward(name: str) -> Any:
+    """Return what a package offers by a reward's name: a NamedReward, a reward model or a function; None without."""
+    return plugins.find(GROUP, name.partition(":")[0])
+
+
+def kind_of(name: str) -> Literal["world", "offered", "likelihood", "module", "network"]:
     """Return what a name of a reward stands for; a directory of that name comes first.
 
-    "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "sequence": of proteins, `species` as
-    species:NAME, and of reactions; "likelihood": a causal network that pip installs; "module": MODULE:NAME.
+    "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "offered": by a package (`NamedReward`);
+    "likelihood": a causal network that pip installs; "module": MODULE:NAME.
 
     >>> [kind_of(name) for name in ("keywords:peace,war", "species:mouse", "smollm2", "my_rewards:vowels", "org/model")]
-    ['world', 'sequence', 'likelihood', 'module', 'network']
+    ['world', 'offered', 'likelihood', 'module', 'network']
     """
     short, colon, attribute = name.partition(":")
-    if name == "exact":
-        return "exact"
     if os.path.isdir(name):
         return "network"
     if short in OF_WORLDS:
         return "world"
-    if short in OF_SEQUENCES:
-        return "sequence"
+    if short in plugins.names(GROUP):
+        return "offered"
     if name in packaged("causal"):
         return "likelihood"
     written = bool(colon) and all(part.isidentifier() for part in (*short.split("."), attribute))
@@ -164,8 +185,8 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
     root = models_directory()
     present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
     others = {
-        "a shipped name": ["exact", *OF_WORLDS, *present],
-        "one of proteins or reactions": [*OF_SEQUENCES[:-1], "species:NAME"],
+        "a shipped name": [*OF_WORLDS, *present],
+        "one of a package": plugins.names(GROUP),
         "the paper's": PUBLISHED,
         "a text's likelihood": packaged("causal"),
         "Skywork-Reward-V2's": SKYWORK_V2,
@@ -177,8 +198,10 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
 def check_reward_name(name: str) -> None:
     """Raise ValueError, listing the names that there are, for a name that `loading.load_reward` does not know."""
     kind = kind_of(name)
-    if kind == "sequence":
-        check_sequence_reward(name)
+    if kind == "offered":
+        offered = offered_reward(name)
+        if isinstance(offered, NamedReward):
+            offered.check(name)
     elif kind == "likelihood":
         distribution_of("reward", packaged("causal")[name])
     elif kind == "module":

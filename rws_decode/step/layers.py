@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
-from rws_decode.extra.blocks.kept_keys import keeping
-from rws_decode.extra.revising.layers import editing, revising, said
+from rws_decode.common.plugins import hook
 from rws_decode.step.completion import Choice, Completion, Done, TokenSampler
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.step import Decoder, Run, State, forward
@@ -197,17 +196,26 @@ def layered(decoder: Decoder) -> Decoder:
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
     able = abilities_of(decoder.strategy)
-    layers = {
-        counting: able.own_count,
-        looking: able.hypotheses,
-        remembering: able.memory,
-        revising: able.revises,
-        editing: able.edits is not None,
-    }
-    for layer, needed in layers.items():
-        if needed:
-            decoder = replace(decoder, run=layer(decoder.run))
-    return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))
+    layers = {counting: able.own_count, looking: able.hypotheses, remembering: able.memory}
+    needed = [layer for layer, asked in layers.items() if asked]
+    plugged = {"revising": able.revises, "editing": able.edits is not None}
+    needed += [hook(name, f"strategy is {decoder.strategy!r}") for name, asked in plugged.items() if asked]
+    if decoder.options.key_cache != "none":
+        needed.append(hook("key-cache", f"key_cache is {decoder.options.key_cache!r}"))
+    for layer in needed:
+        decoder = replace(decoder, run=layer(decoder.run))
+    return decoder
+
+
+def said(strategy: object, what: str, values: Tensor, like: Tensor) -> Tensor:
+    """Return what a strategy said, on the device of `like`; ValueError unless it has its shape and dtype."""
+    values = torch.as_tensor(values, device=like.device)
+    if values.shape != like.shape or values.dtype != like.dtype:
+        raise ValueError(
+            f"strategy {strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
+            f"{str(like.dtype).removeprefix('torch.')} {tuple(like.shape)} is needed"
+        )
+    return values
 
 
 Words = Callable[[int, Tensor, Tensor, Tensor], Tensor]

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.common.later import Floats, NDArray, np
-from rws_decode.extra.revising.strategies import Edit
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
+from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace
 
 
-def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice | Edit:
+def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder | RecordedChoice | Strategy:
     """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
 
     The factors that it applied as a Schedule, the last one again for steps that were planned and not run, with the

@@ -6,18 +6,20 @@ A strategy of your own needs no line here: `decode` takes any object with the me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.common import plugins
 from rws_decode.common.arguments import meant
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
-from rws_theory.show import quoted, shortened
+from rws_theory.show import Note, quoted, shortened
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
@@ -27,24 +29,24 @@ if TYPE_CHECKING:
 class Entry:
     """A strategy's line: its class, what it does in words, and how it is made from a run. The class says the rest.
 
-    rule: MODULE.CLASS of the room, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it from an
-    rws run's trace, "" where it is not.
+    rule: MODULE.CLASS of `rws_decode.strategies`, "" where it is only ever made from a run; run: MODULE.FUNCTION that
+    makes it from an rws run's trace, "" where it is not. plugged: the class itself, of one that a package offers.
     """
 
     rule: str
     about: str
     run: str = ""
-    room: str = "strategies"
+    plugged: Any = None
 
     @cached_property
     def kind(self) -> Any:
         """The class of a line that has one, imported when it is asked for: it may need PyTorch."""
-        return self.load(self.rule)
+        return self.load(self.rule) if self.plugged is None else self.plugged
 
     def load(self, path: str) -> Any:
-        """Return what stands at MODULE.NAME of the room."""
+        """Return what stands at MODULE.NAME of `rws_decode.strategies`."""
         module, _, attribute = path.rpartition(".")
-        return getattr(import_module(f"rws_decode.{self.room}.{module}"), attribute)
+        return getattr(import_module(f"rws_decode.strategies.{module}"), attribute)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
@@ -75,59 +77,97 @@ class Entry:
         return not self.run and self.offered and "scaled" in self.kind.__dataclass_fields__
 
 
-STRATEGIES: dict[str, Entry] = {
-    "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
-    "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
-    "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
-    "rws-every": Entry("reward_controls.RWSEvery", "rws that asks the reward at every --every-th step"),
-    "rws-flipped": Entry("reward_controls.FlippedReward", "rws of minus the reward"),
-    "rws-random": Entry("reward_controls.RandomReward", "rws of normal noise instead of a reward"),
-    "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
-    "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),
-    "shuffled": Entry("", "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
-    "reward-replay": Entry("given.RewardReplay", "rws of rewards that are given"),
-    "margin": Entry("orders.Margin", "the largest gap between the two best tokens first"),
-    "entropy": Entry("orders.Entropy", "the least entropy first"),
-    "threshold": Entry("parallel.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
-    "parallel-factor": Entry("parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"),
-    "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
-    "klass": Entry("parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
-    "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
-    "certainty-prior": Entry("orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
-    "remdm": Entry(
-        "revising.strategies.ReMDM",
-        "confidence; masks tokens again with probability --eta or less (ReMDM)",
-        room="extra",
-    ),
-    "p2": Entry(
-        "revising.strategies.P2",
-        "the best of committed and masked stay, log p of the first times --eta (P2)",
-        room="extra",
-    ),
-    "wino": Entry(
-        "revising.strategies.Wino",
-        "all of probability --threshold or more; doubtful ones go again (WINO)",
-        room="extra",
-    ),
-    "edit": Entry(
-        "revising.strategies.Edit", "all of --threshold or more; tokens give way above --edit (LLaDA2.1)", room="extra"
-    ),
-    "information-gain": Entry(
-        "lookahead.InformationGain",
-        "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)",
-        room="extra",
-    ),
-    "lopa": Entry("lookahead.LoPA", "all of --threshold or more, and one more looked at, or none (LoPA)", room="extra"),
-    "lookum": Entry(
-        "lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)", room="extra"
-    ),
-    "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
-    "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
-    "random-order": Entry("orders.RandomOrder", "a random order within each block"),
-    "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
-}
+class Table(Mapping[str, Entry]):
+    """Lines by name: the core's own, then those that packages offer in a group of entry points, loaded when named.
 
-OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if entry.offered)
+    The core's own line wins over a package's of the same name. ValueError where a package's cannot be used; `listed`
+    leaves such a one out.
+    """
+
+    def __init__(self, group: str, own: Mapping[str, Entry]) -> None:
+        self._group, self._own = group, dict(own)
+
+    def __getitem__(self, name: str) -> Entry:
+        if name in self._own:
+            return self._own[name]
+        kind = plugins.find(self._group, name)
+        if kind is None:
+            raise KeyError(name)
+        if not isinstance(kind, type) or not is_dataclass(kind) or getattr(kind, "name", None) != name:
+            raise plugins.refused(self._group, name, f"is no dataclass whose name is {name!r}")
+        about = getattr(kind, "about", None) or (kind.__doc__ or "").strip().partition("\n")[0]
+        return Entry(f"{kind.__module__}.{kind.__qualname__}", about, plugged=kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._own, *plugins.names(self._group)]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(iter(self))
+
+    def listed(self) -> dict[str, Entry]:
+        """Return all lines, loaded; a package's that cannot be used is told in a note."""
+        lines = {}
+        for name in self:
+            try:
+                lines[name] = self[name]
+            except ValueError as error:
+                warnings.warn(Note(str(error)), stacklevel=2)
+        return lines
+
+
+STRATEGIES = Table(
+    "rws.strategies",
+    {
+        "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
+        "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
+        "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
+        "rws-every": Entry("reward_controls.RWSEvery", "rws that asks the reward at every --every-th step"),
+        "rws-flipped": Entry("reward_controls.FlippedReward", "rws of minus the reward"),
+        "rws-random": Entry("reward_controls.RandomReward", "rws of normal noise instead of a reward"),
+        "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
+        "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),
+        "shuffled": Entry("", "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
+        "reward-replay": Entry("given.RewardReplay", "rws of rewards that are given"),
+        "margin": Entry("orders.Margin", "the largest gap between the two best tokens first"),
+        "entropy": Entry("orders.Entropy", "the least entropy first"),
+        "threshold": Entry("parallel.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
+        "parallel-factor": Entry(
+            "parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"
+        ),
+        "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
+        "klass": Entry(
+            "parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"
+        ),
+        "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
+        "certainty-prior": Entry(
+            "orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"
+        ),
+        "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
+        "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
+        "random-order": Entry("orders.RandomOrder", "a random order within each block"),
+        "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
+    },
+)
+FROM_RUN = ("schedule", "constant", "shuffled")
+STEERING = "rws.steering"  # the entry points of steering methods
+
+
+def offered() -> dict[str, Entry]:
+    """Return the strategies that a text can name, those of installed packages too."""
+    return {name: entry for name, entry in STRATEGIES.listed().items() if entry.offered}
+
+
+def is_method(text: str) -> bool:
+    """Return whether a text names a steering method, which a package offers."""
+    return text.partition(":")[0].partition("+")[0] in plugins.names(STEERING)
+
+
+def steering(what: str) -> Any:
+    """Return what reads the texts of steering methods, and decodes; ValueError, beginning with `what`, without."""
+    return plugins.hook("steering", what)
 
 
 def strategy_named(
@@ -138,8 +178,9 @@ def strategy_named(
     run: what "schedule" repeats, "constant" averages and "shuffled" permutes. ValueError for an unknown name, an option
     that is missing, and a value that the strategy refuses.
     """
-    one_of("strategy", name, OFFERED)
-    entry = STRATEGIES[name]
+    entry = _line(name)
+    if entry is None:
+        one_of("strategy", name, _names())
     given = {option: value for option, value in {**numbers, "run": run}.items() if value is not None}
     if missing := [option for option in entry.needs if option not in given]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs it")
@@ -199,7 +240,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     known |= {"eps"} if entry.rule and "eps" in entry.kind.__dataclass_fields__ else set()
     for option, value in numbers.items():
         if option not in known:
-            read = option == "run" or any(option in other.numbers for other in STRATEGIES.values())
+            read = option == "run" or any(option in other.numbers for other in STRATEGIES.listed().values())
             unknown = "" if read else "no such argument; "
             raise ValueError(f"{option} is {quoted(value)}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
@@ -234,8 +275,8 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     ('threshold', {'threshold': 0.9, 'reward_scale': 8.0})
     """
     name, first, parts = parts_of(text)
-    if name not in OFFERED:
-        known = f"{shortened(OFFERED, 8)}{meant(name, OFFERED)}; `rws strategies` lists all"
+    if _line(name) is None:
+        known = f"{shortened(_names(), 8)}{meant(name, _names())}; `rws strategies` lists all"
         raise ValueError(f"{argument} is {quoted(text)}: it must be one of {known}")
     declared, numbers = STRATEGIES[name].numbers, {}
     if first is not None:
@@ -257,7 +298,7 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
             numbers[scale] = _read(value, number, text, argument, option)
         elif option in numbers:
             raise ValueError(f"{argument} is {text!r:.80}: {option:.40} is given twice, leave one out")
-        elif option not in OFFERED:
+        elif _line(option) is None:
             owned = f", whose numbers are {', '.join(declared)}" if declared else ", which reads no number"
             raise ValueError(f"{argument} is {text!r:.80}: {option:.40} is no number of {name}{owned}")
         else:
@@ -266,6 +307,18 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
                 "in threshold:0.9+rws:8"
             )
     return name, numbers
+
+
+def _line(name: str) -> Entry | None:
+    """Return the line of a name that a text can have, None for another."""
+    entry = STRATEGIES.get(name) if isinstance(name, str) else None
+    return entry if entry is not None and entry.offered else None
+
+
+def _names() -> tuple[str, ...]:
+    """Return the names that a text can have; none of a package is loaded for it."""
+    unloaded = plugins.names("rws.strategies")
+    return tuple(name for name in STRATEGIES if name in unloaded or STRATEGIES[name].offered)
 
 
 _SCALES = ("temperature", "rws")  # what may scale the logits that another counts by
@@ -307,7 +360,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     if name == APART:
         return apart(numbers["of"], numbers[APART])
     if name not in STRATEGIES or not STRATEGIES[name].rule:
-        described = [name for name, entry in STRATEGIES.items() if entry.rule]
+        described = [name for name, entry in STRATEGIES.listed().items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")
     try:
         return STRATEGIES[name].kind(**numbers)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rws_decode.extra.stories import answers as stories
 from rws_decode.trace.data import TraceData
 from rws_theory.show import clipped, shortened
 
@@ -19,8 +18,15 @@ CUT_OFF = "cut off within a sentence, at its last token: rules about how it ends
 
 
 def cut_off(rules_broken: Sequence[str] | None, text: str | None, length: int) -> bool:
-    """Return whether a text breaks rules and is cut off at its length, so that some of them could not hold."""
-    return bool(rules_broken) and text is not None and stories.cut_off(text, length)
+    """Return whether a text breaks rules and is cut off at its length, so that some of them could not hold.
+
+    A token is a word: a text of fewer words than tokens holds an end, or another token that is no word.
+
+    >>> cut_off(["short"], "mara was the", 3), cut_off(["short"], "mara was the", 8), cut_off(["short"], "one two .", 3)
+    (True, False, False)
+    """
+    words = (text or "").split()
+    return bool(rules_broken) and len(words) == length > 0 and words[-1] != "."
 
 
 def strategy_label(described: Mapping[str, Any]) -> str:

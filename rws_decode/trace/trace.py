@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Animation, Page, pictures
-from rws_decode.extra.step_maps import Tokenizer, fields_of
+from rws_decode.common.plugins import hook
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
@@ -81,7 +81,7 @@ class Trace(TraceData):
         block: int | None = None,
         mask_id: int | None = None,
         masks: Sequence[int] | None = None,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: Any = None,
     ) -> Trace:
         """Return the trace of a run of which only its tokens and the steps that committed them are known.
 
@@ -97,6 +97,7 @@ class Trace(TraceData):
         (True, ('block', 'mask token', "prompt's tokens"))
         """
         given = {"texts": texts, "prompt": prompt, "prompt_ids": prompt_ids, "model": model, "block": block}
+        fields_of = hook("step_map", "Trace.from_step_map")
         return cls(**fields_of(tokens, steps, **given, mask_id=mask_id, masks=masks, tokenizer=tokenizer))
 
     def _set(self, name: str, array: NDArray[Any] | None) -> None:
@@ -144,11 +145,9 @@ class Trace(TraceData):
     def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
 
-        other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
+        other, predictor: another run beside it, and what proves why they part (`animate`).
         """
-        from rws_decode.extra.animation.animation import animate
-
-        return animate(self, other, predictor)
+        return hook("animate", "trace.animate()")(self, other, predictor)
 
     def crossings(self, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
         """Return every factor at which positions i and j change places in a step: `StepLogits.crossings`.

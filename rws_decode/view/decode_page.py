@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
-from rws_decode.extra.animation.lockstep import compared
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import TraceDiff
 from rws_decode.replay.step_logits import waiting
 from rws_decode.trace.data import check_traces
@@ -197,3 +197,19 @@ def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[n
     apart = np.where(known & group & np.isfinite(value), np.abs(value - last), np.inf)
     nearest = np.argsort(apart, kind="stable")[: int(trace.near_ties[step])]
     return tied, np.sort(nearest[~np.isin(nearest, tied) & np.isfinite(apart[nearest])])
+
+
+def compared(trace: Trace, other: Trace, predictor: MaskPredictor | None) -> TraceDiff:
+    """Return how a run beside another differs from it; ValueError for a run of another prompt or model."""
+    difference = diff(trace, other, predictor)
+    unequal = {change.name for change in difference.settings}
+    if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):
+        ours, theirs = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
+        raise ValueError(
+            f"other is of {theirs}, whose tokens are not those of {ours}: a run of the same model is needed"
+        )
+    for change in difference.settings:
+        if change.name == "prompt":
+            theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
+            raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
+    return difference

@@ -13,8 +13,6 @@ import torch
 
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.compare import Comparison
-from rws_decode.extra.animation.lockstep import unusual
-from rws_decode.extra.path_diagnostics.diagnostics import PathDiagnostics
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import (
     WHY,
@@ -96,13 +94,6 @@ def _step(logits: StepLogits) -> str:
     committed = ["yes" if chosen else "" for chosen in logits.chosen.tolist()]
     columns = zip(map(str, logits.positions.tolist()), map(repr, logits.words), *odds, committed, strict=True)
     return _known_columns(head, [list(row) for row in columns], repr(logits))
-
-
-@html.register
-def _diagnostics(path: PathDiagnostics) -> str:
-    rows = zip(range(len(path.tokens)), path.tokens.tolist(), path.log_likelihood, path.entropy_left, strict=True)
-    head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
-    return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(path))
 
 
 @html.register
@@ -214,3 +205,10 @@ def _bars(name: str, values: Sequence[float], changed: Sequence[bool]) -> str:
         f'<div>{label}</div><svg role="img" aria-label="{label}" width="{len(values) * width}" height="{height}" '
         f'viewBox="0 0 {len(values) * width} {height}" style="max-width:100%">{"".join(bars)}</svg>'
     )
+
+
+def unusual(trace: Trace, step: int) -> frozenset[int]:
+    """Return the standing words that confidence at factor 1 would not have committed when the run did."""
+    steps = np.arange(trace.steps_run)[:, None]
+    moved = trace.chosen & ~trace.unscaled & trace.changed[:, None] & (steps <= step) & ~trace.provisional
+    return frozenset(np.flatnonzero(moved.any(axis=0)).tolist())

@@ -15,7 +15,7 @@ from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
 from rws_decode.extra.adapters.generation import generate
-from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.tasks import split_of
 from rws_decode.extra.testing import tiny_checkpoint

@@ -13,7 +13,7 @@ from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Dialogue, HFMaskPredictor, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM
-from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.diffusion import llada_tokenizer
 from rws_decode.extra.testing.networks import word_tokenizer

@@ -14,10 +14,11 @@ from PIL.ImageFont import FreeTypeFont
 
 from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
-from rws_decode.extra.animation.lockstep import Frame, RunFrame, compared, frames_of, prompt_before, run_title
+from rws_decode.extra.animation.lockstep import Frame, RunFrame, frames_of, prompt_before, run_title
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.trace.data import check_traces
 from rws_decode.trace.trace import Trace
+from rws_decode.view.decode_page import compared
 from rws_decode.view.plots.axes import font_file, in_font
 from rws_decode.view.sentences import shown
 from rws_decode.view.template import line_of

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import WHY, Parting, TraceDiff
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
+from rws_decode.view.faces import unusual
 from rws_decode.view.sentences import count, number, shown
 from rws_decode.view.template import line_of
 
@@ -78,22 +77,6 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
     return tuple(frames)
 
 
-def compared(trace: Trace, other: Trace, predictor: MaskPredictor | None) -> TraceDiff:
-    """Return how a run beside another differs from it; ValueError for a run of another prompt or model."""
-    difference = diff(trace, other, predictor)
-    unequal = {change.name for change in difference.settings}
-    if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):
-        ours, theirs = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
-        raise ValueError(
-            f"other is of {theirs}, whose tokens are not those of {ours}: a run of the same model is needed"
-        )
-    for change in difference.settings:
-        if change.name == "prompt":
-            theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
-            raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
-    return difference
-
-
 def prompt_before(trace: Trace) -> str | None:
     """Return the prompt of a run as a text, None where it stands around the answer."""
     around = any(isinstance(part, str) for part in line_of(trace.prompt_text, trace.length))
@@ -152,13 +135,6 @@ def _differing(ours: Sequence[str | None], theirs: Sequence[str | None]) -> list
     first = {n for n, mine, _ in pairs if mine is not None} | set(range(len(theirs), len(ours)))
     second = {n for n, _, mine in pairs if mine is not None} | set(range(len(ours), len(theirs)))
     return [frozenset(n for n in marks if words[n] is not None) for marks, words in ((first, ours), (second, theirs))]
-
-
-def unusual(trace: Trace, step: int) -> frozenset[int]:
-    """Return the standing words that confidence at factor 1 would not have committed when the run did."""
-    steps = np.arange(trace.steps_run)[:, None]
-    moved = trace.chosen & ~trace.unscaled & trace.changed[:, None] & (steps <= step) & ~trace.provisional
-    return frozenset(np.flatnonzero(moved.any(axis=0)).tolist())
 
 
 def _numbers(trace: Trace, step: int) -> str:

@@ -6,7 +6,6 @@ import math
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,13 +13,12 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from rws_decode.checkpoints.config import Config, config_of
+from rws_decode.checkpoints.config import config_of
 from rws_decode.checkpoints.files import Checkpoint, fetch, locate
 from rws_decode.checkpoints.weights import refuse_nonfinite
 from rws_decode.common.files import write_json
-from rws_decode.extra.blocks.block_families import FAST_DLLM_V2, LLADA2, SDAR
-from rws_decode.predictors.families import DECODERS, Family, Layout, decoder_config, described, renamed
-from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
+from rws_decode.predictors.families import DECODERS, Family, Layout, described, renamed
+from rws_decode.predictors.loading import FORMAT, MARKER, family_names, family_of
 
 __all__ = ["convert"]
 
@@ -47,7 +45,9 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     family = family_of(raw)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
-        raise ValueError(f"source is {source}: it is {kind}, a published checkpoint of {', '.join(FAMILIES)} is needed")
+        raise ValueError(
+            f"source is {source}: it is {kind}, a published checkpoint of {', '.join(family_names())} is needed"
+        )
     layout, headers, stored, _, mask, ends = described(raw, family)
     if layout.fused:
         raise ValueError(
@@ -101,38 +101,10 @@ def _copy_text(checkpoint: Checkpoint, scratch: Path) -> None:
         write_json(scratch / "tokenizer_config.json", {key: settings[key] for key in settings if key != "auto_map"})
 
 
-MARKER = "masked_diffusion"
-_FAMILIES = (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA, SDAR, FAST_DLLM_V2, LLADA2)
-FAMILIES = {family.name: family for family in _FAMILIES}
-_FORMAT = 1
-_ATTENTION = ("bidirectional", "block-causal")
 _UNUSED = frozenset(
     "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label "
     "label2id problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
 )
-
-
-def family_of(raw: Config) -> Family | None:
-    """Return the family of a config.json: that of its model_type or of its marker, None for another model.
-
-    LLaDA-MoE has LLaDA's model_type, and a class of its own. ValueError for a marker that this version does not know,
-    and for Nemotron-Labs diffusion, whose config may ask for causal attention.
-    """
-    if raw.get("model_type") == "nemotron_labs_diffusion":
-        one = "an autoregressive one sees nothing to the right of a mask"
-        raise raw.wrong("dlm_paradigm", f"and no paradigm of Nemotron-Labs diffusion is read: {one}")
-    marker = raw.get(MARKER)
-    if marker is None and is_llada_moe(raw):
-        return LLADA_MOE
-    if marker is None:
-        return FAMILIES.get(str(raw.get("model_type")).lower())
-    family = FAMILIES.get(str(marker.get("family"))) if isinstance(marker, dict) else None
-    if family is None or marker.get("format") != _FORMAT or marker.get("attention") not in _ATTENTION:
-        raise raw.refused(
-            f"{MARKER} in its config.json is not of format {_FORMAT}, for "
-            f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(FAMILIES)}"
-        )
-    return replace(family, layout=_layout)
 
 
 def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[int], dtype: str) -> dict[str, Any]:
@@ -145,7 +117,7 @@ def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[i
         "eos_token_id": list(ends),
         "pad_token_id": ends[0] if ends else None,
         MARKER: {
-            "format": _FORMAT,
+            "format": FORMAT,
             "family": family.name,
             "attention": "bidirectional" if layout.block is None else "block-causal",
             **({} if layout.block is None else {"block": layout.block}),
@@ -154,17 +126,3 @@ def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[i
             "vocab_size": layout.vocabulary,
         },
     }
-
-
-def _layout(raw: Config) -> Layout:
-    """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
-    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.checkpoint)
-    if kind not in DECODERS:
-        raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
-    rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
-    if rows < vocabulary:
-        raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
-    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.checkpoint))
-    shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
-    block = marker.whole("block") if marker["attention"] == "block-causal" else None
-    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)

@@ -158,6 +158,7 @@ class LookUM(Lookahead):
     pool: int = checked(5, example="5")
     alpha: float = checked(0.0, least=0, example="0.1")
     name = "lookum"
+    about = "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return uniform numbers within the pool and -inf outside, [hypotheses - 1, N]."""
@@ -191,6 +192,7 @@ class InformationGain(Lookahead):
 
     position_temperature: float = checked(0.2, above=0)
     name = "information-gain"
+    about = "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
 
     def proposals(self, view: MaskedPositions) -> Tensor:
         """Return the confidence over the temperature plus Gumbel noise, [hypotheses - 1, N]."""
@@ -226,6 +228,7 @@ class LoPA(Counted):
     threshold: float = least_probability(usual=0.9)
     hypotheses: int = checked(3, example="3")
     name = "lopa"
+    about = "all of --threshold or more, and one more looked at, or none (LoPA)"
 
     @property
     def abilities(self) -> Abilities:

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.common.page import pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at, prompt_ids
 from rws_decode.replay.step_logits import check_predictor, masked_rows
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite
-from rws_theory.show import quoted
+from rws_theory.show import quoted, table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +44,9 @@ class PathDiagnostics:
         return f"PathDiagnostics({len(self.tokens)} steps, {rate}, path log-likelihood {self.total:.4g} nats)"
 
     def _repr_html_(self) -> str:
-        return pictures().html(self)
+        rows = zip(range(len(self.tokens)), self.tokens.tolist(), self.log_likelihood, self.entropy_left, strict=True)
+        head = ("step", "tokens", "log-likelihood [nats]", "entropy left [nats]")
+        return table_html(head, [[step, count, float(a), float(b)] for step, count, a, b in rows], repr(self))
 
     @property
     def total(self) -> float:

@@ -13,6 +13,7 @@ from rws_decode.canvas.batches import current_block, last_steps
 from rws_decode.predictors.base import LogitsAt
 from rws_decode.step.completion import Choice, Completion, Done, Scheduled
 from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.layers import said
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Run, State, drawn
@@ -178,17 +179,6 @@ def _nats(logits: Tensor, error: Tensor, token: Tensor, factor: Tensor) -> tuple
 
 def _asked(strategy: Any, view: CommittedPositions) -> Tensor:
     return said(strategy, "a revision", strategy.revise(view), view.row.bool())
-
-
-def said(strategy: object, what: str, values: Tensor, like: Tensor) -> Tensor:
-    """Return what a strategy said, on the device of `like`; ValueError unless it has its shape and dtype."""
-    values = torch.as_tensor(values, device=like.device)
-    if values.shape != like.shape or values.dtype != like.dtype:
-        raise ValueError(
-            f"strategy {strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
-            f"{str(like.dtype).removeprefix('torch.')} {tuple(like.shape)} is needed"
-        )
-    return values
 
 
 def editing(run: Run) -> Run:

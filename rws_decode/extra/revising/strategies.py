@@ -52,6 +52,7 @@ class ReMDM(Counted):
     form: Form = checked("cap", one_of, choices=get_args(Form))
     seed: int | tuple[int, ...] = checked(0, check_seeds)
     name = "remdm"
+    about = "confidence; masks tokens again with probability --eta or less (ReMDM)"
     abilities = replace(Counted.abilities, revises="none")
 
     def revise(self, view: CommittedPositions) -> Tensor:
@@ -100,6 +101,7 @@ class P2(Counted):
     eta: float = number("how readily committed tokens are masked again", metavar="N", usual=0.5, least=0, example="1.0")
     evidence: Evidence = checked("visible", one_of, choices=get_args(Evidence)[1:])
     name = "p2"
+    about = "the best of committed and masked stay, log p of the first times --eta (P2)"
 
     @property
     def abilities(self) -> Abilities:
@@ -145,6 +147,7 @@ class Wino(Counted):
     threshold: float = least_probability(usual=0.9)
     verify: float = checked(0.9, above=0, below=1, example="0.9")
     name = "wino"
+    about = "all of probability --threshold or more; doubtful ones go again (WINO)"
     abilities = replace(Counted.abilities, counts=True, revises="left-out", asks_evidence=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
@@ -193,6 +196,7 @@ class Edit(Counted):
     threshold: float = least_probability(default=0.95)
     after: int = checked(16, least=0, example="16")
     name = "edit"
+    about = "all of --threshold or more; tokens give way above --edit (LLaDA2.1)"
 
     @property
     def abilities(self) -> Abilities:

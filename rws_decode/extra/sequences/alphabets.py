@@ -61,6 +61,12 @@ class Alphabet:
             tokenizer_object=engine, model_max_length=longest, clean_up_tokenization_spaces=False, **named
         )
 
+    def predictor(self, model: Any, **options: Any) -> Any:
+        """Return a network of these tokens as a mask predictor (`SequencePredictor`)."""
+        from rws_decode.extra.sequences.predictor import SequencePredictor
+
+        return SequencePredictor(model, self, **options)
+
 
 def alphabet_of(folder: Path) -> Alphabet | None:
     """Return the alphabet of a directory that has a vocab.txt of residues or of SMILES, and no tokenizer.json.

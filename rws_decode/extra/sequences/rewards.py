@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.extra.sequences.alphabets import RESIDUES, alphabet_of
 from rws_decode.extra.sequences.chemistry import CHEMISTRY, Entry, check_prompt
 from rws_decode.rewards.callable import CallableReward
+from rws_decode.rewards.registry import NamedReward
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.extras import required
 
@@ -212,3 +214,15 @@ def _residues(reward: str, sequence: str) -> str:
             f"reward {reward} reads {sequence.strip()[:60]!r}: residues {RESIDUES}, in capitals, are needed"
         )
     return residues
+
+
+def _source(name: str) -> Any:
+    """Return what a reward's numbers follow from besides code: RDKit's version, or the files of a package."""
+    if name in CHEMISTRY:
+        return [name, version("rdkit")]
+    if name in ("charge", "hydropathy"):
+        return name
+    return dict((PEPTIDES if name == "humanness" else PACKAGED["antibody"]).files)
+
+
+REWARD = NamedReward(sequence_reward_named, check_sequence_reward, _source, statistics_of)

@@ -20,6 +20,7 @@ class BestOf(Copies):
     """
 
     name = "best-of"
+    about = "the answer of most reward among N draws"
 
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt: the answers."""
@@ -40,6 +41,7 @@ class BestOrder(BestOf):
     """
 
     name = "best-order"
+    about = "the answer of most reward among N random orders, with the best words"
     draws = False
     orders = True
 
@@ -53,6 +55,7 @@ class SoftBestOf(BestOf):
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     name = "soft-best-of"
+    about = "one of N draws, each with a probability proportional to exp(beta R)"
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""
@@ -73,6 +76,7 @@ class SVDD(Copies):
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0, check=finite_or_infinite)
     name = "svdd"
+    about = "each step drawn N times, one draw taken by its value (SVDD)"
 
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt: one for each draw."""

@@ -69,6 +69,7 @@ class GradientGuidance:
     )
     update: Update = number("adam or plain", metavar="NAME", default="adam", check=one_of, choices=get_args(Update))
     name = "gradient-guidance"
+    about = "logits moved by N gradients of the reward (EntRGi)"
     draws = True
     orders = False
     copies = 1
@@ -260,6 +261,7 @@ class GuidedParticles(Particles):
     """
 
     name = "guided-particles"
+    about = "particles drawn by the reward's gradient (optimal proposal)"
 
     def reward_calls(self, steps: int) -> int:
         """Return the most texts of a prompt, and one gradient for each forward."""

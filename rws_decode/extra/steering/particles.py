@@ -47,6 +47,7 @@ class Particles(Copies):
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     ess_threshold: float = _share()
     name = "particles"
+    about = "N copies, weighed and resampled on the way (FK steering)"
 
     def run(self, ensemble: Ensemble) -> Choice:
         """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
@@ -112,6 +113,7 @@ class ParticleGibbs(Copies):
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
     ess_threshold: float = _share()
     name = "particle-gibbs"
+    about = "particles again and again; one copy repeats the last answer"
 
     def forwards(self, steps: int) -> int:
         """Return the most forwards of a prompt, those of all sweeps."""

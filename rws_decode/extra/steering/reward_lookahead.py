@@ -33,6 +33,7 @@ class RewardLookahead:
     width: int = number("commits tried in a step", metavar="N", usual=8, least=1, example="RewardLookahead(8)")
     beta: float = number("weight of the raw reward", metavar="B", default=math.inf, check=finite_or_infinite)
     name = "reward-lookahead"
+    about = "of N commits the one after which the text scores best"
     draws = False
     orders = False
     __post_init__ = check_numbers
@@ -132,6 +133,7 @@ class TreeSearch(Copies):
         "tokens tried at a position", metavar="K", default=4, least=1, example="TreeSearch(8, children=4)"
     )
     name = "tree-search"
+    about = "N canvases kept of their children of most reward (TReASURe)"
     draws = False
 
     def reward_calls(self, steps: int) -> int:

@@ -4,42 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.arguments import meant
 from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Strategy, abilities_of
-from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
-from rws_decode.strategies.table import Entry as Line
+from rws_decode.strategies.table import APART, STEERING, STRATEGIES, Table, as_strategy, check_text
 from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from rws_decode.extra.steering.protocol import SteeringMethod
 
 
-# A method's line: MODULE.CLASS in this package, and what it does. The first number stands after the colon.
-Entry = partial(Line, room="extra.steering")
-
-METHODS: dict[str, Line] = {
-    "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
-    "best-order": Entry("best_of.BestOrder", "the answer of most reward among N random orders, with the best words"),
-    "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
-    "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
-    "guided-particles": Entry("entrgi.GuidedParticles", "particles drawn by the reward's gradient (optimal proposal)"),
-    "particle-gibbs": Entry("particles.ParticleGibbs", "particles again and again; one copy repeats the last answer"),
-    "svdd": Entry("best_of.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
-    "reward-lookahead": Entry(
-        "reward_lookahead.RewardLookahead", "of N commits the one after which the text scores best"
-    ),
-    "tree-search": Entry("reward_lookahead.TreeSearch", "N canvases kept of their children of most reward (TReASURe)"),
-    "gradient-guidance": Entry("entrgi.GradientGuidance", "logits moved by N gradients of the reward (EntRGi)"),
-}
-
-
-def is_method(text: str) -> bool:
-    """Return whether a text names a steering method."""
-    return text.partition(":")[0].partition("+")[0] in METHODS
+METHODS = Table(STEERING, {})  # the first number of a method stands after the colon
 
 
 def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, float | int | str], str | None]:

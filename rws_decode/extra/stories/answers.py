@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import inf
+from typing import Any
 
+from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.reward_facts import Normalised
 from rws_decode.extra.stories.check import VIOLATIONS, Violation, read_story
 from rws_decode.extra.stories.grammar import BANDS
 from rws_decode.extra.stories.lexicon import NUMBERS, SINGULAR, TOPICS, plural, words
 from rws_decode.extra.stories.sample import Story
 from rws_decode.extra.stories.tasks import questions
+from rws_decode.rewards.registry import NamedReward
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures
 
@@ -145,19 +148,6 @@ def broken_rules(prompt: str, answer: str) -> list[str] | None:
     ]
 
 
-def cut_off(answer: str, length: int) -> bool:
-    """Return whether an answer of `length` tokens stops within a sentence, with no end of text before its last token.
-
-    A token is a word: an answer of fewer words than tokens holds an end, or another token that is no word. Of a text
-    that is cut off, the rules about its last sentence, its ending and its length cannot hold.
-
-    >>> cut_off("mara was the", 3), cut_off("mara was the", 8), cut_off("one two .", 3)
-    (True, False, False)
-    """
-    words = answer.split()
-    return len(words) == length > 0 and words[-1] != "."
-
-
 class ExactReward(Normalised):
     """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.
 
@@ -193,3 +183,11 @@ def exact_reward() -> ExactReward:
     """Load the exact reward with the mean and deviation measured on the held-out reference set of the reward recipe."""
     stored = json.loads(files("rws_decode.mini.models").joinpath("exact.json").read_text(encoding="utf-8"))
     return ExactReward(float(stored["mean"]), float(stored["std"]))
+
+
+def _load(name: str, mean: float | None = None, std: float | None = None, **placed: Any) -> ExactReward:
+    """Return the exact reward, which has its own mean and deviation."""
+    return exact_reward()
+
+
+REWARD = NamedReward(_load, source=lambda name: {"exact.json": models_directory() / "exact.json"})

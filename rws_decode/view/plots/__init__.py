@@ -13,6 +13,9 @@ without a caption. Colours can be told apart by colour-blind readers, and never 
 ['cat  0', 'dog  1']
 """
 
+from typing import Any
+
+from rws_decode.common.plugins import NAMES, names, public_name
 from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
@@ -25,12 +28,9 @@ from rws_decode.view.plots.sheet import caption
 __all__ = [
     "caption",
     "confidence_curves",
-    "entropy_left",
     "frontier",
     "intervals",
     "order",
-    "order_map",
-    "order_spread",
     "reversal_shares",
     "reward_against_scale",
     "scale_path",
@@ -42,7 +42,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from rws_decode.extra.path_diagnostics import order_maps
+def __getattr__(name: str) -> Any:
+    return public_name(__name__, f"plots.{name}")  # what extras draw
 
-    return getattr(order_maps, name)
+
+def __dir__() -> list[str]:
+    extra = (name.partition("plots.") for name in names(NAMES))
+    return [*__all__, *(name for before, dot, name in extra if dot and not before)]

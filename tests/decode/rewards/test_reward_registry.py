@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
-from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
 from rws_decode.rewards import layouts, load_reward, loading

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from rws_decode.checkpoints.config import Config
+from rws_decode.checkpoints.weights import Stored, model_of, read_tensor, refuse_other_layout, shapes_of
+from rws_decode.rewards.layouts import network_sizes
 from rws_decode.rewards.network import NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
 
@@ -46,6 +50,10 @@ class QuantileHead(nn.Module):
         weights = torch.softmax(self.gating(gate) / self.temperature, dim=-1) * self.gating.logit_scale
         expected = self.regression_layer(last).unflatten(-1, (self.objectives, -1)).mean(-1)  # [B, objectives]
         return (weights * (expected @ self.reward_transform_matrix)).sum(-1)
+
+    def reward(self, model: Any, tokenizer: Any, **options: Any) -> QuantileReward:
+        """Return the reward model of this head on its network."""
+        return QuantileReward(model, self, tokenizer, **options)
 
 
 class _Gate(nn.Module):
@@ -90,3 +98,32 @@ class QuantileReward(NetworkReward):
         hidden = hidden_states(self.model, texts)
         at = [len(ids) - 1 for ids in texts], [self.gate(ids) for ids in texts]
         return self.head(*(hidden[row, torch.tensor(columns)].to(device, torch.float32) for columns in at))
+
+
+def load_quantile(
+    config: Config, stored: Mapping[str, Stored], **options: Any
+) -> tuple[Any, dict[str, Any], QuantileHead]:
+    """Return QRM's Llama network without a head, transformers' report of its loading, and the head, in float32.
+
+    ValueError for a config.json or tensors of another layout; one without quantiles is ArmoRM's.
+    """
+    from transformers import LlamaConfig, LlamaModel
+
+    raw = {"num_objectives": 19, "gating_hidden_dim": 1024, "gating_n_hidden": 3, "gating_temperature": 10.0, **config}
+    checkpoint, filled = config.checkpoint, Config(raw, config.checkpoint)
+    fields = "hidden_size", "num_objectives", "num_quantiles", "gating_hidden_dim", "gating_n_hidden"
+    sizes = {key: filled.whole(key) for key in fields}
+    make_head = partial(QuantileHead, **sizes, gating_temperature=filled.number("gating_temperature"))
+    network = LlamaConfig.from_dict(network_sizes(config))
+    shapes = {f"model.{name}": shape for name, shape in shapes_of(LlamaModel, network).items()}
+    with torch.device("meta"):  # no memory for what the file may not hold
+        tensors = make_head().state_dict()
+    # How often batch normalisation was updated in training: a whole number, which no score depends on.
+    counts = {name for name in tensors if name.endswith("num_batches_tracked")}
+    of_head = {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in counts}
+    read = {name: tensor for name, tensor in stored.items() if name not in counts}
+    refuse_other_layout(checkpoint, read, shapes | of_head)
+    head = make_head()
+    head.load_state_dict({name: read_tensor(checkpoint, stored, name) for name in of_head}, strict=False)
+    weights = {name.removeprefix("model."): read_tensor(checkpoint, stored, name) for name in shapes}
+    return *model_of(LlamaModel, network, weights, **options), head.eval()

@@ -1,0 +1,4 @@
+"""Reward models of the paper whose weights transformers does not read: InternLM2's, and QRM's quantiles.
+
+Pages: docs/extra/reward-layouts.md
+"""
