@@ -14,8 +14,9 @@ from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering import is_method, steering
 from rws_decode.strategies.protocol import Strategy, describe
-from rws_decode.strategies.table import as_strategy, is_method, steering
+from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.commands.shown import table
-from rws_decode.extra.steering.table import METHODS
+from rws_decode.steering import METHODS
 from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import json_option, option
 from rws_theory.commands.progress import each

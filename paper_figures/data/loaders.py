@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from paper_figures.data.rows import Origin, hub_rows, local_rows
 from rws_decode.common.files import parse_json
-from rws_decode.extra.sequences.alphabets import SMILES
 
 Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
 
@@ -239,6 +238,8 @@ def load_reactions() -> dict[str, list[str]]:
     >>> "".join(load_reactions()["ORD-0009918"])[-32:]
     'CC(C)=CCCC(C)CC=CC(C)=CC(=O)[O-]'
     """
+    from rws_decode.extra.sequences.alphabets import SMILES
+
     shipped = importlib.resources.files("paper_figures.data") / "reactions.json"
     reactions = parse_json(shipped.read_text(encoding="utf-8"))["reactions"]
     return {name: re.findall(SMILES, text) for name, text in reactions.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import TYPE_CHECKING
 
-from rws_decode.extra.stories.sample import sample_story
-from rws_decode.extra.stories.tasks import Task, questions, sample_split, split_of
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
+
+if TYPE_CHECKING:
+    from rws_decode.extra.stories.tasks import Task
 
 # Training reads the other splits.
 HELD_OUT = ("test", "validation")
@@ -25,6 +27,8 @@ def story_tasks(kinds: Sequence[str], count: int, rng: Random, split: str) -> li
     >>> task.prompt, task.answer
     ('sort : eight one five', 'one five eight .')
     """
+    from rws_decode.extra.stories.tasks import sample_split
+
     whole("count", count)
     one_of("split", split, HELD_OUT)
     drawn: dict[str, Task] = {}
@@ -50,6 +54,9 @@ def story_dialogues(count: int, seed: int = 0, split: str = "test") -> list[tupl
     >>> turns[1], answers[1]
     ('why was the border-post occupied ?', 'because of the coup .')
     """
+    from rws_decode.extra.stories.sample import sample_story
+    from rws_decode.extra.stories.tasks import questions, split_of
+
     whole("count", count)
     one_of("split", split, HELD_OUT)
     rng = Random(f"dialogues {split} {seed}")

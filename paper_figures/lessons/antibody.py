@@ -26,7 +26,6 @@ from rws_decode import (
     scale_path,
 )
 from rws_decode.common.files import read_json, write_bytes, write_json
-from rws_decode.extra.sequences.rewards import humanness
 from rws_decode.final_text import FinalReward
 from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
 from rws_decode.text.gaps import fill_gaps
@@ -100,6 +99,8 @@ def record(folder: Path = FOLDER) -> None:
 
 
 def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:
+    from rws_decode.extra.sequences.rewards import humanness
+
     return {"log-odds of human": reward.score([""], [sequence])[0], "humanness": humanness(sequence)}
 
 

@@ -18,6 +18,9 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
+from rws_decode.common.plugins import HOOKS, NAMES
+from rws_decode.common.plugins import modules as modules_offered
+
 # Stands for the code of work whose own file cannot be found.
 DECODER = "rws_decode.decode"
 _PACKAGES = ("paper_figures", "rws_decode", "rws_theory")
@@ -57,8 +60,9 @@ def modules_behind(root: str) -> dict[str, Path]:
 
     The module itself is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
     methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not
-    found, but for those of its own package that a source names as "MODULE.NAME", as the tables of strategies do.
-    ValueError for a module that has no source file.
+    found, but for those of its own package that a source names as "MODULE.NAME", as the tables of strategies do, and
+    what extras offer in a group of entry points that a source names (`rws_decode.common.plugins`). ValueError for a
+    module that has no source file.
 
     >>> modules = modules_behind("rws_decode.decode")
     >>> "rws_decode.settings" in modules, "rws_decode.view" in modules
@@ -109,7 +113,7 @@ def _imported(name: str, path: Path) -> Iterator[str]:
 
 @cache
 def _named(package: str, source: bytes) -> frozenset[str]:
-    """Return the modules that a source in `package` names, by imports or by strings as "MODULE.NAME" of the package.
+    """Return the modules that a source in `package` names: by imports, as "MODULE.NAME" of it, or by entry points.
 
     Sources are kept, for they are parsed once for all roots that reach them.
     """
@@ -124,4 +128,9 @@ def _named(package: str, source: bytes) -> frozenset[str]:
             own, _, attribute = node.value.partition(".")
             if own.isidentifier() and attribute.isidentifier():
                 modules.add(f"{package}.{own}")
+            if node.value not in (NAMES, HOOKS):
+                modules |= modules_offered(node.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "hook":
+            names = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
+            modules |= {module for name in names for module in modules_offered(HOOKS, str(name))}
     return frozenset(modules)

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
-from rws_decode.extra.sequences.chemistry import CHEMISTRY
+from rws_decode.checkpoints.packages import PACKAGED, distribution_of
 from rws_decode.rewards.callable import module_file
 from rws_decode.rewards.registry import SHIPPED as REWARDS
-from rws_decode.rewards.registry import kind_of, known_reward
+from rws_decode.rewards.registry import kind_of, known_reward, offered_reward
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
@@ -173,17 +172,13 @@ def _files_of(model: Model) -> Any:
     """Return digests of a model's files; a hub id stands for its files, with its revision where it has one."""
     role, name = model
     if role in ("reward", "judge"):
-        if name == "exact":
-            return {"exact.json": _file(models_directory() / "exact.json")}
         if kind_of(name) == "world":
             folder = models_directory() / "english"
             return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
-        if name in CHEMISTRY:
-            return [name, version("rdkit")]
-        if name in ("charge", "hydropathy"):
-            return name
-        if kind_of(name) == "sequence":
-            return dict((PEPTIDES if name == "humanness" else PACKAGED["antibody"]).files)
+        if kind_of(name) == "offered" and (source := getattr(offered_reward(name), "source", None)) is not None:
+            found = source(name)
+            places = found.items() if isinstance(found, Mapping) else ()
+            return {key: _file(place) if isinstance(place, Path) else place for key, place in places} or found
         if kind_of(name) == "module":
             return _file(module_file(name))  # not what it imports
     if name in PACKAGED:

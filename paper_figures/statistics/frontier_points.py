@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from rws_decode.decode import decode
-from rws_decode.extra.steering.steer import steer
-from rws_decode.extra.steering.table import as_method, is_method
-from rws_decode.extra.steering.table import check_method as check_steering
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
-from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text, strategy_named
+from rws_decode.steering import is_method
+from rws_decode.strategies.table import FROM_RUN, as_strategy, check_text, strategy_named
 from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
@@ -23,7 +21,6 @@ from rws_theory.worlds.joint_table import MASK
 # Methods that decode nothing: draws of the world itself, and of its tilt; and whether each takes a number.
 DRAWS = {"sample": False, "best-of": True, "tilt-sample": True, "tilt-decode": True}
 # Controls that are made from an rws run, whose scale is their number.
-_FROM_RUN = tuple(name for name, entry in STRATEGIES.items() if entry.run)
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,10 @@ def check_method(name: str) -> tuple[str, float | None]:
     >>> check_method("constant:8"), check_method("threshold:0.9+rws:8"), check_method("particles:8")
     (('constant', 8.0), ('threshold:0.9+rws:8', None), ('particles:8', None))
     """
+    from rws_decode.extra.steering.table import check_method as check_steering
+
     kind, _, text = name.partition(":")
-    if "+" in name or kind not in (*DRAWS, *_FROM_RUN):
+    if "+" in name or kind not in (*DRAWS, *FROM_RUN):
         (check_steering if is_method(name) else check_text)(name, "--strategies")
         return name, None
     if not DRAWS.get(kind, True) and not text:
@@ -103,6 +102,9 @@ def _written(
     number: float | None,
     rng: np.random.Generator,
 ) -> Any:
+    from rws_decode.extra.steering.steer import steer
+    from rws_decode.extra.steering.table import as_method
+
     world, score = predictor.world, reward.world_reward.score
     if kind == "sample":
         return world.sample(canvas, rng, context)
@@ -122,7 +124,7 @@ def _written(
         (trace,) = steer(predictor, [row], kind, whole, reward=reward, options=options)
         return trace.completed[len(context) :]
     run = None
-    if kind in _FROM_RUN:
+    if kind in FROM_RUN:
         rws = strategy_named("rws", reward_scale=number)
         (run,) = decode(predictor, [row], rws, shape, reward=reward)
     strategy = as_strategy(kind, run=run, seed=int(rng.integers(2**31)))

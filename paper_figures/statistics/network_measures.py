@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval
 from rws_decode.decode import decode
-from rws_decode.extra.path_diagnostics.diagnostics import circulation, log_probabilities
 from rws_decode.law import answer_ids
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
@@ -79,6 +78,8 @@ def _of_step(
     predictor: MaskPredictor, canvas: list[int], columns: list[int], k: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the measures of a canvas, of which k positions at these columns are chosen."""
+    from rws_decode.extra.path_diagnostics.diagnostics import circulation, log_probabilities
+
     log_p = log_probabilities(predictor, [canvas], [(0, column) for column in columns]).numpy()
     p = np.exp(log_p)
     first = int(rng.integers(len(columns)))
@@ -149,6 +150,8 @@ def pseudo_log_likelihood(
     >>> bool(0 > good > bad)
     True
     """
+    from rws_decode.extra.path_diagnostics.diagnostics import log_probabilities
+
     given = predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
     values = []
     for answer in answers:

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.decode import decode
-from rws_decode.extra.steering.steer import steer
-from rws_decode.extra.steering.table import METHODS, as_method, fitted, forwards_of
 from rws_decode.predictors.exact import TableReward, tabulated_predictor
 from rws_decode.settings import Options, Shape
+from rws_decode.steering import METHODS
 from rws_theory.worlds.joint_table import JointTable
 
 Floats = NDArray[np.float64]
@@ -103,6 +102,8 @@ def divergences(
 def _of_method(
     world: SmallWorld, number: int, name: str, budget: int | None, beta: float, draws: int, seed: int
 ) -> Divergence:
+    from rws_decode.extra.steering.steer import steer
+
     predictor, length = tabulated_predictor(world.table), world.table.length
     place = {text: index for index, text in enumerate(world.texts)}
     reward = TableReward(world.rewards.reshape((world.table.vocabulary,) * length))
@@ -128,6 +129,8 @@ def _of_method(
 
 def _within(name: str, budget: int, steps: int, beta: float) -> Any:
     """Return the method of a name with the most copies within a budget, at a weight beta where it has one."""
+    from rws_decode.extra.steering.table import as_method, fitted, forwards_of
+
     numbers = [f"+{key}:{value}" for key, value in (("beta", beta), ("sweeps", 2)) if key in METHODS[name].numbers]
     return as_method(fitted(name + "".join(numbers), budget, partial(forwards_of, steps=steps)))
 

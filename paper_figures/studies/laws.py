@@ -38,7 +38,6 @@ from paper_figures.studies.summaries.laws import (
 )
 from paper_figures.studies.work.laws import work
 from paper_figures.table import Column, Table, make_table
-from rws_decode.extra.stories.tasks import sample_split
 from rws_theory.commands.options import check_writable
 from rws_theory.commands.progress import loading, tell
 
@@ -112,6 +111,8 @@ def run(options: LawsOptions) -> dict[str, Any]:
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:
     """Return prompts and, of stories and antibodies, each one's own text, else an empty one."""
+    from rws_decode.extra.stories.tasks import sample_split
+
     if world.data != "stories":
         test = prompts_of(world.data, count, seed=seed, model=world.model).test
         return [(prompt, prompt.labels["answer"] if world.given else "") for prompt in test]

@@ -31,7 +31,7 @@ from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, readable, summary_table
 from paper_figures.studies.work.rivals import HELD_OUT, work
 from paper_figures.table import Table
-from rws_decode.extra.steering.table import check_method, fitted, forwards_of, is_method
+from rws_decode.steering import is_method
 from rws_decode.strategies.protocol import abilities_of, describe
 from rws_decode.strategies.table import as_strategy, check_text
 from rws_decode.text.words import split_words
@@ -54,6 +54,8 @@ _CAPTION = (
 
 def run(options: RivalsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
+    from rws_decode.extra.steering.table import check_method, fitted, forwards_of
+
     if options.budget is not None:
         cost = partial(forwards_of, steps=options.steps)
         strategies = (fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.presets import with_preset
 from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
-from rws_decode.strategies.table import is_method
+from rws_decode.steering import is_method
 from rws_theory.commands.options import add_options, option, read_options
 from rws_theory.commands.progress import each, tell
 

@@ -20,7 +20,8 @@ from rws_decode.commands.options import (
     threads_option,
 )
 from rws_decode.common.plugins import hook
-from rws_decode.strategies.table import check_text, is_method, steering
+from rws_decode.steering import is_method, steering
+from rws_decode.strategies.table import check_text
 from rws_theory.commands.options import group, json_option, option
 from rws_theory.commands.progress import loading, tell
 

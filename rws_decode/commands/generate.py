@@ -12,8 +12,9 @@ from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
+from rws_decode.steering import is_method, steering
 from rws_decode.strategies.apart import apart
-from rws_decode.strategies.table import APART, STRATEGIES, is_method, offered, parted, steering, strategy_named
+from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, strategy_named
 from rws_theory.commands.options import add_options, group, option, read_options
 from rws_theory.commands.progress import tell
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.common.files import read_json
-from rws_decode.common.plugins import HOOKS, find
+from rws_decode.common.plugins import hook
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 from rws_theory.commands.options import JsonOptions
 
@@ -46,7 +46,7 @@ def known_models() -> Iterator[Known]:
         files = [path for path in (models_directory() / row["name"]).glob("*") if path.is_file()]
         facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
         yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
-    sequences = find(HOOKS, "sequences")
+    sequences = hook("sequences")
     for entry in (*PACKAGED.values(), PEPTIDES):
         model = Known(
             entry.name, entry.kind, entry.licence, entry.size, is_installed(entry), install_command(), entry.about

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from rws_decode.strategies.table import APART, STEERING, Table, offered
+from rws_decode.steering import METHODS
+from rws_decode.strategies.table import APART, offered
 from rws_theory.commands.options import JsonOptions
 
 
 def run(options: JsonOptions) -> int:
     """Print the table of strategies."""
-    strategies, methods = offered(), Table(STEERING, {}).listed()
+    strategies, methods = offered(), METHODS.listed()
     if options.json:
         entries = [{"name": name, "reads": entry.reads, "about": entry.about} for name, entry in strategies.items()]
         entries += [

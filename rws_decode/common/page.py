@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 import os
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from rws_decode.common.files import write_bytes, write_text
+from rws_decode.common.plugins import hook
 
 __all__ = ["Animation", "Page"]
 
@@ -71,6 +74,11 @@ class Animation:
     def __repr__(self) -> str:
         size = f"{len(self.seconds)} frames, {sum(self.seconds):g} s, {len(self.gif):,} bytes"
         return f"Animation({size}: .save('decode.gif') writes it)"
+
+
+def picture(name: str, what: str) -> Callable[..., Any]:
+    """Return what an extra draws with, by name; ValueError, beginning with `what`, where none is installed."""
+    return hook(name, what)
 
 
 def pictures(module: str = "faces") -> ModuleType:

@@ -41,11 +41,13 @@ def find(group: str, name: str) -> Any:
         raise refused(group, name, f"cannot be loaded ({why})") from error
 
 
-def hook(name: str, what: str) -> Any:
-    """Return what an extra does in the core's place; ValueError, beginning with `what`, where none offers it."""
+def hook(name: str, what: str = "") -> Any:
+    """Return what an extra does for the core; where none offers it ValueError, beginning with `what`, None without."""
     for group in (HOOKS, NAMES):
         if (found := find(group, name)) is not None:
             return found
+    if not what:
+        return None
     raise ValueError(f"{what}: no installed package offers {name} ({HOOKS})")
 
 
@@ -56,6 +58,12 @@ def loaded(group: str) -> Iterator[tuple[str, Any]]:
             yield name, find(group, name)
         except ValueError as error:
             warnings.warn(Note(str(error)), stacklevel=2)
+
+
+def modules(group: str, name: str | None = None) -> set[str]:
+    """Return the modules that a group's entry points name, or those of one of them."""
+    table = _table(group, tuple(sys.path))
+    return {point.module for each, points in table.items() if name in (None, each) for point in points}
 
 
 def public_name(module: str, name: str) -> Any:

@@ -255,7 +255,7 @@ def _load_masked(
     raw.refuse_sizes(stored)
     refuse_unusable(checkpoint, stored, device, options)
     ours = standalone(raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
-    alphabets = plugins.find(plugins.HOOKS, "alphabet")
+    alphabets = plugins.hook("alphabet")
     alphabet = None if alphabets is None else alphabets(Path(checkpoint.source))
     if ours is None:
         from transformers import CONFIG_MAPPING, AutoModelForMaskedLM

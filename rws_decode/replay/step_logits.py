@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import lay_out
-from rws_decode.common.page import Page, pictures
-from rws_decode.common.plugins import hook
+from rws_decode.common.page import Page, picture, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.forward import masked_logits
@@ -53,7 +52,7 @@ class StepLogits:
 
         k: positions that are chosen, by default as many as the step committed (`curves_page`).
         """
-        return hook("curves_page", "step.view()")(self, k, scale_min, scale_max)
+        return picture("curves_page", "step.view()")(self, k, scale_min, scale_max)
 
     def crossings(self, i: int, j: int) -> Crossings:
         """Return all factors at which two positions of the step change places, with proof (`rws_theory.crossings`).

@@ -30,7 +30,8 @@ def load_network(layout: Layout, config: Config, stored: Mapping[str, Stored], *
     """
     head = None
     if layout in ("internlm2", "quantile"):
-        load = hook(f"{layout}-reward", f"reward is {config.checkpoint.name}")
+        what = f"reward is {config.checkpoint.name}"
+        load = hook("internlm2-reward", what) if layout == "internlm2" else hook("quantile-reward", what)
         model, report, head = load(config, stored, **options)
     else:
         model, report = _load_plain(layout, config, stored, **options)

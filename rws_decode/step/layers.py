@@ -198,8 +198,10 @@ def layered(decoder: Decoder) -> Decoder:
     able = abilities_of(decoder.strategy)
     layers = {counting: able.own_count, looking: able.hypotheses, remembering: able.memory}
     needed = [layer for layer, asked in layers.items() if asked]
-    plugged = {"revising": able.revises, "editing": able.edits is not None}
-    needed += [hook(name, f"strategy is {decoder.strategy!r}") for name, asked in plugged.items() if asked]
+    if able.revises:
+        needed.append(hook("revising", f"strategy is {decoder.strategy!r}"))
+    if able.edits is not None:
+        needed.append(hook("editing", f"strategy is {decoder.strategy!r}"))
     if decoder.options.key_cache != "none":
         needed.append(hook("key-cache", f"key_cache is {decoder.options.key_cache!r}"))
     for layer in needed:

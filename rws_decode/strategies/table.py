@@ -152,22 +152,11 @@ STRATEGIES = Table(
     },
 )
 FROM_RUN = ("schedule", "constant", "shuffled")
-STEERING = "rws.steering"  # the entry points of steering methods
 
 
 def offered() -> dict[str, Entry]:
     """Return the strategies that a text can name, those of installed packages too."""
     return {name: entry for name, entry in STRATEGIES.listed().items() if entry.offered}
-
-
-def is_method(text: str) -> bool:
-    """Return whether a text names a steering method, which a package offers."""
-    return text.partition(":")[0].partition("+")[0] in plugins.names(STEERING)
-
-
-def steering(what: str) -> Any:
-    """Return what reads the texts of steering methods, and decodes; ValueError, beginning with `what`, without."""
-    return plugins.hook("steering", what)
 
 
 def strategy_named(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
-from rws_decode.common.page import Animation, Page, pictures
+from rws_decode.common.page import Animation, Page, picture, pictures
 from rws_decode.common.plugins import hook
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
@@ -147,7 +147,7 @@ class Trace(TraceData):
 
         other, predictor: another run beside it, and what proves why they part (`animate`).
         """
-        return hook("animate", "trace.animate()")(self, other, predictor)
+        return picture("animate", "trace.animate()")(self, other, predictor)
 
     def crossings(self, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
         """Return every factor at which positions i and j change places in a step: `StepLogits.crossings`.

@@ -25,13 +25,14 @@ from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
-from rws_decode.extra.stories.tasks import KINDS
 from rws_decode.text.gaps import with_gaps
 
 _SLUG = 20  # characters of a prompt's own words in its name
 
 
 def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
+    from rws_decode.extra.stories.tasks import KINDS
+
     kinds = KINDS if kind == "all" else (kind or "keywords",)
     if not set(kinds) <= set(KINDS):
         raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")

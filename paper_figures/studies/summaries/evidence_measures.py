@@ -26,10 +26,9 @@ from paper_figures.statistics.intervals import (
 from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from rws_decode.extra.sequences.rewards import statistics_of
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.likelihood import STATISTICS
-from rws_decode.rewards.registry import kind_of
+from rws_decode.rewards.registry import kind_of, offered_reward
 from rws_theory.gain import reward_factor
 
 
@@ -200,8 +199,9 @@ def worlds_of(answers: pd.DataFrame) -> list[str]:
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
     # A record is read where its network is not installed.
-    if kind_of(reward) == "sequence":
-        return statistics_of(reward)
+    known = getattr(offered_reward(reward), "statistics", None) if kind_of(reward) == "offered" else None
+    if known is not None:
+        return known(reward)
     if reward in STATISTICS:
         return STATISTICS[reward]
     model = load_reward(reward)

@@ -36,7 +36,6 @@ from paper_figures.studies.work.decoding import (
     strategy_of,
 )
 from rws_decode.decode import decode
-from rws_decode.extra.steering.steer import steer
 from rws_decode.predictors import MaskPredictor, WorldPredictor
 from rws_decode.rewards.base import score_checked
 from rws_decode.rewards.world import WorldReward
@@ -76,6 +75,8 @@ def _frontiers(units: Sequence[Unit]) -> list[Rows]:
 
 
 def _decoded(units: Sequence[Unit]) -> list[Trace]:
+    from rws_decode.extra.steering.steer import steer
+
     first = units[0]
     predictor, reward = _predictor(first), reward_for(first, first.reward or "")
     shape, prompts = Shape(first.length, first.steps, first.block), [prompt_of(unit) for unit in units]

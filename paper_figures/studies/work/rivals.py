@@ -13,7 +13,6 @@ from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import causal_of, predictor_for, prompt_of, reward_for, strategy_of
 from paper_figures.studies.work.evidence import answer_row
 from rws_decode.decode import decode
-from rws_decode.extra.steering.steer import drawing, steer
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
@@ -65,6 +64,8 @@ def _held_out(unit: Unit) -> dict[str, Any]:
 
 
 def _decoded(units: Sequence[Unit]) -> Decoding:
+    from rws_decode.extra.steering.steer import drawing, steer
+
     first = units[0]
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     shape = Shape(first.length, first.steps, first.block)

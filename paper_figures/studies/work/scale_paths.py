@@ -11,11 +11,11 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, predictor_for, prompt_of, reward_for
-from rws_decode.extra.stories.answers import judge
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import Over, ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach
 from rws_decode.settings import Options, Shape
+from rws_decode.text.rules import judge
 from rws_theory.orders.deviation import generation_order_deviation
 
 Answer = tuple[int, ...]

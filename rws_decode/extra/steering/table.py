@@ -7,16 +7,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.arguments import meant
+from rws_decode.steering import METHODS
 from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Strategy, abilities_of
-from rws_decode.strategies.table import APART, STEERING, STRATEGIES, Table, as_strategy, check_text
+from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
 from rws_theory.show import quoted
 
 if TYPE_CHECKING:
     from rws_decode.extra.steering.protocol import SteeringMethod
-
-
-METHODS = Table(STEERING, {})  # the first number of a method stands after the colon
 
 
 def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, float | int | str], str | None]:
