@@ -1,0 +1,76 @@
+"""Another package offers a strategy: the one that the guide shows, as pip would install it, and what can be wrong."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from metadata import write_metadata
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "guides" / "plug-ins.md").read_text(encoding="utf-8")
+MODULE, PROJECT = re.findall(r"```(?:python|toml)\n(.*?)```", GUIDE, re.DOTALL)[:2]
+SIZE = "--model english --prompt peace --length 4 --steps 4 --block 4".split()
+
+
+def rws(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `rws` where a folder holds what pip has installed."""
+    paths = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "rws_decode", *words]
+    return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
+
+
+def installed(folder: Path, name: str, strategies: dict[str, str], module: str = MODULE) -> Path:
+    """Put a package of one module into a folder, with its entry points."""
+    (folder / f"{name.replace('-', '_')}.py").write_text(module, encoding="utf-8")
+    write_metadata(folder, name, {"rws.strategies": strategies})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (line,) = re.findall(r'^(\w+) = "(my_strategies:\w+)"$', PROJECT, re.MULTILINE)
+    return installed(tmp_path_factory.mktemp("site"), "my-strategies", dict([line]))
+
+
+def test_the_package_is_as_short_as_the_guide_says() -> None:
+    assert len([*MODULE.strip().splitlines(), *PROJECT.strip().splitlines()]) <= 40
+    assert len(GUIDE.split()) <= 900
+
+
+def test_it_is_listed_with_its_help_and_its_number(patient: Path) -> None:
+    (line,) = [line for line in rws(patient, "strategies").stdout.splitlines() if line.startswith("patient ")]
+    assert "the middle of the answer first" in line and "--pull P" in line
+    assert "--pull P" in rws(patient, "generate", "--help").stdout
+
+
+def test_it_decodes_and_its_number_has_its_range(patient: Path) -> None:
+    done = rws(patient, "generate", "--strategy", "patient:0.5", "--json", *SIZE)
+    assert done.returncode == 0, done.stderr
+    assert '"commit_step": ' in done.stdout
+    done = rws(patient, "generate", "--strategy", "patient:-1", *SIZE)
+    assert done.returncode == 2 and "pull is -1" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_plug_in_that_does_not_load_is_named_and_breaks_no_other(patient: Path, tmp_path: Path) -> None:
+    shown = installed(
+        tmp_path, "broken-one", {"broken": "broken_one:Nothing", "patient": "broken_one:Patient"}, "1 / 0\n"
+    )
+    done = rws(shown, "strategies")
+    assert done.returncode == 0 and "random-order" in done.stdout
+    (note, _) = done.stderr.splitlines()
+    assert "broken-one" in note and "broken_one:Nothing" in note
+    done = rws(shown, "generate", "--strategy", "broken", *SIZE)
+    assert done.returncode == 2 and "broken-one" in done.stderr and "rws.strategies" in done.stderr
+    assert rws(shown, "generate", "--strategy", "margin", *SIZE).returncode == 0
+
+
+def test_one_name_of_two_packages_is_refused_and_the_core_keeps_its_own(tmp_path: Path) -> None:
+    for name in ("first-one", "second-one"):
+        module = f"{name.replace('-', '_')}:Patient"
+        installed(tmp_path, name, {"patient": module, "margin": module})
+    done = rws(tmp_path, "generate", "--strategy", "patient:0.5", *SIZE)
+    assert done.returncode == 2 and "first-one" in done.stderr and "second-one" in done.stderr
+    assert rws(tmp_path, "generate", "--strategy", "margin", *SIZE).returncode == 0
