@@ -70,7 +70,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     if page.file.src_uri == "theory.md":
         html = _EQUATION.sub(r' <span class="equation-number" id="T\1">(T\1)</span>', html)
         return _PARAGRAPH.sub(lambda text: _CITED.sub(r'(<a href="#T\1">T\1</a>)', text[0]), html)
-    if page.file.src_uri.startswith("api/"):
+    if page.file.src_uri.startswith(("api/", "extra/")):
         html = _CITED.sub(r'(<a href="../theory.html#T\1">T\1</a>)', html)
         html = _SECTION.sub(_section, html)
         html = _NAMED.sub(_reference, html)

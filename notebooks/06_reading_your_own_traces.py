@@ -179,7 +179,7 @@ print("no second trace was given, or the model is not at hand" if explained is N
 # ## Where a serving engine ran it
 #
 # An engine that serves a model often returns the tokens and the step that committed each, and no more. Such a *step
-# map* becomes a trace that plays, too. (`rws import STEPMAP -o TRACE`; the file: `docs/step-maps.md`.)
+# map* becomes a trace that plays, too. (`rws import STEPMAP -o TRACE`; the file: `docs/extra/step_maps.md`.)
 
 # %%
 served = Trace.from_step_map(

@@ -6,12 +6,13 @@ import argparse
 import json
 import textwrap
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rws_decode.extra.presets import PRESETS, Preset, load
-from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
 from rws_theory.commands.options import given_options, json_option, option
 from rws_theory.commands.progress import tell
+
+if TYPE_CHECKING:
+    from rws_decode.extra.presets import Preset
 
 _WIDTH = 100
 
@@ -26,12 +27,16 @@ class PresetsOptions:
     json: bool = json_option()
 
     def __post_init__(self) -> None:
+        from rws_decode.extra.presets import load
+
         for name in self.names:
             load(name, "NAME")
 
 
 def run(options: PresetsOptions) -> int:
     """Print the presets."""
+    from rws_decode.extra.presets import PRESETS
+
     presets = [PRESETS[name] for name in options.names or PRESETS]
     if options.json:
         print(json.dumps([_as_json(preset) for preset in presets], allow_nan=False))
@@ -113,6 +118,9 @@ def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPr
     With a prompt of gaps the shape follows from the gaps. For a command that has --strategies, the preset's strategy is
     the first of them. ValueError for a name that no preset has.
     """
+    from rws_decode.extra.presets import load
+    from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
+
     if args.preset is None:
         return args, None
     preset = load(args.preset, "--preset")

@@ -16,7 +16,7 @@ import rws_theory
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.extra.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
 from rws_decode.predictors import CallablePredictor
-from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.table import STRATEGIES, offered
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
 SHAPE = rws_decode.Shape(8, 4, 8)
@@ -76,7 +76,7 @@ def made(entry: Any) -> Any:
     return entry.kind(**{name: number.usual for name, number in entry.numbers.items() if number.needed})
 
 
-LINES = [STRATEGIES[name] for name in OFFERED if "run" not in STRATEGIES[name].reads]
+LINES = [STRATEGIES[name] for name in offered() if "run" not in STRATEGIES[name].reads]
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
     **{entry.kind.__name__: partial(made, entry) for entry in [*LINES, *METHODS.values()]},

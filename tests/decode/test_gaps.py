@@ -30,7 +30,7 @@ from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.world import era_reward
 from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.orders import Calibrated, OracleOrder
-from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.text.gaps import filled, masks_in
 from rws_decode.trace.trace import load
 
@@ -285,7 +285,7 @@ def test_every_strategy_fills_gaps_and_leaves_the_fixed_words(name: str) -> None
         "calibrated": Calibrated(np.linspace(0.01, 0.2, size)),
         "oracle-order": OracleOrder(run.tokens),
     }.get(name, name)
-    numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward" and name in OFFERED}
+    numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward" and name in offered()}
     shape = Shape(6, 3, 6)
     alone, first, second = (
         trace

@@ -384,7 +384,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pairs = [{"id": number, "question": "why ?", "first": "a", "second": text} for number, text in enumerate(texts)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    (folder / "runs.jsonl").write_text(page("docs/step-maps.md").split("```json\n")[1].split("```")[0])
+    (folder / "runs.jsonl").write_text(page("docs/extra/step_maps.md").split("```json\n")[1].split("```")[0])
     with JudgeServer(longer) as server:
         yield User(folder, cache, server)
 

@@ -1,8 +1,9 @@
-"""Any extra can be deleted: its folder, tests, pages and entry points; the rest imports and runs, and does not name it."""
+"""Any extra can be deleted: its folder, tests, pages and entry points. The rest imports, runs, and links to none."""
 
 import ast
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ EXTRAS = sorted(
     for package in PACKAGES
     for path in (ROOT / package / "extra").glob("*/__init__.py")
 )
+EXTRA = r"(?:rws_decode|paper_figures)\.extra\."
 QUICK = ["rws_decode/extra/lookahead", "rws_decode/extra/step_maps"]
 COMMANDS = ("generate --prompt peace", "compare --prompt peace --strategies default temperature:4")
 STUDY = "experiment commit-order --model english --length 4 --steps 2 --block 4 --prompts 2"
@@ -28,7 +30,7 @@ STUDY = "experiment commit-order --model english --length 4 --steps 2 --block 4 
 
 @cache
 def declared(extra: str, what: str) -> tuple[str, ...]:
-    """Return what the line "Files: ..." or "Needs: ..." of an extra's docstring names; the paths of a page's or file's."""
+    """Return what the line "Files: ..." (paths) or "Needs: ..." (extras) of an extra's docstring names."""
     text = ast.get_docstring(ast.parse((ROOT / extra / "__init__.py").read_text(encoding="utf-8"))) or ""
     found = re.search(rf"^{what}: (.+)$", text, re.MULTILINE)
     return tuple(found[1].split()) if found else ()
@@ -76,12 +78,15 @@ def test_the_core_imports_no_extra() -> None:
     with_extras = [part for extra in EXTRAS for part in parts(extra)]
     assert EXTRAS
     for path in sources(*with_extras):
-        named = [
-            (name, now) for name, now in imports(path) if re.match(r"rws_decode\.extra\.|paper_figures\.extra\.", name)
-        ]
+        named = [(name, now) for name, now in imports(path) if re.match(EXTRA, name)]
         # A study may need an extra of the decoder when it runs, never when it is imported.
         wrong = [name for name, now in named if now or path.is_relative_to(ROOT / "rws_decode")]
         assert wrong == [], path
+
+
+def test_the_list_of_extras_is_the_one_that_is_generated() -> None:
+    hook = runpy.run_path(str(ROOT / "docs" / "site_extras.py"))
+    assert hook["LIST"].read_text(encoding="utf-8") == hook["listed"](), "run python docs/site_extras.py"
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
@@ -97,7 +102,7 @@ def test_an_extra_imports_no_other_but_those_that_it_declares(extra: str) -> Non
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_an_extra_has_a_page_and_no_page_of_the_core_links_to_it(extra: str) -> None:
     assert pages(extra), f"write docs/extra/{Path(extra).name}.md"
-    core = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "extra"]
+    core = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "extra" and path.name != "extras.md"]
     for path in (*core, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "mkdocs.yml"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"extra/\w[\w-]*\.md", text), path
@@ -170,10 +175,8 @@ def test_the_rest_runs_without_each_extra(extra: str, tmp_path: Path) -> None:
 
 def test_every_entry_point_is_of_an_extra_or_a_command() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
-    named = [
-        value
-        for group, points in groups.items()
-        if group.startswith("rws.") and group != "rws.commands"
-        for value in points.values()
-    ]
-    assert named and all(re.match(r"(rws_decode|paper_figures)\.extra\.", value) for value in named)
+    offered = {
+        group: points for group, points in groups.items() if group.startswith("rws.") and group != "rws.commands"
+    }
+    named = [value for points in offered.values() for value in points.values()]
+    assert named and all(re.match(EXTRA, value) for value in named)

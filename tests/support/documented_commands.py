@@ -126,9 +126,13 @@ def words_of(command: str) -> list[str]:
 
 
 # The pages that show commands and Python to be pasted; those of theory.md are formulas, and those of trace-format.md,
-# step-maps.md, diagnostics.md and clusters.md have tests of their own.
+# diagnostics.md and clusters.md have tests of their own.
 GUIDES = (
-    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guides").glob("*.md")),
+    *sorted(
+        path.relative_to(ROOT).as_posix()
+        for folder in ("guides", "extra")
+        for path in (ROOT / "docs" / folder).glob("*.md")
+    ),
     *(
         "docs/evidence.md",
         "docs/evidence-statistics.md",

@@ -1,1 +1,1 @@
-"""This package inside other programs: lm-evaluation-harness, and Dream's own sampling loop."""
+"""The decoder behind other libraries' calls: transformers' generate, Dream's hooks, lm-evaluation-harness."""

@@ -1,1 +1,4 @@
-"""Whether a model gives the same answers elsewhere: a small file of what it gave, and what differs from it."""
+"""Whether a model answers alike on another machine, and which answers hinge on a near-tie.
+
+Files: rws_decode/commands/check.py rws_decode/commands/fragility.py
+"""

@@ -1,4 +1,7 @@
-"""Write a checkpoint of a family once under the names of transformers, and tell such a converted one when it loads."""
+"""Write a checkpoint of a family once under the names of transformers, and tell such a converted one when it loads.
+
+Files: rws_decode/commands/convert.py
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,1 @@
-"""Reward models of the paper whose weights transformers does not read: InternLM2's, and QRM's quantiles.
-
-Pages: docs/extra/reward-layouts.md
-"""
+"""Reward models of the paper whose weights transformers does not read: InternLM2's, and QRM's quantiles."""

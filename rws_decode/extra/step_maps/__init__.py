@@ -1,4 +1,7 @@
-"""Step maps: the tokens of an answer and the step that committed each, as serving engines return them."""
+"""Step maps: the tokens of an answer and the step that committed each, as serving engines return them.
+
+Files: rws_decode/commands/import_.py
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Tokenizer(Protocol):
 
 
 def read_step_maps(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of `Trace.from_step_map` from each line of a file, which docs/step-maps.md describes.
+    """Yield the arguments of `Trace.from_step_map` from each line of a file, which docs/extra/step_maps.md describes.
 
     ValueError, naming file and line, for what is no JSON object, another key, and a file without a line.
     """

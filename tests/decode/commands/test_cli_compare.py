@@ -10,7 +10,7 @@ from command_lines import printed
 
 from rws_decode.commands.shown import marked, marker
 from rws_decode.extra.steering.table import METHODS
-from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.trace.labels import CUT_OFF
 
 SIZE = ["--length", "16", "--steps", "8"]
@@ -81,15 +81,15 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
     first, second, distance = printed(capsys, "strategies").split("\n\n")
     assert "default+apart:3" in distance
     lines, methods = first.splitlines(), second.replace("\n   ", "").splitlines()[1:]  # numbers on a line of their own
-    assert [line.split()[0] for line in lines] == list(OFFERED)
+    assert [line.split()[0] for line in lines] == list(offered())
     assert [line.split()[0] for line in methods] == list(METHODS)
     for line, (name, method) in zip(methods, METHODS.items(), strict=True):
         assert name in line and method.about in line and all(f"+{option}:" in line for option in [*method.numbers][1:])
-    for line, name in zip(lines, OFFERED, strict=True):
+    for line, name in zip(lines, offered(), strict=True):
         assert STRATEGIES[name].about in line and len(line) <= 110
         assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
     names = [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))]
-    assert names == [*OFFERED, *METHODS]
+    assert names == [*offered(), *METHODS]
 
 
 def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

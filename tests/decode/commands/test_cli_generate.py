@@ -14,7 +14,7 @@ from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.table import OFFERED
+from rws_decode.strategies.table import offered
 from rws_decode.trace.trace import Trace, load
 
 KEYS = "tokens text completed final_reward log_prob rules_broken commit_step god_tokens god_steps forwards".split()
@@ -106,7 +106,7 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
         trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
         options = Options(seed=3)
         assert trace == decode(predictor, "the cat", strategy, Shape(8, 4, 4), reward=reward, options=options)[0], name
-    assert {"default", "temperature", "rws", *expected} <= set(OFFERED)
+    assert {"default", "temperature", "rws", *expected} <= set(offered())
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from rws_decode.strategies.orders import (
 from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import Abilities, MaskedPositions, OrderStrategy, abilities_of, describe
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
 from rws_decode.strategies.table import STRATEGIES as NAMED
+from rws_decode.strategies.table import as_strategy, check_text, offered, strategy_from
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 
@@ -203,7 +203,7 @@ _ENDS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 }
 _NUMBERS = [
     pytest.param(entry.kind, number, id=f"{name} {number}")
-    for table in ({name: NAMED[name] for name in OFFERED}, METHODS)
+    for table in ({name: NAMED[name] for name in offered()}, METHODS)
     for name, entry in table.items()
     for number, declared in entry.numbers.items()
     if declared.range

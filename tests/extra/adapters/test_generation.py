@@ -17,7 +17,7 @@ from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerat
 from rws_decode.extra.path_diagnostics.diagnostics import path_diagnostics
 from rws_decode.extra.testing.networks import EOS
 from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.view.drafts import DraftStreamer
 
 PREDICTOR = bert_predictor()
@@ -26,7 +26,7 @@ REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, st
 # Each strategy that needs no file, with usual numbers where it needs some.
 NUMBERS: dict[str, dict[str, Any]] = {
     name: {number: told.usual for number, told in STRATEGIES[name].numbers.items() if told.needed}
-    for name in OFFERED
+    for name in offered()
     if "run" not in STRATEGIES[name].reads
 }
 SMALL = RWSGenerationConfig(max_new_tokens=8, steps=4, block_length=4)

@@ -322,7 +322,7 @@ def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -
 
 
 def test_the_guide_counts_these_cases() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "guides" / "blocks.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "extra" / "blocks.md").read_text(encoding="utf-8")
     table = guide.partition("| model | layout |")[2].partition("\n\n")[0].splitlines()[2:]
     named = dict(zip(MODELS, table, strict=True))
     for name, line in named.items():
@@ -334,3 +334,7 @@ def test_the_guide_counts_these_cases() -> None:
         compact = 3 * len(SAVINGS) * (name in SMALL)
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1:] == list(map(str, (max(1, len(layouts)), logits, tokens, tokens, len(sizes), compact, 1)))
+
+
+def test_a_model_of_blocks_decodes_as_the_guide_says() -> None:
+    assert ran("docs/extra/blocks.md")["trace"].strategy["name"] == "threshold"

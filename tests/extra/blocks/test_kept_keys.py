@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
 from torch import Tensor
@@ -179,3 +180,11 @@ def test_what_needs_fresh_keys_is_refused(
     with watch(predictors["llada"], lambda *_: None), pytest.raises(ValueError, match=r"^key_cache is on: watched"):
         run(predictors["llada"], "dual")
     refused(lambda: run(load_predictor("mini"), "dual"), "key_cache is 'dual': mini keeps no keys; LLaDA")
+
+
+def test_kept_keys_change_what_the_page_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran("docs/extra/blocks-key-caches.md")
+    assert [capsys.readouterr().out] == shown("docs/extra/blocks-key-caches.md")

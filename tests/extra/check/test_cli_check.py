@@ -123,7 +123,7 @@ def test_settings_and_a_file(folder: Path, capsys: pytest.CaptureFixture[str], m
         assert second.startswith("  Nothing differs: ")
 
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "reproducibility.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "extra" / "check.md"
 
 
 def shapes(text: str) -> set[str]:

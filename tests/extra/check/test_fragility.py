@@ -116,10 +116,10 @@ def test_the_guide_is_as_its_example_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran("docs/guides/fragility.md")
+    ran("docs/extra/check-fragility.md")
     assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0
     said = capsys.readouterr().out.splitlines()
-    lines = shown("docs/guides/fragility.md")[0].splitlines()
+    lines = shown("docs/extra/check-fragility.md")[0].splitlines()
     # Which answers are near a tie, and which of them change, is a matter of last digits; the rest is not.
     assert said[1] == lines[1] and said[0].split("The score, ")[1][:6] == lines[0].split("The score, ")[1][:6]
     assert len(said) == 3 + int(said[0].split()[3])

@@ -15,7 +15,7 @@ from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode
 from rws_decode.__main__ import main
 from rws_decode.extra import presets
 from rws_decode.extra.presets.preset import fitted
-from rws_decode.strategies.table import OFFERED
+from rws_decode.strategies.table import offered
 
 NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
 PREDICTOR = llada_predictor()
@@ -109,7 +109,7 @@ def test_every_option_has_a_source_and_is_one_of_decode(name: str) -> None:
     preset = presets.load(name)
     known = {*vars(Options()), "length", "steps", "block", "strategy", "threshold", "edit", "end_ids"}
     assert preset.name == name and set(preset.values) <= known
-    assert preset.values.get("strategy", "default") in OFFERED
+    assert preset.values.get("strategy", "default") in offered()
     for setting in preset.settings:
         cited = re.search(r"^[\w-]+/[\w-]+ [0-9a-f]{7} [\w./-]+|^the RWS paper, |arXiv \d{4}\.\d{5}", setting.source)
         assert cited and (setting.option or setting.otherwise == "nothing to set" or setting.note)
@@ -183,7 +183,7 @@ def test_another_strategy_does_not_get_the_presets_numbers() -> None:
     assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}
 
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "presets.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "extra" / "presets.md").read_text(encoding="utf-8")
 
 
 def test_an_unknown_name_is_refused_and_steps_and_block_follow_another_length() -> None:

@@ -33,7 +33,7 @@ from rws_theory.orders.arness import global_arness, local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")
 OTHER = Trace.from_step_map(None, [0, 1, 0, 2], texts=["a", " dog", " is", "."], prompt="name a pet")
-PAGE = (ROOT / "docs/step-maps.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/extra/step_maps.md").read_text(encoding="utf-8")
 
 
 @cache

@@ -169,7 +169,7 @@ def test_a_trace_tells_when_each_token_settled(predictor: DiffusionGemma, tmp_pa
 
 
 def test_the_guide_decodes_with_and_without_a_reward() -> None:
-    names = ran("docs/guides/presets.md", -1)
+    names = ran("docs/extra/uniform.md")
     assert (names["plain"].factor == 1).all() and (names["scaled"].factor > 1).all()
     assert names["trace"].tokens.tolist() == names["scaled"].tokens.tolist()
 
