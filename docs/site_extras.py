@@ -1,4 +1,4 @@
-"""The list of extras, docs/extras.md, and their pages in the navigation; `python docs/site_extras.py` writes the list."""
+"""The list of extras, docs/extras.md, which this script writes, and their pages in the navigation of the site."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "docs" / "extras.md"
 HEAD = """# Extras
 
-What most users never need stands in folders that can be deleted: `rws_decode/extra` and `paper_figures/extra`. The core finds an extra by
-[entry points](guides/plug-ins.md), when its name is asked for. To delete one, delete its folder, its folder in `tests/extra`, its pages in `docs/extra`,
-the files that its docstring names, and its entry points in `pyproject.toml`; then `python docs/site_extras.py` writes this list again.
+What most users never need stands in folders that can be deleted: `rws_decode/extra` and `paper_figures/extra`.
+The core finds an extra by [entry points](guides/plug-ins.md), when its name is asked for.
+
+To delete one, delete its folder, its folder in `tests/extra`, its pages in `docs/extra`, the files that its docstring
+names, and its entry points in `pyproject.toml`. Then `python docs/site_extras.py` writes this list again.
 
 | extra | what it is for | pages |
 | --- | --- | --- |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,7 +13,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
 from paper_figures.training.objective import special_id, story_tokenizer
-from rws_decode.extra.stories.tasks import Task, sample_split
+
+if TYPE_CHECKING:
+    from rws_decode.extra.stories.tasks import Task
 
 # Not among the parameters that the config declares.
 _ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}
@@ -77,6 +79,8 @@ def answer_nll(model: LlamaForCausalLM, ids: Tensor, answer: Tensor) -> Tensor:
 
 def train_causal(run: Run, recipe: CausalRecipe) -> LlamaForCausalLM:
     """Train `mini-causal` by the recipe, resuming from the run's last checkpoint."""
+    from rws_decode.extra.stories.tasks import sample_split
+
     tokenizer = story_tokenizer()
     model = build_causal(recipe, tokenizer)
 

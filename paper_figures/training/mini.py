@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,8 +31,10 @@ from paper_figures.training.objective import (
     special_id,
     story_tokenizer,
 )
-from rws_decode.extra.stories.tasks import Task, sample_split
 from rws_decode.predictors import HFMaskPredictor
+
+if TYPE_CHECKING:
+    from rws_decode.extra.stories.tasks import Task
 
 # How often each kind of task is seen; the paper's main task, keywords to story, most.
 MIX: tuple[tuple[float, str, str], ...] = (
@@ -106,6 +108,8 @@ def build_mini(recipe: MiniRecipe, tokenizer: PreTrainedTokenizerFast) -> Modern
 
 def draw_batch(rng: Random, batch: int, split: str = "mini", *, even: bool = False) -> list[Task]:
     """Draw a batch of one kind of task, so that little of it is padding."""
+    from rws_decode.extra.stories.tasks import sample_split
+
     kind, band = rng.choices([m[1:] for m in MIX], [m[0] for m in MIX])[0]
     return [sample_split(rng, split, kind, band, even=even) for _ in range(batch)]
 

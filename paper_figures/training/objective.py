@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -11,9 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from rws_decode.extra.stories.grammar import TEMPLATES
-from rws_decode.extra.stories.lexicon import words
-from rws_decode.extra.stories.tasks import Task, prompt_vocabulary
+if TYPE_CHECKING:
+    from rws_decode.extra.stories.tasks import Task
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 
@@ -36,6 +35,10 @@ def story_tokenizer() -> PreTrainedTokenizerFast:
     >>> tok.convert_ids_to_tokens(tok("Write a short science story.")["input_ids"])
     ['[CLS]', 'write', 'a', 'short', 'science', 'story', '.', '[SEP]']
     """
+    from rws_decode.extra.stories.grammar import TEMPLATES
+    from rws_decode.extra.stories.lexicon import words
+    from rws_decode.extra.stories.tasks import prompt_vocabulary
+
     literal = [
         word for group in TEMPLATES.values() for template in group for word in template.split() if word[0] != "{"
     ]

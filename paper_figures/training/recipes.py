@@ -93,7 +93,7 @@ def _made(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _true_nats(tasks: list[Any]) -> list[float]:
-    from rws_decode.extra.stories.answers import judge
+    from rws_decode.text.rules import judge
 
     return [-(judge(task.prompt, task.answer).log_probability or 0.0) for task in tasks]
 

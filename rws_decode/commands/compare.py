@@ -8,8 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.presets import with_preset
+from rws_decode.commands.decodes import DecodeOptions, Decodes, preset_applied
 from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
 from rws_decode.steering import is_method
 from rws_theory.commands.options import add_options, option, read_options
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decode by each strategy and print; ValueError for input that cannot be used."""
-    args, applied = with_preset(args)
+    args, applied = preset_applied(args)
     options = read_options(CompareOptions, args)
     if applied is not None:
         applied.tell()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,6 +99,11 @@ class DecodeOptions:
         if changed:
             value = getattr(self.decoding, changed[0])
             raise ValueError(f"--{changed[0].replace('_', '-')} is {value}: --compact decodes without it, choose one")
+
+
+def preset_applied(args: argparse.Namespace) -> tuple[argparse.Namespace, Any]:
+    """Return the command line with the options of its preset, and what was applied; ValueError without presets."""
+    return (args, None) if args.preset is None else hook("preset-options", f"--preset is {args.preset}")(args)
 
 
 class Decodes:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands.decodes import DecodeOptions, Decodes
-from rws_decode.commands.presets import AppliedPreset, with_preset
+from rws_decode.commands.decodes import DecodeOptions, Decodes, preset_applied
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering import is_method, steering
@@ -151,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decode and print; ValueError for input that cannot be used."""
-    args, applied = with_preset(args)
+    args, applied = preset_applied(args)
     options = read_options(GenerateOptions, args)
     if applied is not None:
         applied.tell()
@@ -166,9 +165,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(
-    decodes: Decodes, options: GenerateOptions, applied: AppliedPreset | None, trace: Trace, beside: Trace | None
-) -> None:
+def _show(decodes: Decodes, options: GenerateOptions, applied: Any, trace: Trace, beside: Trace | None) -> None:
     if options.json:
         result = as_json(trace, decodes.completed(trace))
         if applied is not None:

@@ -85,8 +85,8 @@ class Trace(TraceData):
     ) -> Trace:
         """Return the trace of a run of which only its tokens and the steps that committed them are known.
 
-        docs/extra/step_maps.md describes the arguments, which are the keys of a line of its file. tokenizer: spells ids that
-        have no `texts`; one of transformers, or a predictor's own. What a step map cannot tell, `missing` names, and a
+        docs/extra/step_maps.md describes the arguments, the keys of a line of its file. tokenizer: spells ids that have
+        no `texts`; one of transformers, or a predictor's own. What a step map cannot tell, `missing` names, and a
         reader that needs it refuses. ValueError for lengths that differ, steps that leave one out, ids that the
         tokenizer does not have, `masks` that do not follow from the steps, and steps that leave their block.
 

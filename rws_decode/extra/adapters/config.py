@@ -12,7 +12,7 @@ from typing import Any
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.common.arguments import check_seeds
 from rws_decode.common.files import parse_json, write_json
-from rws_decode.extra.presets import load as preset_named
+from rws_decode.common.plugins import hook
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
@@ -195,7 +195,11 @@ class RWSGenerationConfig:
         _refuse_unknown(overrides, RWSGenerationConfig)
         there = {here: name for name, here in _HERE.items()}
         own = {here: overrides.pop(here) for here in ("savings", "run") if here in overrides}
-        told = preset_named(name).arguments(predictor, **{there.get(n, n): value for n, value in overrides.items()})
+        told = (
+            hook("presets", f"preset is {name!r}")
+            .load(name)
+            .arguments(predictor, **{there.get(n, n): value for n, value in overrides.items()})
+        )
         for part in (told.pop("shape"), told.pop("options")):
             set_here = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
             told |= {_HERE.get(option, option): getattr(part, option) for option in set_here}

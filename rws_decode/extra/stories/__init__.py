@@ -1,1 +1,1 @@
-"""The toy language of the shipped model `mini`: a grammar, its exact probabilities, tasks, and the rules that an answer breaks."""
+"""The toy story language of the model `mini`: a grammar, exact probabilities, tasks, and the rules of answers."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from rws_decode.checkpoints.packages import quiet
 from rws_decode.common.files import write_bytes, write_json
-from rws_decode.extra.convert import convert
+from rws_decode.common.plugins import hook
 from rws_decode.extra.testing import networks
 from rws_decode.extra.testing.diffusion import MODELS
 from rws_decode.extra.testing.networks import WORDS, word_tokenizer
@@ -101,7 +101,7 @@ def _converted(write: Writer, directory: Path, seed: int, changes: Mapping[str, 
     directory.rmdir()  # `convert` makes it
     with TemporaryDirectory() as scratch:
         write(Path(scratch) / "published", seed, changes, tokenizer)
-        convert(str(Path(scratch) / "published"), directory)
+        hook("convert", "a converted checkpoint is asked for")(str(Path(scratch) / "published"), directory)
 
 
 def _network(

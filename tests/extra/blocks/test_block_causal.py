@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from block_layouts import BLOCK_LAYOUTS
+from documented_commands import ran
 from misuse import refused
 from torch import Tensor
 
