@@ -5,14 +5,5 @@
 
 import lazy_loader
 
-_TABLE = "METHODS as_method check_method fitted forwards_of is_method method_text reward_calls_of".split()
-_NAMES = {
-    "best_of": ["SVDD", "BestOf", "BestOrder", "SoftBestOf"],
-    "particles": ["ParticleGibbs", "Particles"],
-    "entrgi": ["GradientGuidance", "GuidedParticles"],
-    "reward_lookahead": ["RewardLookahead", "TreeSearch"],
-    "protocol": ["SteeringMethod"],
-    "steer": ["Steering", "drawing", "steer"],
-    "table": _TABLE,
-}
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs=_NAMES)
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
