@@ -23,13 +23,7 @@ from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, N
 from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, ResolvedShape, Savings, Shape
-from rws_decode.strategies.protocol import (
-    FactorStrategy,
-    OrderStrategy,
-    Strategy,
-    check_abilities,
-    describe,
-)
+from rws_decode.strategies.protocol import Strategy, check_abilities, describe, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
@@ -143,14 +137,14 @@ def prepare(
     shape = shape.nested(block_of(predictor), predictor.name)
     given, reward = reward, as_reward(reward, predictor.name)
     strategy = as_strategy(strategy, seed=options.seed, **(numbers or {}))
-    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
+    if not (gives_factor(strategy) or gives_order(strategy)):
         raise ValueError(
             f"strategy is {quoted(strategy)}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with "
             "name, needs_reward and a method factor or order"
         )
     able = check_abilities(strategy)
     shape = (shape.one_by_one() if able.own_count else shape).resolved()
-    ordered = isinstance(strategy, OrderStrategy)
+    ordered = gives_order(strategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"

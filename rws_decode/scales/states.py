@@ -178,7 +178,9 @@ class Forwards:
         block = completion.block
         commits = decoder.plan[step].commits if self.threshold is None else due(block, step, decoder.plan)
         competing, seats = at_the_cut(block, completion.deferred, commits)
-        always, position = block & ~competing & ~completion.deferred, completion.view.position
+        always, position = block & ~competing, completion.view.position
+        if completion.deferred is not None:
+            always = always & ~completion.deferred
         views = [
             View(
                 completed=tuple(answer),

@@ -8,8 +8,9 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from rws_decode.canvas.layout import Canvas
 from rws_decode.common.arguments import check_seeds, per_row
-from rws_decode.step.cached_reward import Rewards
+from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.rounding import rows_at_once
 from rws_decode.strategies.protocol import MaskedPositions
 
@@ -166,27 +167,45 @@ class Scheduled(NamedTuple):
 class Completion(NamedTuple):
     """Step 1's outcome for b rows: every masked position with a token, and what ranks those of the block.
 
-    tokens, before: int64 [b, n], the answers completed, and as they were; columns: int64 [b, n], theirs in the canvas,
-    which has `width`. computed: bool [b, n], positions that got a candidate; unsure: bool [b, n], where rounding could
-    change it; block, deferred: bool [b, n], the block's masked positions, and those of them that wait for the others.
-    view: the block's N masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits
-    that are ranked; error: float64 [N], of the logits. commits: how many positions of a row go.
+    tokens, before: int64 [b, n], the answers completed, and as they were; canvas, masked: before the step; block,
+    deferred: bool [b, n], the block's masked positions, and those of them that wait for the others, None for none. seen:
+    the logits of all positions that got a candidate; lead: float64, by how much each candidate leads; inside: bool,
+    which of them are in the block, None for all. view: the block's N masked positions; row: int64 [N], which of the b
+    rows each is in; published: [N, V], the logits that are ranked. commits: how many positions of a row go.
     """
 
     rows: Tensor
     tokens: Tensor
     before: Tensor
-    columns: Tensor
-    width: int
-    computed: Tensor
-    unsure: Tensor
+    canvas: Canvas
+    masked: Tensor
     block: Tensor
-    deferred: Tensor
+    deferred: Tensor | None
+    seen: MaskedLogits
+    lead: Tensor
+    inside: Tensor | None
     view: MaskedPositions
     row: Tensor
     published: Tensor
-    error: Tensor
     commits: Commits
+
+    @property
+    def error(self) -> Tensor:
+        """Return by how much the logits of the N positions may be off, float64 [N]."""
+        return self.seen.error if self.inside is None else self.seen.error[self.inside]
+
+    @property
+    def unsure(self) -> Tensor:
+        """Return the positions whose candidate rounding could change, bool [b, n]."""
+        near = self.lead <= 2 * self.seen.error
+        return torch.zeros_like(self.masked).index_put((self.seen.row, self.seen.position), near)
+
+    @property
+    def candidate(self) -> Tensor:
+        """Return the completed answers, int64 [b, n], -1 where a masked position got no candidate."""
+        everywhere = torch.ones_like(self.seen.row, dtype=torch.bool)
+        computed = torch.zeros_like(self.masked).index_put((self.seen.row, self.seen.position), everywhere)
+        return self.tokens.masked_fill(self.masked & ~computed, -1)
 
     def grid(self, values: Tensor) -> Tensor:
         """Return values of the N positions where these stand, [b, n], 0 elsewhere."""
@@ -212,6 +231,7 @@ class Choice(NamedTuple):
 
     completion: what was chosen from; scale: float64 [N], the factor of each position; ranked: by confidence; value:
     float64 [N], what ranks them, confidence or the strategy's own order; chosen: bool [b, n]; ties: int64 [b].
+    sensitivity: of the strategy's own order (`Abilities`), None where confidence ranks.
     """
 
     completion: Completion
@@ -220,22 +240,9 @@ class Choice(NamedTuple):
     value: Tensor
     chosen: Tensor
     ties: Tensor
+    sensitivity: float | None = None
 
-
-class Done(NamedTuple):
-    """What a step did to b rows. reward: None where it was not asked; factor: float64 [b]; choice: what it committed.
-
-    The rest are what layers around the step did. masked_again, edited: bool [b, n], tokens that were masked again or
-    replaced; near: int64 [b], how many of these rounding could add or take away; forwards: int64 [b], of each row;
-    computed_columns: int64 [b], 0 for the whole canvas; calls: of the batch.
-    """
-
-    reward: Rewards | None
-    factor: Tensor
-    choice: Choice
-    masked_again: Tensor
-    edited: Tensor
-    near: Tensor
-    forwards: Tensor
-    computed_columns: Tensor
-    calls: int = 1
+    @property
+    def candidate(self) -> Tensor:
+        """Return the completed answers, int64 [b, n], -1 where a masked position got no candidate."""
+        return self.completion.candidate

@@ -19,15 +19,19 @@ class MaskedLogits(NamedTuple):
     """Logits of the N masked positions of a batch: row and position, int64 [N], rising; logits and published, [N, V].
 
     logits: -inf where a token cannot be committed. published: what the predictor gave, forbidden tokens too; the same
-    tensor as `logits` where that was not asked for. error: float64 [N], by how much the logits of a position may be off
-    (`rounding.logit_error`).
+    tensor as `logits` where that was not asked for. off: `error` where it does not follow from the logits.
     """
 
     row: Tensor
     position: Tensor
     logits: Tensor
     published: Tensor
-    error: Tensor
+    off: Tensor | None = None
+
+    @property
+    def error(self) -> Tensor:
+        """Return by how much the logits of each position may be off, float64 [N] (`rounding.logit_error`)."""
+        return logit_error(self.logits) if self.off is None else self.off
 
     def at(self, index: Tensor) -> MaskedLogits:
         """Return those of some positions, bool [N] or int64; of neighbours, views: logits are much to copy."""
@@ -37,7 +41,8 @@ class MaskedLogits(NamedTuple):
         places = slice(first, stop) if index.tolist() == list(range(first, stop)) else index
         logits = self.logits[places]
         published = logits if self.published is self.logits else self.published[places]
-        return MaskedLogits(self.row[places], self.position[places], logits, published, self.error[places])
+        off = None if self.off is None else self.off[places]
+        return MaskedLogits(self.row[places], self.position[places], logits, published, off)
 
 
 def masked_logits(
@@ -48,24 +53,27 @@ def masked_logits(
     cfg: float = 0.0,
     suppressed: Sequence[int] = (),
     published: bool = False,
-    at: At = logits_at,
+    at: At | None = None,
+    forbidden: Sequence[int] | None = None,
 ) -> MaskedLogits:
     """Return the logits at the masked positions of a batch, by one forward.
 
     masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
-    committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
-    forbidden ids (`layout.forbidden_ids`). at: computes the logits of some places.
+    committed and take no probability, also not among those published. forbidden: [MASK], padding and the predictor's
+    forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
     """
     row, position = masked.nonzero(as_tuple=True)
     column = canvas.answer[row, position]
-    logits, error = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg, at)
+    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg, at or logits_at)
     if suppressed and max(suppressed) >= logits.shape[-1]:
         raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
     if suppressed:
         logits[:, list(suppressed)] = float("-inf")
     given = logits.clone() if published else logits
-    logits[:, [token for token in forbidden_ids(predictor) if token < logits.shape[-1]]] = float("-inf")
-    return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)
+    forbidden = forbidden_ids(predictor) if forbidden is None else forbidden
+    closed = torch.tensor([token for token in forbidden if token < logits.shape[-1]], dtype=torch.int64)
+    logits.index_fill_(1, closed.to(logits.device), float("-inf"))
+    return MaskedLogits(row, position, logits, given, off)
 
 
 def guided_logits(

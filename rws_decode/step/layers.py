@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
-from rws_decode.step.completion import Choice, Completion, Done, TokenSampler
+from rws_decode.step.completion import Choice, Completion, TokenSampler
 from rws_decode.step.forward import MaskedLogits
 from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
-from rws_decode.step.step import Decoder, Run, State, forward
+from rws_decode.step.step import Decoder, Done, State, Step, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import Look, MaskedPositions, abilities_of, doubts_of
 
@@ -69,7 +69,7 @@ class Count(NamedTuple):
         return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
-def counting(run: Run) -> Run:
+def counting(run: Step) -> Step:
     """Return the step with as many commits as the strategy counts, or with those that it chooses."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -126,7 +126,7 @@ def _keys(row: Tensor, chosen: Tensor) -> list[tuple[int, bytes]]:
     return [(number, places.tobytes()) for number, places in zip(row.tolist(), chosen.cpu().numpy(), strict=True)]
 
 
-def looking(run: Run) -> Run:
+def looking(run: Step) -> Step:
     """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -158,7 +158,7 @@ class Memory(NamedTuple):
         return self
 
 
-def remembering(run: Run) -> Run:
+def remembering(run: Step) -> Step:
     """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -197,17 +197,23 @@ def layered(decoder: Decoder) -> Decoder:
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
     able = abilities_of(decoder.strategy)
-    layers = {
-        counting: able.own_count,
-        looking: able.hypotheses,
-        remembering: able.memory,
-        revising: able.revises,
-        editing: able.edits is not None,
-    }
-    for layer, needed in layers.items():
+    layers: list[tuple[Callable[[Step], Step], bool]] = [
+        (counting, able.own_count),
+        (looking, able.hypotheses > 0),
+        (remembering, able.memory > 0),
+        (revising, able.revises is not None),
+        (editing, able.edits is not None),
+        (keeping, decoder.options.key_cache != "none"),
+    ]
+    for layer, needed in layers:
         if needed:
-            decoder = replace(decoder, run=layer(decoder.run))
-    return decoder if decoder.options.key_cache == "none" else replace(decoder, run=keeping(decoder.run))
+            decoder = replace(decoder, step=layer(decoder.step))
+    return replace(decoder, going=unfinished) if able.own_count else decoder
+
+
+def unfinished(decoder: Decoder, state: State) -> State:
+    """Return the rows with masks left: a strategy that counts may be done with one before the plan is."""
+    return state.of(state.masked.any(dim=1))
 
 
 Words = Callable[[int, Tensor, Tensor, Tensor], Tensor]

@@ -1,8 +1,10 @@
-"""Savings: wrappers of a step's forward and score, and of the loop; and the proof that no reward changes a choice."""
+"""Savings: wrappers of a step's forward and score, and of what goes on; and the proof that no reward changes a choice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -21,7 +23,7 @@ _INNER = 7  # factors between the ends of the range, where the ends alone do not
 
 
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
-    """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
+    """Return the decoder with the savings that are on. (`Scorer` reuses scores.)"""
     exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
     able = abilities_of(decoder.strategy)
     compares = able.memory > 0  # a block's first step is compared with the one before it
@@ -30,6 +32,8 @@ def saving(decoder: Decoder, savings: Savings) -> Decoder:
         decoder = replace(decoder, forward=block_alone)
     if savings.certain and exact and scaled:
         decoder = replace(decoder, score=unless_certain)
+    if savings.settled:
+        decoder = replace(decoder, going=partial(leave_settled, decoder.going))
     return replace(decoder, memory=savings.memory)
 
 
@@ -69,12 +73,12 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     return score_rows(scorer, completion.rows, completion.tokens, ~(same & unscored))
 
 
-def leave_settled(decoder: Decoder, state: State) -> State:
+def leave_settled(going: Callable[[Decoder, State], State], decoder: Decoder, state: State) -> State:
     """Return the state without the rows whose text is final: an end of text is committed, and all before it.
 
     No text is final that the strategy may revise.
     """
-    ends = ends_of(decoder.predictor)
+    state, ends = going(decoder, state), ends_of(decoder.predictor)
     if not ends or abilities_of(decoder.strategy).changes:
         return state
     canvas = state.canvas

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,15 +14,22 @@ from rws_decode.canvas.batches import current_block
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.predictors.base import MaskPredictor, block_of
+from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_reader
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Candidates, Choice, Completion, Done, Scheduled, TokenSampler
-from rws_decode.step.diagnose import diagnose
-from rws_decode.step.forward import MaskedLogits, masked_logits
+from rws_decode.step.completion import Candidates, Choice, Completion, Scheduled, TokenSampler
+from rws_decode.step.forward import At, MaskedLogits, masked_logits
 from rws_decode.step.select import cut, rank
-from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, Strategy, asks_reward, factors_of, order_of
-from rws_decode.trace.record import Info
+from rws_decode.strategies.protocol import (
+    MaskedPositions,
+    Strategy,
+    abilities_of,
+    asks_reward,
+    checked_factors,
+    gives_order,
+    order_of,
+)
+from rws_decode.trace.data import NOT_NEEDED
 
 
 class State(NamedTuple):
@@ -57,6 +63,61 @@ class State(NamedTuple):
         return self._replace(canvas=self.canvas._replace(ids=ids), masked=self.masked & ~chosen)
 
 
+class Done(NamedTuple):
+    """What a step did to b rows, those of the prompts `rows`, int64 [b].
+
+    dtype: of the logits. reward: None where it was not asked; factor: float64 [b]; choice: what it committed, and what
+    a full record reads. The rest are what layers around the step did. masked_again, edited: bool [b, n], tokens that
+    were masked again or replaced; near: int64 [b], how many of these rounding could add or take away; forwards: int64
+    [b], of each row; computed_columns: int64 [b], 0 for the whole canvas; calls: of the batch.
+    """
+
+    step: int
+    rows: Tensor
+    dtype: torch.dtype
+    reward: Rewards | None
+    factor: Tensor
+    choice: Any
+    masked_again: Tensor
+    edited: Tensor
+    near: Tensor
+    forwards: Tensor
+    computed_columns: Tensor
+    calls: int = 1
+
+    @property
+    def known_factor(self) -> Tensor:
+        """Return the factors, NaN where no reward was needed: any leads to the same choice."""
+        if self.reward is None:
+            return self.factor
+        return self.factor.masked_fill((self.reward.use == NOT_NEEDED).to(self.factor.device), torch.nan)
+
+    @classmethod
+    def of(cls, state: State, dtype: torch.dtype, reward: Rewards | None, factor: Tensor, choice: Any) -> Done:
+        """Return what a plain step did: one forward, and nothing besides."""
+        nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
+        return cls(state.step, state.rows, dtype, reward, factor, choice, nowhere, nowhere, none, none + 1, none)
+
+
+Observer = Callable[[State, Done], bool | None]
+"""Sees each step of a batch, and the state after it; what is true ends the batch there."""
+
+
+def run(decoder: Decoder, state: State, observers: Sequence[Observer] = (), steps: int | None = None) -> State:
+    """Take step after step until the plan is done, no row is left, or an observer ends it; return the last state.
+
+    The only loop: it decodes, reveals given answers, carries copies on and drives a GPU. What is kept of a step is its
+    observers' affair. steps: at most so many.
+    """
+    last = len(decoder.plan) if steps is None else state.step + steps
+    while state.step < last and len(state.rows):
+        state, done = decoder.step(decoder, state)
+        if any([observe(state, done) for observe in observers]):
+            break
+        state = decoder.going(decoder, state)
+    return state
+
+
 def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     """Run one step on all rows: the four steps of the paper's algorithm."""
     # Step 1: one forward over the whole canvas; complete every masked position.
@@ -65,12 +126,11 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     reward = decoder.score(decoder, completion)
     # Step 3: the factor of all logits of a row; RWS: s_R sqrt(sigmoid(r) + eps).
     completion = completion if reward is None else rewarded(completion, reward.assumed)
-    factor = torch.from_numpy(factors_of(decoder.strategy, completion.view)[state.rows.cpu().numpy()])
+    factor = torch.from_numpy(checked_factors(decoder.strategy, completion.view, state.rows.tolist()))
     # Step 4: scale, rank the block's positions by confidence, commit the first k.
     choice = decoder.select(decoder, completion, factor)
     after = state.filled(choice.chosen, choice.completion.tokens)._replace(step=state.step + 1)
-    nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
-    return after, Done(reward, factor, choice, nowhere, nowhere, none, none + 1, none)
+    return after, Done.of(state, completion.view.logits.dtype, reward, factor, choice)
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -85,36 +145,50 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
         cfg=decoder.options.cfg,
         suppressed=decoder.ends.suppressed,
         published=decoder.options.ranking == "topk",
+        at=decoder.at,
+        forbidden=decoder.forbidden,
     )
 
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
     token, lead = drawn(decoder, state.step, state.rows[seen.row], seen.logits)
-    before, nowhere = state.canvas.ids.gather(1, state.canvas.answer), torch.zeros_like(state.masked)
-    at, block = (seen.row, seen.position), in_block(state, decoder.plan)
+    before, block = state.canvas.ids.gather(1, state.canvas.answer), in_block(state, decoder.plan)
+    at, ends = (seen.row, seen.position), decoder.ends
     tokens, inside = before.index_put(at, token), block[at]
-    own, candidate = seen if bool(inside.all()) else seen.at(inside), token[inside]
-    ranked = decoder.ends.ranked(own.logits, candidate)
-    masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
-    masked[state.rows] = state.masked
-    deferred, commits = block & decoder.ends.waits(tokens), decoder.plan[state.step].commits
-    places = (state.rows[own.row], own.position)
-    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, candidate, masked=masked)
+    own, candidate, inside = (seen, token, None) if bool(inside.all()) else (seen.at(inside), token[inside], inside)
+    ranked, masked = ends.ranked(own.logits, candidate), state.masked
+    if len(state.rows) < decoder.count:
+        masked = masked.new_zeros(decoder.count, masked.shape[1]).index_put((state.rows,), masked)
+    deferred, commits = block & ends.waits(tokens) if ends.defers else None, decoder.plan[state.step].commits
+    waits = torch.zeros_like(candidate, dtype=torch.bool) if deferred is None else deferred[own.row, own.position]
+    view = MaskedPositions(
+        step=state.step,
+        rows=decoder.count,
+        length=block.shape[1],
+        row=state.rows[own.row],
+        position=own.position,
+        logits=ranked,
+        candidate=candidate,
+        masked=masked,
+        commits=commits,
+        waits=waits,
+    )
+    published = ranked if own.published is own.logits else ends.ranked(own.published, candidate)
     return Completion(
         rows=state.rows,
         tokens=tokens,
         before=before,
-        columns=state.canvas.answer,
-        width=state.canvas.ids.shape[1],
-        computed=nowhere.index_put(at, torch.ones_like(inside)),
-        unsure=nowhere.index_put(at, lead <= 2 * seen.error),
+        canvas=state.canvas,
+        masked=state.masked,
         block=block,
         deferred=deferred,
-        view=view._replace(commits=commits, waits=deferred[own.row, own.position]),
+        seen=seen,
+        lead=lead,
+        inside=inside,
+        view=view,
         row=own.row,
-        published=ranked if own.published is own.logits else decoder.ends.ranked(own.published, candidate),
-        error=own.error,
+        published=published,
         commits=Scheduled(commits),
     )
 
@@ -144,13 +218,19 @@ def rewarded(completion: Completion, reward: Tensor) -> Completion:
 
 def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
     """Choose the positions that go first, by confidence or the strategy's own order. factor: float64 [b]."""
-    scale = factor.to(completion.published.device)[completion.row]
+    scale, strategy = factor.to(completion.published.device)[completion.row], decoder.strategy
     ranked = rank(completion, scale, decoder.options, decoder.ends)
-    value = ranked.value
-    if decoder.order is not None:
-        value = order_of(decoder.order, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+    value, sensitivity = ranked.value, None
+    if gives_order(strategy):
+        value = order_of(strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+        sensitivity = abilities_of(strategy).sensitivity
     chosen, ties = cut(completion, ranked, value, decoder.options, decoder.ends)
-    return Choice(completion, scale, ranked, value, chosen, ties)
+    return Choice(completion, scale, ranked, value, chosen, ties, sensitivity)
+
+
+def everyone(decoder: Decoder, state: State) -> State:
+    """Return the state as it is: on a schedule all rows end with the plan."""
+    return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +238,9 @@ class Decoder:
     """All that the steps of a decode share; `count`: how many prompts there are in all.
 
     forward, complete, score and select are the step's work. A saving wraps one of them (`savings.saving`), a layer the
-    whole step, `run` (`layers.layered`); the plain step knows neither. memory: bytes of the logits of hypotheses.
+    whole `step` (`layers.layered`); the plain step knows neither. going: returns the rows that take another step.
+    memory: bytes of the logits of hypotheses. at, whole, forbidden: how the predictor gives logits at places, whether
+    it fills its canvas as a whole, and what is never committed; found out once.
     """
 
     predictor: MaskPredictor
@@ -173,29 +255,24 @@ class Decoder:
     complete: Callable[[Decoder, State, MaskedLogits], Completion] = complete
     score: Callable[[Decoder, Completion], Rewards | None] = score
     select: Callable[[Decoder, Completion, Tensor], Choice] = select
-    run: Run = plain_step
+    step: Step = plain_step
+    going: Callable[[Decoder, State], State] = everyone
     memory: int = 2**30
+    at: At | None = None
+    whole: bool | None = None
+    forbidden: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.at is None:
+            found = {"at": logits_reader(self.predictor), "whole": block_of(self.predictor) is None}
+            for name, value in (found | {"forbidden": forbidden_ids(self.predictor)}).items():
+                object.__setattr__(self, name, value)
 
     def init(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> State:
         """Return the first state: prompts, then masks. rows: the prompts' numbers, rising; prompts: their ids."""
         canvas = lay_out(self.predictor, prompts, self.plan[-1].stop, self.options.padding)
         masked = torch.ones_like(canvas.answer, dtype=torch.bool)
         return State(0, canvas, masked, torch.tensor(rows, device=canvas.ids.device))
-
-    def step(self, state: State) -> tuple[State, Info]:
-        """Run one step on all rows, and return what the trace keeps of it."""
-        after, done = self.run(self, state)
-        return after, diagnose(done, self.order, self.options, self.ends)
-
-    @cached_property
-    def order(self) -> OrderStrategy | None:
-        """The strategy where it has an order of its own; asking a Protocol takes longer than a small tensor's sum."""
-        return self.strategy if isinstance(self.strategy, OrderStrategy) else None
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether the predictor fills its canvas as a whole, not block after block."""
-        return block_of(self.predictor) is None
 
     def asks(self, step: int) -> bool:
         """Return whether the reward is asked at a step."""
@@ -207,4 +284,4 @@ def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
     return state.masked & current_block(state.masked, plan)
 
 
-Run = Callable[[Decoder, State], tuple[State, Done]]  # a step of all rows: the plain one, or one in layers
+Step = Callable[[Decoder, State], tuple[State, Done]]  # of all rows: the plain one, or one in layers

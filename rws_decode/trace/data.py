@@ -30,6 +30,9 @@ STEP_MAP_LACKS = frozenset(
     "reward_tokens_saved reward_use ties saturated inexact near_ties near_tokens".split()
 )
 STEP_MAP_MAY_LACK = {"predictor": "model", "block": "block", "mask_id": "mask token", "prompt": "prompt's tokens"}
+# Those that are None where a decode recorded its tokens alone (`Options.record`); it has no values either.
+TOKENS_LACK = frozenset(("ties", "saturated", "inexact", "near_ties", "near_tokens"))
+_TOKENS_MISSING = ("ranking values", "ties", "rounding", "what factor 1 would have committed")
 _MISSING = ("strategy", "settings", "candidates", "ranking values", "factors", "rewards", "ties")
 _MISSING += ("rounding", "tokens masked again", "forwards", "reward calls")
 
@@ -63,6 +66,7 @@ class TraceData:
     top_p: float = field(default=1.0, metadata=_LATER)
     top_k: int | None = field(default=None, metadata=_LATER)
     key_cache: str = field(default="none", metadata=_LATER)
+    record: str = field(default="full", metadata=_LATER)
     seed: int
     cfg: float
     end_of_text: str
