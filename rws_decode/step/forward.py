@@ -33,16 +33,21 @@ class MaskedLogits(NamedTuple):
         """Return by how much the logits of each position may be off, float64 [N] (`rounding.logit_error`)."""
         return logit_error(self.logits) if self.off is None else self.off
 
-    def at(self, index: Tensor) -> MaskedLogits:
-        """Return those of some positions, bool [N] or int64; of neighbours, views: logits are much to copy."""
-        index = index.nonzero()[:, 0] if index.dtype == torch.bool else index
-        first = int(index[0]) if index.shape[0] else 0
-        stop = first + index.shape[0]
-        places = slice(first, stop) if index.tolist() == list(range(first, stop)) else index
-        logits = self.logits[places]
-        published = logits if self.published is self.logits else self.published[places]
-        off = None if self.off is None else self.off[places]
-        return MaskedLogits(self.row[places], self.position[places], logits, published, off)
+    def at(self, index: Tensor | slice) -> MaskedLogits:
+        """Return those of some positions; a slice gives views, as logits are much to copy."""
+        logits, off = self.logits[index], None if self.off is None else self.off[index]
+        published = logits if self.published is self.logits else self.published[index]
+        return MaskedLogits(self.row[index], self.position[index], logits, published, off)
+
+
+def places_of(holds: Tensor) -> Tensor | slice | None:
+    """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if it holds at all."""
+    places = holds.cpu().numpy().nonzero()[0]
+    if len(places) == len(holds):
+        return None
+    if len(places) and places[-1] - places[0] == len(places) - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return torch.from_numpy(places).to(holds.device)
 
 
 def masked_logits(

@@ -197,8 +197,7 @@ def _slim(done: Done, options: Options | None) -> tuple[Done, float]:
     nothing: Any = None
     seen, published, size = completion.seen, nothing, 0
     off = None if options is None else seen.error
-    again = options is not None and (dtype_of(options.precision, done.dtype) != torch.float64 or _scaled(done))
-    if again:
+    if options is not None and (_scaled(done) or dtype_of(options.precision, done.dtype) != torch.float64):
         published, size = completion.published, seen.logits.numel() * seen.logits.element_size()
     seen, view = seen._replace(logits=nothing, published=nothing, off=off), completion.view._replace(logits=nothing)
     completion = completion._replace(seen=seen, view=view, published=published)
@@ -206,7 +205,7 @@ def _slim(done: Done, options: Options | None) -> tuple[Done, float]:
 
 
 def _scaled(done: Done) -> bool:
-    return bool((done.factor != 1).any())
+    return any(factor != 1 for factor in done.factor.tolist())
 
 
 def _kind(done: Done) -> tuple[bool, ...]:
@@ -214,8 +213,8 @@ def _kind(done: Done) -> tuple[bool, ...]:
     if not isinstance(done.choice, Choice):
         return (done.reward is None,)
     completion, deferred = done.choice.completion, done.choice.ranked.deferred
-    absent = (done.reward, completion.deferred, deferred, completion.inside, completion.published)
-    return (*(each is None for each in absent), _scaled(done), done.choice.sensitivity is None)
+    absent = (done.reward, completion.deferred, deferred, completion.published)
+    return (*(each is None for each in absent), done.choice.sensitivity is None)
 
 
 def joined(steps: Sequence[Done]) -> Done:

@@ -18,7 +18,7 @@ from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, l
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.completion import Candidates, Choice, Completion, Scheduled, TokenSampler
-from rws_decode.step.forward import At, MaskedLogits, masked_logits
+from rws_decode.step.forward import At, MaskedLogits, masked_logits, places_of
 from rws_decode.step.select import cut, rank
 from rws_decode.strategies.protocol import (
     MaskedPositions,
@@ -152,13 +152,14 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
-    token, lead = drawn(decoder, state.step, state.rows[seen.row], seen.logits)
+    everyone, masked, ends = len(state.rows) == decoder.count, state.masked, decoder.ends
+    token, lead = drawn(decoder, state.step, seen.row if everyone else state.rows[seen.row], seen.logits)
     before, block = state.canvas.ids.gather(1, state.canvas.answer), in_block(state, decoder.plan)
-    at, ends = (seen.row, seen.position), decoder.ends
-    tokens, inside = before.index_put(at, token), block[at]
-    own, candidate, inside = (seen, token, None) if bool(inside.all()) else (seen.at(inside), token[inside], inside)
-    ranked, masked = ends.ranked(own.logits, candidate), state.masked
-    if len(state.rows) < decoder.count:
+    tokens = before.index_put((seen.row, seen.position), token)
+    inside = places_of(block[seen.row, seen.position])
+    own, candidate = (seen, token) if inside is None else (seen.at(inside), token[inside])
+    ranked = ends.ranked(own.logits, candidate)
+    if not everyone:
         masked = masked.new_zeros(decoder.count, masked.shape[1]).index_put((state.rows,), masked)
     deferred, commits = block & ends.waits(tokens) if ends.defers else None, decoder.plan[state.step].commits
     waits = torch.zeros_like(candidate, dtype=torch.bool) if deferred is None else deferred[own.row, own.position]
@@ -166,7 +167,7 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         step=state.step,
         rows=decoder.count,
         length=block.shape[1],
-        row=state.rows[own.row],
+        row=own.row if everyone else state.rows[own.row],
         position=own.position,
         logits=ranked,
         candidate=candidate,
@@ -185,7 +186,6 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         deferred=deferred,
         seen=seen,
         lead=lead,
-        inside=inside,
         view=view,
         row=own.row,
         published=published,
@@ -228,7 +228,7 @@ def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
     return Choice(completion, scale, ranked, value, chosen, ties, sensitivity)
 
 
-def everyone(decoder: Decoder, state: State) -> State:
+def unchanged(decoder: Decoder, state: State) -> State:
     """Return the state as it is: on a schedule all rows end with the plan."""
     return state
 
@@ -256,7 +256,7 @@ class Decoder:
     score: Callable[[Decoder, Completion], Rewards | None] = score
     select: Callable[[Decoder, Completion, Tensor], Choice] = select
     step: Step = plain_step
-    going: Callable[[Decoder, State], State] = everyone
+    going: Callable[[Decoder, State], State] = unchanged
     memory: int = 2**30
     at: At | None = None
     whole: bool | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import getattr_static
+from math import inf
 from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, cast, get_args
 
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
@@ -298,13 +299,13 @@ def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
             f"strategy {strategy.name} gives factors of shape {factor.shape}: one for each of {view.rows} rows "
             "is needed"
         )
-    return np.broadcast_to(factor, view.rows)
+    return factor if factor.ndim else np.full(view.rows, factor)
 
 
 def checked_factors(strategy: Strategy, view: MaskedPositions, rows: Sequence[int]) -> Floats:
     """Return the factors of some rows, float64 [len(rows)]; ValueError unless they are positive and finite."""
     factor = factors_of(strategy, view)[rows]
-    if not (np.isfinite(factor) & (factor > 0)).all():
+    if not all(0 < value < inf for value in factor.tolist()):
         raise ValueError(f"factor is {factor.tolist()}: it must be positive and finite")
     return factor
 
