@@ -49,7 +49,7 @@ def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
     if scaled or ordered:
         unscaled = cut(completion, plain, plain.value, options, ends).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
-    if not ordered and not (odds and dtype == torch.float64):
+    if not ordered and not _exact(options, done):
         best = select_deferring(select_top, completion.grid(exact), eligible, deferred, k)
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
@@ -197,7 +197,7 @@ def _slim(done: Done, options: Options | None) -> tuple[Done, float]:
     nothing: Any = None
     seen, published, size = completion.seen, nothing, 0
     off = None if options is None else seen.error
-    if options is not None and (_scaled(done) or dtype_of(options.precision, done.dtype) != torch.float64):
+    if options is not None and (_scaled(done) or not _exact(options, done)):
         published, size = completion.published, seen.logits.numel() * seen.logits.element_size()
     seen, view = seen._replace(logits=nothing, published=nothing, off=off), completion.view._replace(logits=nothing)
     completion = completion._replace(seen=seen, view=view, published=published)
@@ -206,6 +206,11 @@ def _slim(done: Done, options: Options | None) -> tuple[Done, float]:
 
 def _scaled(done: Done) -> bool:
     return any(factor != 1 for factor in done.factor.tolist())
+
+
+def _exact(options: Options, done: Done) -> bool:
+    """Return whether positions are ranked by exact log-odds."""
+    return options.ranking == "log-odds" and dtype_of(options.precision, done.dtype) == torch.float64
 
 
 def _kind(done: Done) -> tuple[bool, ...]:
