@@ -134,7 +134,7 @@ def fragility(
     if not len(traces):
         raise ValueError("traces is empty: at least one trace is needed")
     for trace in traces:
-        check_known(trace, "fragility")
+        check_known(trace, "fragility", whole=True)
     near = [trace.ties + trace.near_ties + trace.near_tokens > 0 for trace in traces]
     fragile = np.array([bool(steps.any()) for steps in near])
     first = np.array([int(steps.argmax()) if steps.any() else -1 for steps in near])

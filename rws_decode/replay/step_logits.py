@@ -126,7 +126,7 @@ def check_fresh(trace: Trace) -> None:
 
 def waiting(trace: Trace, step: int) -> NDArray[np.bool_]:
     """Return the positions that the end-of-text policy makes wait at a step, bool [n]."""
-    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
     return ends.waits(torch.tensor(trace.candidate[step])).numpy()
 
 

@@ -23,7 +23,7 @@ class Count(NamedTuple):
     """How many positions of each of b rows go, once their confidence is known.
 
     rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can. seen: what
-    answers a look that was asked before.
+    answers a look that was asked before. As many as the schedule says go by an order, which is asked for its doubts.
     """
 
     strategy: Any
@@ -33,8 +33,10 @@ class Count(NamedTuple):
     most: Tensor
     seen: Look | None = None
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
+        if not abilities_of(self.strategy).own_count:
+            return self.view.commits, None
         view = self._at(value, odds, scale, torch.zeros_like(scale))
         if abilities_of(self.strategy).counts:
             return self._within(self._counts(view)), None
@@ -70,7 +72,7 @@ class Count(NamedTuple):
 
 
 def counting(run: Step) -> Step:
-    """Return the step with as many commits as the strategy counts, or with those that it chooses."""
+    """Return the step with as many commits as the strategy counts, or with those that it chooses, or doubts."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
@@ -198,7 +200,7 @@ def layered(decoder: Decoder) -> Decoder:
     """
     able = abilities_of(decoder.strategy)
     layers: list[tuple[Callable[[Step], Step], bool]] = [
-        (counting, able.own_count),
+        (counting, able.own_count or able.doubts),
         (looking, able.hypotheses > 0),
         (remembering, able.memory > 0),
         (revising, able.revises is not None),

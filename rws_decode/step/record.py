@@ -54,13 +54,14 @@ def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
     error = completion.error
+    low, high = ends_of_values = rounding.value_range(
+        exact, completion.published, error, scale, options.ranking, dtype
+    )
     if sensitivity is not None:
         reach = sensitivity * error * scale
         low, high = value - reach, value + reach
-    else:
-        low, high = rounding.value_range(exact, completion.published, error, scale, options.ranking, dtype)
     near = rounding.near_ties(completion.grid(low), completion.grid(high), eligible, chosen, deferred)
-    near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, error))
+    near = near.clamp(min=completion.commits.uncertain(*ends_of_values, odds, scale, error))
     saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
     # move other positions. A reward reads every candidate, a drawn or deferred one changes the ranking, and a look

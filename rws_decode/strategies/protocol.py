@@ -169,8 +169,8 @@ class Abilities:
     all that is left of it. A block that is done before is followed by the next at once. A row that is done takes no
     more forwards. chooses: `choose(view)` says which positions go, bool [N]; where none does, the most confident one
     goes. Steps, blocks and rows as for counts. doubts: `doubts(low, high)` says which positions rounding could add to a
-    choice or take away, bool [N]; all are less certain in the first view, and more certain in the second, as far as
-    rounding reaches. Without it those are the positions which one of the two choices has.
+    choice or take away, bool [N], or to what an order looks at; all are less certain in the first view, and more
+    certain in the second, as far as rounding reaches. Without it those are the positions which one of two choices has.
 
     revises: `revise(view)` says of a `CommittedPositions` which tokens are masked again, bool [M], before a step
     commits others. The value says what `view.log_p` is. "none": 0. "visible": of the step's own logits at the position,
