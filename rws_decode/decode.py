@@ -17,13 +17,11 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
-from rws_decode.step.completion import TokenSampler
-from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.layers import drawn_at_commit, layered
+from rws_decode.step.completion import MaskedLogits, TokenSampler
 from rws_decode.step.record import Record
 from rws_decode.step.savings import saving
 from rws_decode.step.step import Decoder, Done, State, forward, run
-from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.protocol import Strategy, abilities_of
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
@@ -103,7 +101,10 @@ def decoded(
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
-    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
+    if options != _OPTIONS or not abilities_of(job.strategy).plain:
+        from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
+
+        decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 
     def show(state: State, done: Done) -> bool:

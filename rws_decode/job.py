@@ -14,12 +14,19 @@ from typing import Any, NamedTuple
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt
 from rws_decode.common.arguments import check_memory, free_memory
 from rws_decode.predictors import base
-from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids
+from rws_decode.predictors.base import (
+    HasTokenizer,
+    KeepsKeys,
+    LogitsAt,
+    MaskPredictor,
+    NamesUnknownWords,
+    block_of,
+    prompt_ids,
+)
 from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, ResolvedShape, Savings, Shape
@@ -66,10 +73,53 @@ class Job(NamedTuple):
         return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
 
     def batches(self, options: Options, memory: int, copies: int = 1, **how: Any) -> list[list[int]]:
-        """Return the prompts of each batch, copies of each; the rest as in `batches.batches`."""
+        """Return the prompts of each batch, copies of each; the rest as in `batches`."""
         columns = max(len(prompt.ids) for prompt in self.prompts)
         size = row_bytes(self.predictor, self.shape.length, columns, options)
         return batches(self.widths, None if size is None else size * copies, memory, **how)
+
+
+def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Options | None = None) -> int | None:
+    """Return the bytes that one row's logits take at the first step, all masked; None where V is not known.
+
+    length x V numbers of 4 bytes, held as they come and once more for the current block; twice more under guidance
+    (with and without prompt), and for published copies. width: further columns, of which a predictor without
+    `logits_at` gives logits too. Half precision takes half of this, float64 twice. Ranking widens 64 positions at a
+    time and is not counted, nor are the predictor's own activations.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> row_bytes(CallablePredictor(lambda canvas: canvas, mask_id=0, vocab_size=126_464), 256)
+    258998272
+    """
+    if predictor.vocab_size is None:
+        return None
+    guided = options is not None and options.cfg != 0
+    copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
+    whole = (length + width) * (1 + guided) if width and not isinstance(predictor, LogitsAt) else 0
+    return 4 * predictor.vocab_size * (length * copies + whole)
+
+
+def batches(
+    widths: Sequence[int], row_bytes: int | None, memory: int, spread: float | None = None, *, alone: bool = False
+) -> list[list[int]]:
+    """Return the indices of the rows of each batch, every row once: sorted by width, as many as fit, at least 1.
+
+    widths: columns of each row; row_bytes: what a row takes, None for unknown (then memory sets no limit); memory:
+    bytes; spread: by how large a share a row may be wider than the narrowest of its batch, None for any; alone: each
+    row is a batch. Within a batch the indices rise.
+
+    >>> batches([5, 90, 6, 80], row_bytes=10, memory=25), batches([5, 90, 6, 80], None, 0, spread=0.5)
+    ([[0, 2], [1, 3]], [[0, 2], [1, 3]])
+    """
+    most = len(widths) if row_bytes is None else max(1, memory // max(row_bytes, 1))
+    most = 1 if alone else most
+    groups: list[list[int]] = []
+    for row in sorted(range(len(widths)), key=widths.__getitem__):
+        too_wide = groups and spread is not None and widths[row] > widths[groups[-1][0]] * (1 + spread)
+        if not groups or len(groups[-1]) == most or too_wide:
+            groups.append([])
+        groups[-1].append(row)
+    return [sorted(batch) for batch in groups]
 
 
 def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> list[Prompt]:
@@ -130,7 +180,8 @@ def prepare(
     """
     check_arguments(predictor, options, shape)
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
-    check_places(numbers or {})
+    if numbers:
+        check_places(numbers)
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     if block_of(predictor) is not None:
         _refuse_gaps(predictor, prompts)  # first: no other shape would do
@@ -163,22 +214,13 @@ def prepare(
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, max(1, able.hypotheses))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
-    floats = {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
-    settings = (
-        asdict(shape)
-        | asdict(options)
-        | floats
-        | {
-            "counts": None if shape.counts is None else list(shape.counts),
-            "ranking": "order" if ordered else options.ranking,
-            "strategy": describe(strategy),
-            "predictor": predictor.name,
-            "reward_model": None if asked is None else asked.name,
-            "reward_settings": {} if asked is None else reward_settings(asked),
-            "mask_id": predictor.mask_id,
-            "end_ids": end_ids if options.end_of_text != "none" else [],
-        }
-    )
+    settings = asdict(shape) | asdict(options) | {"predictor": predictor.name, "mask_id": predictor.mask_id}
+    settings |= {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
+    settings |= {"strategy": describe(strategy), "ranking": "order" if ordered else options.ranking}
+    settings |= {"counts": None if shape.counts is None else list(shape.counts)}
+    settings |= {"end_ids": end_ids if options.end_of_text != "none" else []}
+    settings |= {"reward_model": None if asked is None else asked.name}
+    settings |= {"reward_settings": {} if asked is None else reward_settings(asked)}
     ends = Ends(options.end_of_text, end_ids)
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 

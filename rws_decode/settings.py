@@ -144,7 +144,7 @@ class Options:
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
     has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
-    (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
+    (`step.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys
     and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving. record: "tokens"
@@ -226,7 +226,7 @@ class Savings:
     candidates (`savings.block_alone`). settled: a row ends once its text cannot change (`savings.leave_settled`);
     what is left is filled with the token that ended it. spread: by how large a share a row may be longer than the
     shortest of its batch, as padding is computed in vain; None for no limit. memory: bytes that the logits of a batch
-    may take (`batches.batches`), at least 1.
+    may take (`job.batches`), at least 1.
 
     batch_invariant: every prompt is a batch of its own, so that no bit of its trace depends on the other prompts. In a
     larger batch the last digits of logits and rewards do, as kernels sum in another order for other shapes. It costs

@@ -17,7 +17,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.replay import as_ended, run_settings
 from rws_decode.replay.step_logits import check_fresh, check_predictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import MaskedLogits
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import recorded

@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 
-from rws_decode.canvas.batches import batches
 from rws_decode.decode import run_batches
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactSteps
-from rws_decode.job import Prompts, check_arguments, prepare
+from rws_decode.job import Prompts, batches, check_arguments, prepare
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape

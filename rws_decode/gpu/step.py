@@ -48,7 +48,7 @@ class _Observed(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What a step commits, and what the trace says of it: `candidate` int64 [b, n], `chosen` bool [b, n], on the device.
+    """What a step commits, and what the trace says of it, on the device: `candidate` int64, `chosen` bool, [b, n].
 
     diagnosis: None where tokens alone are recorded.
     """
@@ -72,7 +72,7 @@ class CompactSteps:
 
     def step(self, decoder: Decoder, state: State) -> tuple[State, Done]:
         """Run one step on all rows."""
-        planned, rows, canvas = decoder.plan[state.step], state.rows.tolist(), state.canvas
+        planned, rows = decoder.plan[state.step], state.rows.tolist()
         asked = decoder.asks(state.step)
         # Step 1: one forward; its logits are read once, for candidates and for log F at a factor that is known.
         factor = None if asked else self._factors(decoder, state.step, rows, None)

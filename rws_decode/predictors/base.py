@@ -201,13 +201,11 @@ def logits_at(
 
 
 def logits_reader(predictor: MaskPredictor) -> Callable[..., Tensor]:
-    """Return what reads a predictor's logits as `logits_at` does: it is found out once, as asking a Protocol is slow."""
+    """Return what reads a predictor's logits as `logits_at` does: found out once, as asking a Protocol is slow."""
     return _some_logits if isinstance(predictor, LogitsAt) else _all_logits
 
 
-def _some_logits(
-    predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
-) -> Tensor:
+def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
     logits = checked_logits(predictor, predictor.logits_at(canvas, attention_mask, row, column))
     if logits.ndim != 2 or len(logits) != len(row):
         raise ValueError(

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import due
 from rws_decode.canvas.layout import Canvas
+from rws_decode.canvas.schedule import due
 from rws_decode.common.threads import torch_threads
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.rounding import at_the_cut

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Completion
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import Completion, MaskedLogits
 from rws_decode.step.record import Record
 from rws_decode.step.step import Decoder, State, forward, run
 

@@ -10,10 +10,8 @@ from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas
 from rws_decode.common.arguments import check_seeds, per_row
-from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.rounding import rows_at_once
+from rws_decode.step.rounding import logit_error, rows_at_once
 from rws_decode.strategies.protocol import MaskedPositions
-
 
 _SHORT = 2**13  # logits of a row that a core's cache holds beside those of its neighbours
 
@@ -143,6 +141,41 @@ class TokenSampler:
         return Candidates(torch.where(lost, certain.token, token), certain.lead)
 
 
+class MaskedLogits(NamedTuple):
+    """Logits of the N masked positions of a batch: row and position, int64 [N], rising; logits and published, [N, V].
+
+    logits: -inf where a token cannot be committed. published: what the predictor gave, forbidden tokens too; the same
+    tensor as `logits` where that was not asked for. off: `error` where it does not follow from the logits.
+    """
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor
+    published: Tensor
+    off: Tensor | None = None
+
+    @property
+    def error(self) -> Tensor:
+        """Return by how much the logits of each position may be off, float64 [N] (`rounding.logit_error`)."""
+        return logit_error(self.logits) if self.off is None else self.off
+
+    def at(self, index: Tensor | slice) -> MaskedLogits:
+        """Return those of some positions; a slice gives views, as logits are much to copy."""
+        logits, off = self.logits[index], None if self.off is None else self.off[index]
+        published = logits if self.published is self.logits else self.published[index]
+        return MaskedLogits(self.row[index], self.position[index], logits, published, off)
+
+
+def places_of(holds: Tensor) -> Tensor | slice | None:
+    """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if it holds at all."""
+    places = holds.cpu().numpy().nonzero()[0]
+    if len(places) == len(holds):
+        return None
+    if len(places) and places[-1] - places[0] == len(places) - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return torch.from_numpy(places).to(holds.device)
+
+
 class Commits(Protocol):
     """How many positions of each row go in a step."""
 
@@ -177,9 +210,9 @@ class Completion(NamedTuple):
     """Step 1's outcome for b rows: every masked position with a token, and what ranks those of the block.
 
     tokens, before: int64 [b, n], the answers completed, and as they were; canvas, masked: before the step; block,
-    deferred: bool [b, n], the block's masked positions, and those of them that wait for the others, None for none. seen:
-    the logits of all positions that got a candidate; lead: float64, by how much each candidate leads. view: the block's
-    N masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits that are ranked.
+    deferred: bool [b, n], the block's masked positions, and those of them that wait for the others, None for none.
+    seen: the logits of all positions that got a candidate; lead: float64, by how much each leads. view: the block's N
+    masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits that are ranked.
     commits: how many positions of a row go.
     """
 

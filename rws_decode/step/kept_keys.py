@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import current_block
+from rws_decode.canvas.schedule import current_block
 from rws_decode.predictors.base import KeepsKeys, MaskPredictor
-from rws_decode.step.forward import MaskedLogits, masked_logits
-from rws_decode.step.step import Decoder, Done, State, Step
+from rws_decode.step.completion import MaskedLogits
+from rws_decode.step.step import Decoder, Done, State, Step, masked_logits
 
 
 class Keys:

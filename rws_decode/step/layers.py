@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import due, row_bytes
-from rws_decode.step.completion import Choice, Completion, TokenSampler
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.canvas.schedule import due
+from rws_decode.job import row_bytes
+from rws_decode.step.completion import Choice, Completion, MaskedLogits, TokenSampler
 from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Done, State, Step, forward

@@ -54,9 +54,7 @@ def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
     error = completion.error
-    low, high = ends_of_values = rounding.value_range(
-        exact, completion.published, error, scale, options.ranking, dtype
-    )
+    low, high = ends_of_values = rounding.value_range(exact, completion.published, error, scale, options.ranking, dtype)
     if sensitivity is not None:
         reach = sensitivity * error * scale
         low, high = value - reach, value + reach
@@ -82,18 +80,10 @@ def rows_of(done: Done, diagnosed: Diagnosis | None) -> dict[str, Tensor]:
     choice, unknown = done.choice, torch.full(done.factor.shape, torch.nan, dtype=torch.float64)
     use = torch.zeros(done.factor.shape, dtype=torch.int8) if done.reward is None else done.reward.use
     unneeded = use == NOT_NEEDED
-    rows = {
-        "candidate": choice.candidate,
-        "chosen": choice.chosen,
-        "masked_again": done.masked_again,
-        "edited": done.edited,
-        "factor": done.known_factor,
-        "reward_raw": unknown if done.reward is None else done.reward.raw,
-        "reward_normalised": unknown if done.reward is None else done.reward.normalised,
-        "reward_use": use,
-        "forwards": done.forwards,
-        "computed_columns": done.computed_columns,
-    }
+    rewards = (unknown, unknown) if done.reward is None else (done.reward.raw, done.reward.normalised)
+    rows = {name: getattr(done, name) for name in ("masked_again", "edited", "forwards", "computed_columns")}
+    rows |= {"candidate": choice.candidate, "chosen": choice.chosen, "factor": done.known_factor}
+    rows |= {"reward_raw": rewards[0], "reward_normalised": rewards[1], "reward_use": use}
     if diagnosed is not None:
         there = unneeded.to(choice.chosen.device)
         rows |= diagnosed._asdict()

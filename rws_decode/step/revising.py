@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rws_decode.canvas.batches import current_block, last_steps
+from rws_decode.canvas.schedule import current_block, last_steps
 from rws_decode.predictors.base import LogitsAt
-from rws_decode.step.completion import Choice, Completion, Scheduled
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import Choice, Completion, MaskedLogits, Scheduled
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
 from rws_decode.step.step import Decoder, Done, State, Step, drawn

@@ -1,4 +1,4 @@
-"""Savings: wrappers of a step's forward and score, and of what goes on; and the proof that no reward changes a choice."""
+"""Savings: wrappers of a step's forward and score, and of what goes on; the proof that no reward changes a choice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch import Tensor
 from rws_decode.predictors.base import ends_of
 from rws_decode.settings import Savings
 from rws_decode.step.cached_reward import Rewards, score_rows
-from rws_decode.step.completion import Completion, Scheduled
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import Completion, MaskedLogits, Scheduled
 from rws_decode.step.rounding import at_the_cut, in_parts
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import abilities_of, factor_alone

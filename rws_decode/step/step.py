@@ -10,15 +10,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import current_block
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
-from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_reader
+from rws_decode.canvas.schedule import PlannedStep, current_block
+from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_at, logits_reader
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Candidates, Choice, Completion, Scheduled, TokenSampler
-from rws_decode.step.forward import At, MaskedLogits, masked_logits, places_of
+from rws_decode.step.completion import (
+    Candidates,
+    Choice,
+    Completion,
+    MaskedLogits,
+    Scheduled,
+    TokenSampler,
+    places_of,
+)
+from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import cut, rank
 from rws_decode.strategies.protocol import (
     MaskedPositions,
@@ -30,6 +37,8 @@ from rws_decode.strategies.protocol import (
     order_of,
 )
 from rws_decode.trace.data import NOT_NEEDED
+
+At = Callable[[MaskPredictor, Tensor, Tensor | None, Tensor, Tensor], Tensor]
 
 
 class State(NamedTuple):
@@ -138,16 +147,74 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
     Those of the current block alone where the predictor fills block after block: the later ones are not begun.
     """
-    return masked_logits(
-        decoder.predictor,
-        state.canvas,
+    masked, published = (
         state.masked if decoder.whole else in_block(state, decoder.plan),
-        cfg=decoder.options.cfg,
-        suppressed=decoder.ends.suppressed,
-        published=decoder.options.ranking == "topk",
-        at=decoder.at,
-        forbidden=decoder.forbidden,
+        decoder.options.ranking == "topk",
     )
+    how = {"at": decoder.at, "forbidden": decoder.forbidden, "published": published}
+    suppressed, cfg = decoder.ends.suppressed, decoder.options.cfg
+    return masked_logits(decoder.predictor, state.canvas, masked, cfg=cfg, suppressed=suppressed, **how)
+
+
+def masked_logits(
+    predictor: MaskPredictor,
+    canvas: Canvas,
+    masked: Tensor,
+    *,
+    cfg: float = 0.0,
+    suppressed: Sequence[int] = (),
+    published: bool = False,
+    at: At | None = None,
+    forbidden: Sequence[int] | None = None,
+) -> MaskedLogits:
+    """Return the logits at the masked positions of a batch, by one forward.
+
+    masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
+    committed and take no probability, also not among those published. forbidden: [MASK], padding and the predictor's
+    forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
+    """
+    row, position = masked.nonzero(as_tuple=True)
+    places, at = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
+    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, at)
+    if suppressed and max(suppressed) >= logits.shape[-1]:
+        raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
+    if suppressed:
+        logits[:, list(suppressed)] = float("-inf")
+    given = logits.clone() if published else logits
+    forbidden = forbidden_ids(predictor) if forbidden is None else forbidden
+    closed = torch.tensor([token for token in forbidden if token < logits.shape[-1]], dtype=torch.int64)
+    logits.index_fill_(1, closed.to(logits.device), float("-inf"))
+    return MaskedLogits(row, position, logits, given, off)
+
+
+def guided_logits(
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    prompt: Tensor,
+    row: Tensor,
+    column: Tensor,
+    cfg: float,
+    at: At = logits_at,
+) -> tuple[Tensor, Tensor | None]:
+    """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
+
+    un + (s + 1) (cond - un), as in LLaDA (Nie et al. 2025): `cond` of the canvas, `un` of the canvas with its prompt
+    masked, both in one forward of 2 B rows. s = cfg = 0 is `cond` itself, by one forward of B rows; the error is None
+    there, else s + 1 times that of `cond` plus s times that of `un` (`rounding.logit_error`).
+
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
+    int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
+    """
+    if cfg == 0:
+        return at(predictor, canvas, attention_mask, row, column), None
+    both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
+    mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
+    rows = torch.cat([row, row + len(canvas)])
+    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
+    logits = unconditional + (cfg + 1) * (conditional - unconditional)
+    return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error
 
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
@@ -163,34 +230,12 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         masked = masked.new_zeros(decoder.count, masked.shape[1]).index_put((state.rows,), masked)
     deferred, commits = block & ends.waits(tokens) if ends.defers else None, decoder.plan[state.step].commits
     waits = torch.zeros_like(candidate, dtype=torch.bool) if deferred is None else deferred[own.row, own.position]
-    view = MaskedPositions(
-        step=state.step,
-        rows=decoder.count,
-        length=block.shape[1],
-        row=own.row if everyone else state.rows[own.row],
-        position=own.position,
-        logits=ranked,
-        candidate=candidate,
-        masked=masked,
-        commits=commits,
-        waits=waits,
-    )
+    number, n = own.row if everyone else state.rows[own.row], block.shape[1]
+    view = MaskedPositions(state.step, decoder.count, n, number, own.position, ranked, candidate, masked=masked)
+    view, k = view._replace(commits=commits, waits=waits), Scheduled(commits)
     published = ranked if own.published is own.logits else ends.ranked(own.published, candidate)
-    return Completion(
-        rows=state.rows,
-        tokens=tokens,
-        before=before,
-        canvas=state.canvas,
-        masked=state.masked,
-        block=block,
-        deferred=deferred,
-        seen=seen,
-        lead=lead,
-        view=view,
-        row=own.row,
-        published=published,
-        commits=Scheduled(commits),
-    )
+    stood = (state.rows, tokens, before, state.canvas, state.masked)
+    return Completion(*stood, block, deferred, seen, lead, view, own.row, published, k)
 
 
 def drawn(decoder: Decoder, step: int, row: Tensor, logits: Tensor) -> Candidates:

@@ -182,7 +182,7 @@ class LookUM(Lookahead):
         return noise.masked_fill(~inside, -torch.inf)
 
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
-        """Return the positions at the cut of the first set, or of the pool: the others are drawn whatever the logits."""
+        """Return the positions at the cut of the first set, or of the pool from which the others are drawn."""
         cuts = {low.commits, max(self.pool, low.commits) if self.hypotheses > 1 else low.commits}
         return torch.stack([_crossing(low.log_odds, high.log_odds, low, k) for k in cuts]).any(dim=0)
 

@@ -233,7 +233,7 @@ class Abilities:
     @property
     def plain(self) -> bool:
         """Whether the schedule says how many positions go, and a step sees its own logits alone."""
-        return not (self.own_count or self.changes or self.memory or self.hypotheses)
+        return not (self.own_count or self.doubts or self.changes or self.memory or self.hypotheses)
 
 
 def doubts_of(strategy: Any, low: MaskedPositions, high: MaskedPositions) -> Tensor:

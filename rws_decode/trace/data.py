@@ -104,7 +104,7 @@ class TraceData:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return what is not known of a run, in words: where a step map tells of it, or a decode kept its tokens alone."""
+        """Return what is not known, in words, of a run of a step map, or of one whose tokens alone were recorded."""
         if not self.of_step_map:
             return () if self.record == "full" else _TOKENS_MISSING
         return (*_MISSING, *(word for name, word in STEP_MAP_MAY_LACK.items() if getattr(self, name) is None))

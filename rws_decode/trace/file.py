@@ -148,7 +148,8 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
         if nulls and not lacked and field.type != pa.float64():
             raise ValueError(f"{field.name} must not be null")
         if lacked and nulls < len(table):
-            raise ValueError(f"{field.name} must be null: a {'step map' if of_step_map else 'record of tokens'} does not tell it")
+            source = "a step map, whose strategy is null," if of_step_map else "a record of tokens"
+            raise ValueError(f"{field.name} must be null: {source} does not tell it")
         columns[field.name] = None if lacked else table[field.name].to_numpy()
     uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
     if type(uncommitted) is not int or type(whole) is not bool:

@@ -17,7 +17,18 @@ from torch.overrides import TorchFunctionMode
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import decode_units
-from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Savings, Schedule, Shape, constant_of, decode, replay
+from rws_decode import (
+    CallablePredictor,
+    Margin,
+    MaskedPositions,
+    Options,
+    Savings,
+    Schedule,
+    Shape,
+    constant_of,
+    decode,
+    replay,
+)
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan

@@ -20,7 +20,7 @@ from tiny_models import (
 
 from paper_figures.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
-from rws_decode.canvas.batches import batches
+from rws_decode.job import batches
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
