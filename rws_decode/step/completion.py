@@ -33,7 +33,7 @@ def greedy(logits: Tensor) -> Candidates:
     on the CPU is read twice: that takes fewer operations.
     """
     if logits.shape[1] <= _SHORT and logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
-        token = torch.from_numpy(logits.numpy().argmax(axis=1)[:, None])
+        token = torch.from_numpy(logits.numpy(force=True).argmax(axis=1)[:, None])
         best = logits.gather(1, token)
         others = logits.scatter(1, token, -torch.inf)
         return Candidates(token[:, 0], (best.double() - others.amax(dim=1, keepdim=True).double())[:, 0])
@@ -168,7 +168,7 @@ class MaskedLogits(NamedTuple):
 
 def places_of(holds: Tensor) -> Tensor | slice | None:
     """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if it holds at all."""
-    places = holds.cpu().numpy().nonzero()[0]
+    places = holds.numpy(force=True).nonzero()[0]
     if len(places) == len(holds):
         return None
     if len(places) and places[-1] - places[0] == len(places) - 1:

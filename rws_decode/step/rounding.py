@@ -128,7 +128,7 @@ def exact_at_the_cut(
     position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n], or None for none; k: of a row.
     """
     group, seats = (eligible, k) if deferred is None else at_the_cut(eligible, deferred, k)
-    contested, seats, value = group.cpu().numpy(), on_host(seats, len(values)), values.cpu().numpy()
+    contested, seats, value = group.numpy(force=True), on_host(seats, len(values)), values.numpy(force=True)
     open_ = (seats > 0) & (seats < contested.sum(axis=1, keepdims=True))
     ordered, row = np.sort(np.where(contested, -value, np.inf), axis=1), np.arange(len(value))[:, None]
     last = -ordered[row, np.maximum(seats - 1, 0)]
@@ -156,7 +156,7 @@ def exact_at_the_cut(
 
 def on_host(k: int | Tensor, rows: int) -> np.ndarray:
     """Return the number of each row, int64 [rows, 1]."""
-    return np.full((rows, 1), k) if isinstance(k, int) else k.cpu().numpy().reshape(-1, 1)
+    return np.full((rows, 1), k) if isinstance(k, int) else k.numpy(force=True).reshape(-1, 1)
 
 
 def _order(rows: np.ndarray, seats: int, scale: float) -> list[int]:

@@ -56,7 +56,7 @@ def rank_values(
 def _values(logits: Tensor, token: Tensor, scale: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
     # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
     scale = scale if dtype == torch.float64 else scale.float()
-    parts = [rank_rows(*part, ranking, dtype) for part in in_parts(logits, token, scale)]
+    parts = [rank_rows(z, t, c, ranking, dtype) for z, t, c in in_parts(logits, token, scale)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -127,7 +127,7 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     >>> select_top(values, torch.tensor([[True, True, True, True, False]]), 2)
     Selection(chosen=tensor([[False,  True,  True, False, False]]), ties=tensor([1]))
     """
-    value, open_, seats = values.cpu().numpy(), candidates.cpu().numpy(), on_host(k, len(values))
+    value, open_, seats = values.numpy(force=True), candidates.numpy(force=True), on_host(k, len(values))
     row = np.arange(len(value))[:, None]
     # Candidates first, larger values first, leftmost first, even where values are infinite.
     order = np.lexsort((-value, ~open_), axis=-1)

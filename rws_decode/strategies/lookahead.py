@@ -94,7 +94,7 @@ class Lookahead(Counted, ABC):
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
         """Return the positions that rounding could put into a set that is tried, or take out of one, bool [N]."""
         ends = ([view.log_odds, *(self.proposals(view) if self.hypotheses > 1 else ())] for view in (low, high))
-        doubted = [_crossing(*pair, low, low.commits) for pair in zip(*ends, strict=True)]
+        doubted = [_crossing(least, most, low, low.commits) for least, most in zip(*ends, strict=True)]
         return torch.stack(doubted).any(dim=0)
 
     def uniform(self, view: MaskedPositions, numbers: int, columns: int, stream: int) -> Tensor:
