@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import Job, Prompts, check_arguments, prepare, warn_of_unread_words
+from rws_decode.job import Job, Prompts, as_prompts, check_arguments, prepare, warn_of_unread_words
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
@@ -22,7 +22,6 @@ from rws_decode.step.layers import layered, with_words
 from rws_decode.step.step import Decoder, run
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.text.prompt_ids import encoded
-from rws_decode.text.prompts import as_prompts
 from rws_theory.show import quoted
 
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")

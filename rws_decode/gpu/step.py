@@ -18,7 +18,8 @@ from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistic
 from rws_decode.predictors.base import ends_of
 from rws_decode.settings import CompactSavings
 from rws_decode.step.cached_reward import Rewards
-from rws_decode.step.record import Diagnosis, Record
+from rws_decode.step.diagnose import Diagnosis
+from rws_decode.step.record import Record
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.step.savings import certain_from
 from rws_decode.step.step import Decoder, Done, State

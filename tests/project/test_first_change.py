@@ -27,7 +27,7 @@ BESIDE = {
     *("rws_decode/canvas/end_of_text.py", "rws_decode/text/dialogue.py", "rws_decode/trace/data.py"),
     *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
     *("rws_decode/step/rounding.py", "rws_decode/step/completion.py", "rws_decode/strategies/protocol.py"),
-    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py", "rws_decode/text/prompts.py", "rws_decode/job.py"),
+    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py", "rws_decode/step/diagnose.py", "rws_decode/job.py"),
     *("rws_decode/trace/checks.py", "rws_decode/strategies/table.py", "rws_decode/final_text.py"),
 }
 

@@ -129,7 +129,9 @@ def test_a_set_that_an_ulp_puts_in_place_of_another_is_a_near_tie(strategy: str)
         for to in (-99.0, 99.0):
             moved = base.clone()
             moved[place] = torch.nextafter(moved[place], torch.tensor(to))
-            model = CallablePredictor(lambda canvas, z=moved: z + reads[canvas].sum(dim=1), mask_id=0, vocab_size=4)
+            model = CallablePredictor(
+                lambda canvas, z=moved, w=reads: z + w[canvas].sum(dim=1), mask_id=0, vocab_size=4
+            )
             (trace,) = decode(model, [[]], strategy, Shape(6, 3, 6), savings=Savings())
             runs.append(trace)
         counted = [int((trace.ties + trace.near_ties + trace.near_tokens).sum()) for trace in runs]
