@@ -184,7 +184,7 @@ def test_few_files_take_a_prompt_to_its_trace() -> None:
     section = text[text.index("## Read one decode") : text.index("## Where to look")]
     listed = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)
     lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in listed)
-    files, most, run = map(int, re.findall(r"\*\*(\d+)\*\*", section.replace(",", "")))
+    most, files, run = map(int, re.findall(r"\*\*(\d+)\*\*", section.replace(",", "")))
     assert len({*listed, *BESIDE}) == files <= 24 and lines <= most
 
     predictor = CallablePredictor(lambda canvas: canvas[..., None] * 0.0 + 1.0, mask_id=9, decode=str)
