@@ -132,7 +132,7 @@ def test_a_set_that_an_ulp_puts_in_place_of_another_is_a_near_tie(strategy: str)
             model = CallablePredictor(
                 lambda canvas, z=moved, w=reads: z + w[canvas].sum(dim=1), mask_id=0, vocab_size=4
             )
-            (trace,) = decode(model, [[]], strategy, Shape(6, 3, 6)
+            (trace,) = decode(model, [[]], strategy, Shape(6, 3, 6))
             runs.append(trace)
         counted = [int((trace.ties + trace.near_ties + trace.near_tokens).sum()) for trace in runs]
         if not (runs[0].commit_step == runs[1].commit_step).all():
