@@ -14,7 +14,6 @@ from rws_decode import (
     CallablePredictor,
     CallableReward,
     Options,
-    Savings,
     Shape,
     Trace,
     decode,
