@@ -15,13 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt
+from rws_decode.canvas.layout import Prompt, row_bytes
 from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors import base
 from rws_decode.predictors.base import (
     HasTokenizer,
     KeepsKeys,
-    LogitsAt,
     MaskPredictor,
     NamesUnknownWords,
     block_of,
@@ -136,26 +135,6 @@ def _listed(given: Any) -> list[Any] | None:
 
 def _is_message(given: Any) -> bool:
     return isinstance(given, Mapping) and {"role", "content"} <= given.keys()
-
-
-def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Options | None = None) -> int | None:
-    """Return the bytes that one row's logits take at the first step, all masked; None where V is not known.
-
-    length x V numbers of 4 bytes, held as they come and once more for the current block; twice more under guidance
-    (with and without prompt), and for published copies. width: further columns, of which a predictor without
-    `logits_at` gives logits too. Half precision takes half of this, float64 twice. Ranking widens 64 positions at a
-    time and is not counted, nor are the predictor's own activations.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> row_bytes(CallablePredictor(lambda canvas: canvas, mask_id=0, vocab_size=126_464), 256)
-    258998272
-    """
-    if predictor.vocab_size is None:
-        return None
-    guided = options is not None and options.cfg != 0
-    copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
-    whole = (length + width) * (1 + guided) if width and not isinstance(predictor, LogitsAt) else 0
-    return 4 * predictor.vocab_size * (length * copies + whole)
 
 
 def batches(

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from rws_decode.canvas.layout import row_bytes
 from rws_decode.canvas.schedule import due
-from rws_decode.job import row_bytes
 from rws_decode.step.completion import Choice, Completion, MaskedLogits, TokenSampler
 from rws_decode.step.kept_keys import keeping
 from rws_decode.step.revising import editing, revising, said
