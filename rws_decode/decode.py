@@ -1,4 +1,4 @@
-"""The decoder: prompts in, one trace per prompt out. `step.step.Decoder.step` is one step of the paper's algorithm."""
+"""The decoder: prompts in, one trace per prompt out. `step.step.plain_step` is one step of the paper's algorithm."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
-from rws_decode.step.completion import TokenSampler
-from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.layers import drawn_at_commit, layered
-from rws_decode.step.savings import leave_settled, saving
-from rws_decode.step.step import Decoder, State, forward
-from rws_decode.strategies.protocol import Strategy
+from rws_decode.step.completion import MaskedLogits, TokenSampler
+from rws_decode.step.record import Record
+from rws_decode.step.savings import saving
+from rws_decode.step.step import Decoder, Done, State, forward, run
+from rws_decode.strategies.protocol import Strategy, abilities_of
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 
 _OPTIONS, _SAVINGS = Options(), Savings()
@@ -103,29 +101,28 @@ def decoded(
     if job.asked is not None:
         scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
     decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
-    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
+    if options != _OPTIONS or not abilities_of(job.strategy).plain:
+        from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
+
+        decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
 
-    def run(rows: Sequence[int]) -> Record:
-        state, stopped = decoder.init(rows, [job.prompts[row].ids for row in rows]), False
-        record = Record(rows, state.canvas, shape.steps)
-        while state.step < shape.steps and state.rows.shape[0] and not stopped:
-            state, info = decoder.step(state)
-            record.add(info)
-            if callback is not None:
-                stopped = bool(callback(StepView.of(state, info, shape.steps, predictor.mask_id)))
-            if not stopped:
-                state = leave_settled(decoder, state) if savings.settled else state
-                state = state.of(state.masked.any(dim=1))
-        record.unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
+    def show(state: State, done: Done) -> bool:
+        return callback is not None and bool(callback(StepView.of(state, done, shape.steps, predictor.mask_id)))
+
+    def batch(rows: Sequence[int]) -> Record:
+        state = decoder.init(rows, [job.prompts[row].ids for row in rows])
+        record = Record.of(decoder, state)
+        state = run(decoder, state, [record] if callback is None else [record, show])
+        record.unfinished = state.rows[state.masked.any(dim=1)].tolist()
         return record
 
     groups = job.batches(options, savings.memory, spread=savings.spread, alone=savings.batch_invariant)
-    return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
+    return run_batches(batch, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
 
 
 def run_batches(
-    run: Callable[[Sequence[int]], Record],
+    record_of: Callable[[Sequence[int]], Record],
     groups: Sequence[Sequence[int]],
     job: Job,
     scorer: Scorer | None,
@@ -138,7 +135,7 @@ def run_batches(
     forwards = 0
     for rows in groups:
         with torch_threads(), torch.inference_mode():
-            batch = run(rows)
+            batch = record_of(rows)
         forwards += batch.calls
         records: dict[int, dict[str, Any]] = {}
         for index, row in enumerate(rows):

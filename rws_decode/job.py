@@ -14,27 +14,26 @@ from typing import Any, NamedTuple
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.batches import batches, row_bytes
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
-from rws_decode.canvas.layout import Prompt
-from rws_decode.common.arguments import check_memory, free_memory
+from rws_decode.canvas.layout import Prompt, row_bytes
+from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors import base
-from rws_decode.predictors.base import HasTokenizer, KeepsKeys, MaskPredictor, NamesUnknownWords, block_of, prompt_ids
+from rws_decode.predictors.base import (
+    HasTokenizer,
+    KeepsKeys,
+    MaskPredictor,
+    NamesUnknownWords,
+    block_of,
+    prompt_ids,
+)
 from rws_decode.rewards.base import OWN_REWARDS, RewardModel, bounds_of
 from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, ResolvedShape, Savings, Shape
-from rws_decode.strategies.protocol import (
-    FactorStrategy,
-    OrderStrategy,
-    Strategy,
-    check_abilities,
-    describe,
-)
+from rws_decode.strategies.protocol import Strategy, check_abilities, describe, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
 from rws_decode.text.prompt_ids import plain_ids
-from rws_decode.text.prompts import as_prompts
 from rws_theory.show import Note, quoted
 
 _SAVINGS = Savings()
@@ -72,10 +71,93 @@ class Job(NamedTuple):
         return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
 
     def batches(self, options: Options, memory: int, copies: int = 1, **how: Any) -> list[list[int]]:
-        """Return the prompts of each batch, copies of each; the rest as in `batches.batches`."""
+        """Return the prompts of each batch, copies of each; the rest as in `batches`."""
         columns = max(len(prompt.ids) for prompt in self.prompts)
         size = row_bytes(self.predictor, self.shape.length, columns, options)
         return batches(self.widths, None if size is None else size * copies, memory, **how)
+
+
+def as_prompts(given: Any, name: str = "prompts") -> list[str | Dialogue | list[int]]:
+    """Return what was given as a list of prompts, each a text, a Dialogue or token ids.
+
+    One prompt is a text, a Dialogue, a message {"role": ..., "content": ...} or a list of messages, or token ids: a
+    list, or a tensor or an array [n]. Several are a list of these, or a tensor or an array [B, n]. A tokenizer's output
+    is read by its `input_ids`, without what its `attention_mask` hides. ValueError, naming the argument, for anything
+    else, such as a table, bytes or a set, and for no prompt.
+
+    >>> as_prompts({"input_ids": [[0, 5, 6], [7, 8, 9]], "attention_mask": [[0, 1, 1], [1, 1, 1]]})
+    [[5, 6], [7, 8, 9]]
+    """
+    rows = _listed(given)
+    one = rows is None or all(map(is_id, rows)) or all(map(_is_message, rows))
+    prompts = _read(given, name) if one else [_read(row, f"{name}[{i}]", 1)[0] for i, row in enumerate(rows or ())]
+    if rows == [] or not prompts:
+        raise ValueError(f"{name} is {quoted(given)}: at least one is needed")
+    return prompts
+
+
+def _read(given: Any, name: str, most: float = math.inf) -> list[str | Dialogue | list[int]]:
+    """Return one prompt, or those of a tokenizer's output, at most so many."""
+    if isinstance(given, str | Dialogue):
+        return [given]
+    if isinstance(given, Mapping) and "input_ids" in given:
+        ids, seen = (_listed(given.get(key)) for key in ("input_ids", "attention_mask"))
+        if ids and all(map(is_id, ids)):
+            ids, seen = [ids], seen and [seen]
+        rows = [_prompt_ids(row, f"{name}['input_ids']") for row in ids or ()]
+        masks = [_listed(row) or [] for row in seen] if seen else [[1] * len(row) for row in rows]
+        if not 0 < len(rows) <= most or [*map(len, rows)] != [*map(len, masks)]:
+            shapes = f"{len(rows)} rows of ids and {len(masks)} of the attention_mask"
+            raise ValueError(f"{name} has {shapes}: one prompt in a list, and as many of both, are needed")
+        return [[token for token, kept in zip(*pair, strict=True) if kept] for pair in zip(rows, masks, strict=True)]
+    messages = [given] if _is_message(given) else _listed(given)
+    if messages and all(map(_is_message, messages)):
+        roles = [message["role"] for message in messages]
+        if roles != [*["user", "assistant"] * (len(roles) // 2), "user"]:
+            raise ValueError(f"{name} has the roles {quoted(roles)}: user, assistant, ..., user is needed")
+        return [Dialogue(tuple(message["content"] for message in messages))]
+    return [_prompt_ids(given, name)]
+
+
+def _prompt_ids(given: Any, name: str) -> list[int]:
+    rows = _listed(given)
+    if rows is None or not all(map(is_id, rows)):
+        raise ValueError(f"{name} is {quoted(given)}: text, chat messages, or a list of token ids is needed")
+    return [int(token) for token in rows]
+
+
+def _listed(given: Any) -> list[Any] | None:
+    """Return a list, a tensor, an array or a series as a list; None for anything else, texts and bytes too."""
+    text = str | bytes | bytearray | memoryview
+    values = given.tolist() if hasattr(given, "tolist") and not isinstance(given, text) else given
+    return list(values) if isinstance(values, Sequence) and not isinstance(values, text) else None
+
+
+def _is_message(given: Any) -> bool:
+    return isinstance(given, Mapping) and {"role", "content"} <= given.keys()
+
+
+def batches(
+    widths: Sequence[int], row_bytes: int | None, memory: int, spread: float | None = None, *, alone: bool = False
+) -> list[list[int]]:
+    """Return the indices of the rows of each batch, every row once: sorted by width, as many as fit, at least 1.
+
+    widths: columns of each row; row_bytes: what a row takes, None for unknown (then memory sets no limit); memory:
+    bytes; spread: by how large a share a row may be wider than the narrowest of its batch, None for any; alone: each
+    row is a batch. Within a batch the indices rise.
+
+    >>> batches([5, 90, 6, 80], row_bytes=10, memory=25), batches([5, 90, 6, 80], None, 0, spread=0.5)
+    ([[0, 2], [1, 3]], [[0, 2], [1, 3]])
+    """
+    most = len(widths) if row_bytes is None else max(1, memory // max(row_bytes, 1))
+    most = 1 if alone else most
+    groups: list[list[int]] = []
+    for row in sorted(range(len(widths)), key=widths.__getitem__):
+        too_wide = groups and spread is not None and widths[row] > widths[groups[-1][0]] * (1 + spread)
+        if not groups or len(groups[-1]) == most or too_wide:
+            groups.append([])
+        groups[-1].append(row)
+    return [sorted(batch) for batch in groups]
 
 
 def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> list[Prompt]:
@@ -136,21 +218,22 @@ def prepare(
     """
     check_arguments(predictor, options, shape)
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
-    check_places(numbers or {})
+    if numbers:
+        check_places(numbers)
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     if block_of(predictor) is not None:
         _refuse_gaps(predictor, prompts)  # first: no other shape would do
     shape = shape.nested(block_of(predictor), predictor.name)
     given, reward = reward, as_reward(reward, predictor.name)
     strategy = as_strategy(strategy, seed=options.seed, **(numbers or {}))
-    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
+    if not (gives_factor(strategy) or gives_order(strategy)):
         raise ValueError(
             f"strategy is {quoted(strategy)}: a name such as 'rws:8' is needed, or an object such as RWS(8.0), with "
             "name, needs_reward and a method factor or order"
         )
     able = check_abilities(strategy)
     shape = (shape.one_by_one() if able.own_count else shape).resolved()
-    ordered = isinstance(strategy, OrderStrategy)
+    ordered = gives_order(strategy)
     if ordered and options.ranking != "log-odds":
         raise ValueError(
             f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, use 'log-odds'"
@@ -169,22 +252,13 @@ def prepare(
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, max(1, able.hypotheses))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
-    floats = {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
-    settings = (
-        asdict(shape)
-        | asdict(options)
-        | floats
-        | {
-            "counts": None if shape.counts is None else list(shape.counts),
-            "ranking": "order" if ordered else options.ranking,
-            "strategy": describe(strategy),
-            "predictor": predictor.name,
-            "reward_model": None if asked is None else asked.name,
-            "reward_settings": {} if asked is None else reward_settings(asked),
-            "mask_id": predictor.mask_id,
-            "end_ids": end_ids if options.end_of_text != "none" else [],
-        }
-    )
+    settings = asdict(shape) | asdict(options) | {"predictor": predictor.name, "mask_id": predictor.mask_id}
+    settings |= {name: float(getattr(options, name)) for name in ("sampling_temperature", "top_p", "cfg")}
+    settings |= {"strategy": describe(strategy), "ranking": "order" if ordered else options.ranking}
+    settings |= {"counts": None if shape.counts is None else list(shape.counts)}
+    settings |= {"end_ids": end_ids if options.end_of_text != "none" else []}
+    settings |= {"reward_model": None if asked is None else asked.name}
+    settings |= {"reward_settings": {} if asked is None else reward_settings(asked)}
     ends = Ends(options.end_of_text, end_ids)
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 

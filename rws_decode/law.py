@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import Job, Prompts, check_arguments, prepare, warn_of_unread_words
+from rws_decode.job import Job, Prompts, as_prompts, check_arguments, prepare, warn_of_unread_words
 from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler, cut
 from rws_decode.step.layers import layered, with_words
-from rws_decode.step.step import Decoder
+from rws_decode.step.step import Decoder, run
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.text.prompt_ids import encoded
-from rws_decode.text.prompts import as_prompts
 from rws_theory.show import quoted
 
 _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
@@ -114,8 +113,7 @@ def _for_each(name: str, given: Any, count: int) -> Any:
 def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
     """Return the law of a checked call. answers: int64 [B, n]."""
     predictor, count = job.predictor, len(job.prompts)
-    steps = job.shape.steps
-    log_p = torch.zeros(count, steps, dtype=torch.float64)
+    log_p = torch.zeros(count, job.shape.steps, dtype=torch.float64)
     when = torch.full(answers.shape, -1)
 
     def forced(step: int, row: Tensor, position: Tensor, logits: Tensor) -> Tensor:
@@ -135,10 +133,7 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
     decoder = layered(with_words(decoder, forced))
     for rows in job.batches(options, _MEMORY):
         with torch_threads(), torch.inference_mode():
-            state = decoder.init(rows, [job.prompts[row].ids for row in rows])
-            while state.step < steps and len(state.rows):
-                state, _ = decoder.run(decoder, state)
-                state = state.of(state.masked.any(dim=1))
+            run(decoder, decoder.init(rows, [job.prompts[row].ids for row in rows]))
     if job.asked is not None:
         texts = map("{0.text} {1}".format, job.prompts, map(predictor.decode_answer, answers.tolist()))
         warn_of_unread_words(job.asked, texts, predictor.name)

@@ -16,6 +16,7 @@ from rws_theory.show import one_line, quoted
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
 Drawing = Literal["completion", "commit"]
+Kept = Literal["full", "tokens"]
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,12 @@ class Options:
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
     has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
-    (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
+    (`step.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys
-    and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving.
+    and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving. record: "tokens"
+    keeps what each step committed, completed and was rewarded with, and leaves out what a trace says besides: ranking
+    values, ties, rounding, and what factor 1 would have committed (`Trace.missing`).
 
     ValueError names the option that is wrong.
 
@@ -166,6 +169,7 @@ class Options:
     end_ids: Sequence[int] | None = None
     padding: Padding = "right"
     key_cache: str = "none"
+    record: Kept = "full"
 
     __repr__ = one_line
 
@@ -185,7 +189,7 @@ class Options:
                 )
         if self.end_ids is not None and not (isinstance(self.end_ids, Iterable) and all(map(is_id, self.end_ids))):
             raise ValueError(f"end_ids is {quoted(self.end_ids)}: token ids, whole numbers, are needed")
-        kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing}
+        kinds = {"ranking": Ranking, "precision": Precision, "drawing": Drawing, "record": Kept}
         for name, kind in (kinds | {"end_of_text": EndOfText, "padding": Padding}).items():
             one_of(name, getattr(self, name), get_args(kind))
         if not re.fullmatch("none|prefix|dual|delayed:([2-9]|[1-9][0-9]{1,8})", str(self.key_cache)):
@@ -222,7 +226,7 @@ class Savings:
     candidates (`savings.block_alone`). settled: a row ends once its text cannot change (`savings.leave_settled`);
     what is left is filled with the token that ended it. spread: by how large a share a row may be longer than the
     shortest of its batch, as padding is computed in vain; None for no limit. memory: bytes that the logits of a batch
-    may take (`batches.batches`), at least 1.
+    may take (`job.batches`), at least 1.
 
     batch_invariant: every prompt is a batch of its own, so that no bit of its trace depends on the other prompts. In a
     larger batch the last digits of logits and rewards do, as kernels sum in another order for other shapes. It costs

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rws_decode.canvas import Padding
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import LogitsAt, MaskPredictor
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import row_of
+
+if TYPE_CHECKING:
+    from rws_decode.settings import Options
 
 
 class Prompt(NamedTuple):
@@ -78,3 +81,23 @@ def lay_out(
         masked.nonzero()[:, 1].view(len(rows), length).to(predictor.device),
         (real & ~masked).to(predictor.device),
     )
+
+
+def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Options | None = None) -> int | None:
+    """Return the bytes that one row's logits take at the first step, all masked; None where V is not known.
+
+    length x V numbers of 4 bytes, held as they come and once more for the current block; twice more under guidance
+    (with and without prompt), and for published copies. width: further columns, of which a predictor without
+    `logits_at` gives logits too. Half precision takes half of this, float64 twice. Ranking widens 64 positions at a
+    time and is not counted, nor are the predictor's own activations.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> row_bytes(CallablePredictor(lambda canvas: canvas, mask_id=0, vocab_size=126_464), 256)
+    258998272
+    """
+    if predictor.vocab_size is None:
+        return None
+    guided = options is not None and options.cfg != 0
+    copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
+    whole = (length + width) * (1 + guided) if width and not isinstance(predictor, LogitsAt) else 0
+    return 4 * predictor.vocab_size * (length * copies + whole)

@@ -1,12 +1,16 @@
-"""How many tokens each step commits, and where."""
+"""How many tokens each step commits, and where; at which block each row stands, and what a step must commit there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rws_decode.common.arguments import divisors, nearest
+from rws_decode.common.later import torch
 from rws_theory.checks import whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Tokens of an answer: more than any model reads, and few enough that a plan is made at once.
 LONGEST = 2**20
@@ -67,3 +71,25 @@ def block_plan(length: int, steps: int, block: int, counts: Sequence[int] | None
             )
     counts = counts or commit_counts(block, steps // blocks)
     return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]
+
+
+def due(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
+    """Return how many of a block's masked positions must go in a step, int64 [b]: one, or in its last step all.
+
+    block: bool [b, n]. The last step is the one that the schedule has for the block.
+    """
+    return torch.where(last_steps(block, step, plan), block.sum(dim=1), 1)
+
+
+def last_steps(block: Tensor, step: int, plan: Sequence[PlannedStep]) -> Tensor:
+    """Return the rows for whose block the schedule has no step after this one, bool [b]. block: as in `due`."""
+    size = plan[0].stop
+    steps = len(plan) // (plan[-1].stop // size)
+    current = block.to(torch.uint8).argmax(dim=1) // size
+    return (current + 1) * steps <= step + 1
+
+
+def current_block(masked: Tensor, plan: Sequence[PlannedStep]) -> Tensor:
+    """Return all positions of each row's current block, the first with masks left, bool [b, n]. masked: bool [b, n]."""
+    number = torch.arange(masked.shape[1], device=masked.device) // plan[0].stop
+    return number == torch.where(masked, number, masked.shape[1]).amin(dim=1, keepdim=True)

@@ -55,7 +55,7 @@ class _Strategy:
             from rws_decode.trace.trace import load
 
             run = load(self.run)
-            if not run.missing and run.steps != steps:
+            if not run.of_step_map and run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
         numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", APART)}
         return apart(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.apart or 1)

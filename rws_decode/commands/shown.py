@@ -88,7 +88,7 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
         told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
         lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")
     saved = f", saved: {trace.reward_calls_saved}" if trace.reward_calls or trace.reward_calls_saved else ""
-    ties = f"; ties at the cut: {int(trace.ties.sum())}"
+    ties = "" if trace.ties is None else f"; ties at the cut: {int(trace.ties.sum())}"
     lines.append(f"  forwards: {trace.forwards}; reward calls: {trace.reward_calls}{saved}{ties}")
     return "\n".join(lines)
 

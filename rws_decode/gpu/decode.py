@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from rws_decode.canvas.batches import batches
+import torch
+
 from rws_decode.decode import run_batches
+from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer
-from rws_decode.gpu.step import CompactDecoder
-from rws_decode.job import Prompts, check_arguments, prepare
+from rws_decode.gpu.step import CompactSteps
+from rws_decode.job import Prompts, batches, check_arguments, prepare
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
-from rws_decode.strategies.protocol import FactorStrategy, factor_alone
+from rws_decode.step.completion import TokenSampler
+from rws_decode.step.record import Record
+from rws_decode.step.step import Decoder, run
+from rws_decode.strategies.protocol import FactorStrategy, factor_alone, gives_factor
 from rws_decode.trace.decoding import Decoding
-from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace
 from rws_theory.show import quoted
 
@@ -64,14 +68,14 @@ def decode_compact(
     if not isinstance(savings, CompactSavings):
         raise ValueError(f"savings is {quoted(savings)}: a CompactSavings is needed")
     check_arguments(predictor, options, shape)
-    options.only("the compact decoder", "padding", "end_of_text", "end_ids")
+    options.only("the compact decoder", "padding", "end_of_text", "end_ids", "record")
     if options.end_of_text not in ("none", "suppress"):
         raise ValueError(f"end_of_text is {options.end_of_text!r}: the compact decoder knows none, suppress")
     if "canvas" in numbers:
         raise ValueError(f"canvas is {numbers['canvas']!r:.80}: the compact decoder writes after a prompt, use decode")
     job = prepare(predictor, prompts, strategy, shape, reward, options, numbers)
     shape = job.shape
-    if not isinstance(job.strategy, FactorStrategy):
+    if not gives_factor(job.strategy):
         raise ValueError(f"strategy is {quoted(strategy)}: one with name, needs_reward and a method factor is needed")
     if not factor_alone(job.strategy):
         raise ValueError(
@@ -84,10 +88,16 @@ def decode_compact(
     how = {"reuse": savings.reuse, "cache": False, "replay": savings.graphs, "device": predictor.device}
     scorer = None if job.asked is None else DeviceScorer(predictor, job.asked, job.prompts, **how)
     count = len(job.prompts)
-    decoder = CompactDecoder(predictor, job.strategy, shape.plan, count, options.padding, closed, scorer, savings)
+    greedy = TokenSampler(0.0, 0, count)
+    shared = Decoder(predictor, job.strategy, shape.plan, options, job.ends, greedy, scorer, count)
 
-    def run(rows: Sequence[int]) -> Record:
-        return decoder.run(rows, [job.prompts[row].ids for row in rows])
+    def batch(rows: Sequence[int]) -> Record:
+        state = shared.init(rows, [job.prompts[row].ids for row in rows])._replace(rows=torch.tensor(rows))
+        steps = CompactSteps(Network(predictor, state.canvas, closed, savings), savings)
+        decoder, record = replace(shared, step=steps.step, going=steps.going), Record.of(shared, state)
+        run(decoder, state, [record])
+        steps.check(decoder, record)
+        return record
 
     row_bytes = None
     if predictor.vocab_size is not None:
@@ -98,4 +108,4 @@ def decode_compact(
         row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)
     groups = batches(job.widths, row_bytes, savings.memory)
     settings = {"savings": {"compact": True} | asdict(savings)}
-    return run_batches(run, groups, job, scorer, settings, [0] * count, finished)
+    return run_batches(batch, groups, job, scorer, settings, [0] * count, finished)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from math import inf
 from typing import Any, Protocol, runtime_checkable
@@ -197,14 +197,27 @@ def logits_at(
     >>> logits_at(predictor, torch.tensor([[2, 0]]), None, torch.tensor([0]), torch.tensor([1])).tolist()
     [[1.0, 0.0, 0.0]]
     """
-    if isinstance(predictor, LogitsAt):
-        logits = checked_logits(predictor, predictor.logits_at(canvas, attention_mask, row, column))
-        if logits.ndim != 2 or len(logits) != len(row):
-            raise ValueError(
-                f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} positions: "
-                "[N, V] is needed"
-            )
-        return logits
+    return logits_reader(predictor)(predictor, canvas, attention_mask, row, column)
+
+
+def logits_reader(predictor: MaskPredictor) -> Callable[..., Tensor]:
+    """Return what reads a predictor's logits as `logits_at` does: found out once, as asking a Protocol is slow."""
+    return _some_logits if isinstance(predictor, LogitsAt) else _all_logits
+
+
+def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+    logits = checked_logits(predictor, predictor.logits_at(canvas, attention_mask, row, column))
+    if logits.ndim != 2 or len(logits) != len(row):
+        raise ValueError(
+            f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} positions: "
+            "[N, V] is needed"
+        )
+    return logits
+
+
+def _all_logits(
+    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
+) -> Tensor:
     logits = checked_logits(predictor, predictor.logits(canvas, attention_mask))
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"

@@ -57,7 +57,7 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     both = min(first.steps_run, second.steps_run)
     changes = tuple(filter(None, (_step(first, second, step) for step in range(both))))
     parting = _parting(first, second, {change.name for change in settings}, predictor)
-    missing = tuple(dict.fromkeys(first.missing + second.missing))
+    missing = tuple(dict.fromkeys(word for each in (first, second) if each.of_step_map for word in each.missing))
     return TraceDiff(parting is None, settings, parting, changes, both, missing)
 
 
@@ -66,7 +66,7 @@ def _check_comparable(first: Trace, second: Trace) -> None:
     for one, other in ((first, second), (second, first)):
         if one.own_ids and not other.pieces:
             raise ValueError("the runs cannot be compared: one has the texts of its tokens alone, the other their ids")
-        if one.missing and other.revisions:
+        if one.of_step_map and other.revisions:
             raise ValueError(
                 f"the runs cannot be compared: in one {other.revisions} tokens were {revised_words(other)}, of which "
                 "the step map that the other is of does not tell"
@@ -81,14 +81,14 @@ def _settings(first: Trace, second: Trace) -> tuple[Change, ...]:
         | {"prompt": trace.prompt_text if texts else trace.prompt.tolist()}
         for trace in (first, second)
     )
-    found = changes(ours, theirs, known=bool(first.missing or second.missing))
+    found = changes(ours, theirs, known=first.of_step_map or second.of_step_map)
     return tuple(change for change in found if change.name not in _OUTCOMES)
 
 
 def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
     ours, theirs = set(_committed(first, second, step)), set(_committed(second, first, step))
     changes = _candidates(first, second, step)
-    known = not first.missing and not second.missing
+    known = not first.of_step_map and not second.of_step_map
     factors = _unequal(first.factor, second.factor, step) if known else None
     rewards = _unequal(first.reward_raw, second.reward_raw, step) if known else None
     again = _again(first, step), _again(second, step)
@@ -100,7 +100,7 @@ def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
 
 
 def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
-    of_map = bool(first.missing or second.missing)  # then the plan of a step is not known, only what it committed
+    of_map = first.of_step_map or second.of_step_map  # then the plan of a step is not known, only what it committed
     plans = [
         [] if of_map else block_plan(trace.length, trace.steps, trace.block, trace.counts)[: trace.steps_run]
         for trace in (first, second)
@@ -148,6 +148,8 @@ class _Curves:
         logits = [name for name in _OF_LOGITS if name in unequal]
         if logits:
             return f"the runs' logits are not the same: {', '.join(logits)}"
+        if self.first.missing or self.second.missing:
+            return "a record of tokens does not tell the values"
         if "order" in (self.first.ranking, self.second.ranking):
             return "a strategy's own order, not confidence, ranked the positions"
         low, high = self.first.factor[self.step], self.second.factor[self.step]

@@ -55,7 +55,7 @@ def replay(trace: Trace) -> Replay:
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).diverged_at
     (True, None)
     """
-    check_known(trace, "replay")
+    check_known(trace, "replay", whole=True)
     plan = block_plan(trace.length, trace.steps, trace.block, trace.counts)
     for step, planned in enumerate(plan[: trace.steps_run]):
         own = trace.strategy.get("counts") or trace.strategy.get("revises")

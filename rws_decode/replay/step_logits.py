@@ -14,7 +14,7 @@ from rws_decode.canvas.layout import lay_out
 from rws_decode.common.page import Page, picture, pictures
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
-from rws_decode.step.forward import masked_logits
+from rws_decode.step.step import masked_logits
 from rws_decode.trace.data import check_known
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossings, crossings
@@ -126,7 +126,7 @@ def check_fresh(trace: Trace) -> None:
 
 def waiting(trace: Trace, step: int) -> NDArray[np.bool_]:
     """Return the positions that the end-of-text policy makes wait at a step, bool [n]."""
-    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
     return ends.waits(torch.tensor(trace.candidate[step])).numpy()
 
 

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.batches import due
 from rws_decode.canvas.layout import Canvas
+from rws_decode.canvas.schedule import due
 from rws_decode.common.threads import torch_threads
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.rounding import at_the_cut
@@ -178,7 +178,9 @@ class Forwards:
         block = completion.block
         commits = decoder.plan[step].commits if self.threshold is None else due(block, step, decoder.plan)
         competing, seats = at_the_cut(block, completion.deferred, commits)
-        always, position = block & ~competing & ~completion.deferred, completion.view.position
+        always, position = block & ~competing, completion.view.position
+        if completion.deferred is not None:
+            always = always & ~completion.deferred
         views = [
             View(
                 completed=tuple(answer),

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.step.step import State
-from rws_decode.trace.record import Info
+from rws_decode.step.step import Done, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +45,18 @@ class StepView:
         return self.steps - self.step
 
     @classmethod
-    def of(cls, state: State, info: Info, steps: int, mask_id: int) -> StepView:
-        """Return the view of a step: its info, and the state after it."""
-        candidate = info.candidate.cpu().numpy().copy()
+    def of(cls, state: State, done: Done, steps: int, mask_id: int) -> StepView:
+        """Return the view of a step: what it did, and the state after it."""
+        candidate = done.choice.candidate.cpu().numpy()
         return cls(
-            step=info.step,
+            step=done.step,
             steps=steps,
             mask_id=mask_id,
-            rows=info.rows.cpu().numpy().copy(),
+            rows=done.rows.cpu().numpy().copy(),
             canvas=state.canvas.ids.gather(1, state.canvas.answer).cpu().numpy().copy(),
             candidate=np.where(candidate < 0, mask_id, candidate),
-            chosen=info.chosen.cpu().numpy().copy(),
-            factor=info.factor.cpu().numpy().copy(),
+            chosen=done.choice.chosen.cpu().numpy().copy(),
+            factor=done.known_factor.cpu().numpy().copy(),
         )
 
 

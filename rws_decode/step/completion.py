@@ -8,10 +8,12 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from rws_decode.canvas.layout import Canvas
 from rws_decode.common.arguments import check_seeds, per_row
-from rws_decode.step.cached_reward import Rewards
-from rws_decode.step.rounding import rows_at_once
+from rws_decode.step.rounding import logit_error, rows_at_once
 from rws_decode.strategies.protocol import MaskedPositions
+
+_SHORT = 2**13  # logits of a row that a core's cache holds beside those of its neighbours
 
 
 class Candidates(NamedTuple):
@@ -27,8 +29,14 @@ class Candidates(NamedTuple):
 def greedy(logits: Tensor) -> Candidates:
     """Return the largest logit of each row, the first among equals. logits: [N, V].
 
-    The whole row is read once, for the maxima of its parts; only the part with the largest is looked into.
+    The whole row is read once, for the maxima of its parts; only the part with the largest is looked into. A short row
+    on the CPU is read twice: that takes fewer operations.
     """
+    if logits.shape[1] <= _SHORT and logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
+        token = torch.from_numpy(logits.numpy(force=True).argmax(axis=1)[:, None])
+        best = logits.gather(1, token)
+        others = logits.scatter(1, token, -torch.inf)
+        return Candidates(token[:, 0], (best.double() - others.amax(dim=1, keepdim=True).double())[:, 0])
     size = 1 << (logits.shape[1].bit_length() // 2)
     whole = logits.shape[1] // size
     parts = logits[:, : whole * size].unflatten(1, (whole, size)).amax(dim=2)
@@ -133,6 +141,41 @@ class TokenSampler:
         return Candidates(torch.where(lost, certain.token, token), certain.lead)
 
 
+class MaskedLogits(NamedTuple):
+    """Logits of the N masked positions of a batch: row and position, int64 [N], rising; logits and published, [N, V].
+
+    logits: -inf where a token cannot be committed. published: what the predictor gave, forbidden tokens too; the same
+    tensor as `logits` where that was not asked for. off: `error` where it does not follow from the logits.
+    """
+
+    row: Tensor
+    position: Tensor
+    logits: Tensor
+    published: Tensor
+    off: Tensor | None = None
+
+    @property
+    def error(self) -> Tensor:
+        """Return by how much the logits of each position may be off, float64 [N] (`rounding.logit_error`)."""
+        return logit_error(self.logits) if self.off is None else self.off
+
+    def at(self, index: Tensor | slice) -> MaskedLogits:
+        """Return those of some positions; a slice gives views, as logits are much to copy."""
+        logits, off = self.logits[index], None if self.off is None else self.off[index]
+        published = logits if self.published is self.logits else self.published[index]
+        return MaskedLogits(self.row[index], self.position[index], logits, published, off)
+
+
+def places_of(holds: Tensor) -> Tensor | slice | None:
+    """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if it holds at all."""
+    places = holds.numpy(force=True).nonzero()[0]
+    if len(places) == len(holds):
+        return None
+    if len(places) and places[-1] - places[0] == len(places) - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return torch.from_numpy(places).to(holds.device)
+
+
 class Commits(Protocol):
     """How many positions of each row go in a step."""
 
@@ -166,27 +209,45 @@ class Scheduled(NamedTuple):
 class Completion(NamedTuple):
     """Step 1's outcome for b rows: every masked position with a token, and what ranks those of the block.
 
-    tokens, before: int64 [b, n], the answers completed, and as they were; columns: int64 [b, n], theirs in the canvas,
-    which has `width`. computed: bool [b, n], positions that got a candidate; unsure: bool [b, n], where rounding could
-    change it; block, deferred: bool [b, n], the block's masked positions, and those of them that wait for the others.
-    view: the block's N masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits
-    that are ranked; error: float64 [N], of the logits. commits: how many positions of a row go.
+    tokens, before: int64 [b, n], the answers completed, and as they were; canvas, masked: before the step; block,
+    deferred: bool [b, n], the block's masked positions, and those of them that wait for the others, None for none.
+    seen: the logits of all positions that got a candidate; lead: float64, by how much each leads. view: the block's N
+    masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits that are ranked.
+    commits: how many positions of a row go.
     """
 
     rows: Tensor
     tokens: Tensor
     before: Tensor
-    columns: Tensor
-    width: int
-    computed: Tensor
-    unsure: Tensor
+    canvas: Canvas
+    masked: Tensor
     block: Tensor
-    deferred: Tensor
+    deferred: Tensor | None
+    seen: MaskedLogits
+    lead: Tensor
     view: MaskedPositions
     row: Tensor
     published: Tensor
-    error: Tensor
     commits: Commits
+
+    @property
+    def error(self) -> Tensor:
+        """Return by how much the logits of the N positions may be off, float64 [N]."""
+        everywhere = torch.zeros(self.masked.shape, dtype=torch.float64, device=self.masked.device)
+        return everywhere.index_put((self.seen.row, self.seen.position), self.seen.error)[self.block]
+
+    @property
+    def unsure(self) -> Tensor:
+        """Return the positions whose candidate rounding could change, bool [b, n]."""
+        near = self.lead <= 2 * self.seen.error
+        return torch.zeros_like(self.masked).index_put((self.seen.row, self.seen.position), near)
+
+    @property
+    def candidate(self) -> Tensor:
+        """Return the completed answers, int64 [b, n], -1 where a masked position got no candidate."""
+        everywhere = torch.ones_like(self.seen.row, dtype=torch.bool)
+        computed = torch.zeros_like(self.masked).index_put((self.seen.row, self.seen.position), everywhere)
+        return self.tokens.masked_fill(self.masked & ~computed, -1)
 
     def grid(self, values: Tensor) -> Tensor:
         """Return values of the N positions where these stand, [b, n], 0 elsewhere."""
@@ -212,6 +273,7 @@ class Choice(NamedTuple):
 
     completion: what was chosen from; scale: float64 [N], the factor of each position; ranked: by confidence; value:
     float64 [N], what ranks them, confidence or the strategy's own order; chosen: bool [b, n]; ties: int64 [b].
+    sensitivity: of the strategy's own order (`Abilities`), None where confidence ranks.
     """
 
     completion: Completion
@@ -220,22 +282,9 @@ class Choice(NamedTuple):
     value: Tensor
     chosen: Tensor
     ties: Tensor
+    sensitivity: float | None = None
 
-
-class Done(NamedTuple):
-    """What a step did to b rows. reward: None where it was not asked; factor: float64 [b]; choice: what it committed.
-
-    The rest are what layers around the step did. masked_again, edited: bool [b, n], tokens that were masked again or
-    replaced; near: int64 [b], how many of these rounding could add or take away; forwards: int64 [b], of each row;
-    computed_columns: int64 [b], 0 for the whole canvas; calls: of the batch.
-    """
-
-    reward: Rewards | None
-    factor: Tensor
-    choice: Choice
-    masked_again: Tensor
-    edited: Tensor
-    near: Tensor
-    forwards: Tensor
-    computed_columns: Tensor
-    calls: int = 1
+    @property
+    def candidate(self) -> Tensor:
+        """Return the completed answers, int64 [b, n], -1 where a masked position got no candidate."""
+        return self.completion.candidate

@@ -1,81 +1,125 @@
-"""What the trace keeps of a step: what it did, what factor 1 would have done, ties, and what rounding can change."""
+"""What a full record says of steps beside their commits: ties, what rounding can change, what factor 1 would do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
 import torch
+from torch import Tensor
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options
 from rws_decode.step import rounding
-from rws_decode.step.completion import Done
+from rws_decode.step.completion import Choice, Scheduled
 from rws_decode.step.select import cut, dtype_of, rank, select_deferring, select_top
-from rws_decode.strategies.protocol import OrderStrategy, abilities_of
-from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.record import Info
+from rws_decode.step.step import Done
 
 
-def diagnose(done: Done, order: OrderStrategy | None, options: Options, ends: Ends) -> Info:
-    """Return the step's row of the trace: NaN and -1 for what is not known. It changes nothing.
+class Diagnosis(NamedTuple):
+    """What a full record says of a step beside its commits: value and unscaled, [b, n], the rest [b], as in a trace."""
 
-    order: the strategy where it has an order of its own.
-    """
-    choice, reward = done.choice, done.reward
-    completion, scale, (exact, confidence, _, deferred), value, chosen, ties = choice
-    eligible, odds = completion.block, options.ranking == "log-odds"
-    dtype = dtype_of(options.precision, completion.published)
+    value: Tensor
+    unscaled: Tensor
+    ties: Tensor
+    saturated: Tensor
+    inexact: Tensor
+    near_ties: Tensor
+    near_tokens: Tensor
+
+
+def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
+    """Return what the trace says of a step, or of several joined ones; it changes nothing."""
+    choice = done.choice
+    completion, scale, (exact, _, k, deferred), value, chosen, ties, sensitivity = choice
+    eligible, odds, ordered = completion.block, options.ranking == "log-odds", sensitivity is not None
+    dtype = dtype_of(options.precision, done.dtype)
     # What the scale, or the strategy's own order, changes: confidence at factor 1 would commit these.
     unscaled, plain = chosen, choice.ranked
-    if scaled := not bool((done.factor == 1).all()):
+    if scaled := _scaled(done):
         plain = rank(completion, torch.ones_like(scale), options, ends)
-    if scaled or order is not None:
+    if scaled or ordered:
         unscaled = cut(completion, plain, plain.value, options, ends).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
-    if confidence is not exact and order is None:
-        best = select_deferring(select_top, completion.grid(exact), eligible, deferred, choice.ranked.k)
+    if not ordered and not _exact(options, done):
+        best = select_deferring(select_top, completion.grid(exact), eligible, deferred, k)
         inexact = (best.chosen != chosen).any(dim=1)
     # What logits that are off by their error would change.
-    if order is not None:
-        reach = abilities_of(order).sensitivity * completion.error * scale
+    error = completion.error
+    low, high = ends_of_values = rounding.value_range(exact, completion.published, error, scale, options.ranking, dtype)
+    if sensitivity is not None:
+        reach = sensitivity * error * scale
         low, high = value - reach, value + reach
-    else:
-        low, high = rounding.value_range(exact, completion.published, completion.error, scale, options.ranking, dtype)
     near = rounding.near_ties(completion.grid(low), completion.grid(high), eligible, chosen, deferred)
-    near = near.clamp(min=completion.commits.uncertain(low, high, odds, scale, completion.error))
-    saturated = rounding.saturated(exact, dtype) if order is not None or odds else value == 1
+    near = near.clamp(min=completion.commits.uncertain(*ends_of_values, odds, scale, error))
+    saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
     # move other positions. A reward reads every candidate, a drawn or deferred one changes the ranking, and a look
     # fills some in.
     moving = options.sampling_temperature > 0 or ends.defers or completion.view.look is not None
-    near_tokens = completion.unsure if reward is not None else completion.unsure & (eligible if moving else chosen)
+    unsure = completion.unsure
+    if done.reward is None:
+        unsure = unsure & (eligible if moving else chosen)
+    certain = completion.grid(saturated).sum(dim=1)
+    return Diagnosis(completion.grid(value), unscaled, ties, certain, inexact, near, unsure.sum(dim=1))
 
-    masked, rows = completion.view.masked[completion.rows], completion.rows.cpu()
-    unknown = torch.full(rows.shape, torch.nan, dtype=torch.float64)
-    use = torch.zeros(rows.shape, dtype=torch.int8) if reward is None else reward.use
-    factor, ranks, certain = done.factor, completion.grid(value), completion.grid(saturated).sum(dim=1)
-    if reward is not None and bool((unneeded := use == NOT_NEEDED).any()):
-        there = unneeded.to(chosen.device)
-        factor, certain = factor.masked_fill(unneeded, torch.nan), certain.masked_fill(there, -1)
-        ranks = ranks.masked_fill(there[:, None], torch.nan)
-    return Info(
-        step=completion.view.step,
-        rows=rows,
-        candidate=completion.tokens.masked_fill(masked & ~completion.computed, -1),
-        value=ranks,
-        chosen=chosen,
-        unscaled=unscaled,
-        masked_again=done.masked_again,
-        edited=done.edited,
-        factor=factor,
-        reward_raw=unknown if reward is None else reward.raw,
-        reward_normalised=unknown if reward is None else reward.normalised,
-        reward_use=use,
-        ties=ties,
-        saturated=certain,
-        inexact=inexact,
-        near_ties=torch.maximum(near, done.near),
-        near_tokens=near_tokens.sum(dim=1),
-        forwards=done.forwards.cpu(),
-        computed_columns=done.computed_columns.cpu(),
-        calls=done.calls,
-        logits_dtype=str(completion.view.logits.dtype).removeprefix("torch."),
-    )
+
+def slim(done: Done, options: Options | None) -> tuple[Done, float]:
+    """Return a step without the logits that its diagnosis does not read, and the bytes of those that it does.
+
+    options: None where it is not diagnosed. A strategy that counts is asked again, by step: it waits for no other.
+    """
+    completion = done.choice.completion
+    if options is not None and not isinstance(completion.commits, Scheduled):
+        return done, torch.inf
+    nothing: Any = None
+    seen, published, size = completion.seen, nothing, 0
+    off = None if options is None else seen.error
+    if options is not None and (_scaled(done) or not _exact(options, done)):
+        published, size = completion.published, seen.logits.numel() * seen.logits.element_size()
+    seen, view = seen._replace(logits=nothing, published=nothing, off=off), completion.view._replace(logits=nothing)
+    completion = completion._replace(seen=seen, view=view, published=published)
+    return done._replace(choice=done.choice._replace(completion=completion)), size
+
+
+def _scaled(done: Done) -> bool:
+    return any(factor != 1 for factor in done.factor.tolist())
+
+
+def _exact(options: Options, done: Done) -> bool:
+    """Return whether positions are ranked by exact log-odds."""
+    return options.ranking == "log-odds" and dtype_of(options.precision, done.dtype) == torch.float64
+
+
+def kind(done: Done) -> tuple[bool, ...]:
+    """Return what steps that are joined have in common."""
+    if not isinstance(done.choice, Choice):
+        return (done.reward is None,)
+    completion, deferred = done.choice.completion, done.choice.ranked.deferred
+    absent = (done.reward, completion.deferred, deferred, completion.published)
+    return (*(each is None for each in absent), done.choice.sensitivity is None)
+
+
+def joined(steps: Sequence[Done]) -> Done:
+    """Return steps of one kind as one step of all their rows: for small tensors it takes as long to diagnose."""
+    whole = steps[0] if len(steps) == 1 else _cat(steps)
+    if len(steps) == 1 or not isinstance(whole.choice, Choice):
+        return whole
+    parts = [step.choice.completion for step in steps]
+    begins = list(accumulate([len(step.rows) for step in steps[:-1]], initial=0))
+    row = torch.cat([part.row + begin for part, begin in zip(parts, begins, strict=True)])
+    seen = torch.cat([part.seen.row + begin for part, begin in zip(parts, begins, strict=True)])
+    k = torch.cat([torch.as_tensor(step.choice.ranked.k, device=row.device).expand(len(step.rows)) for step in steps])
+    completion = whole.choice.completion
+    completion = completion._replace(row=row, seen=completion.seen._replace(row=seen), commits=Scheduled(k))
+    ranked = whole.choice.ranked._replace(k=k)
+    return whole._replace(choice=whole.choice._replace(completion=completion, ranked=ranked))
+
+
+def _cat(values: Sequence[Any]) -> Any:
+    """Return tensors, and tuples of such, one after another; of all else, the first."""
+    first: Any = values[0]
+    if isinstance(first, Tensor):
+        return torch.cat(list(values))
+    return type(first)(*map(_cat, zip(*values, strict=True))) if hasattr(first, "_fields") else first

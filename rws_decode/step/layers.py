@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import due, row_bytes
+from rws_decode.canvas.layout import row_bytes
+from rws_decode.canvas.schedule import due
 from rws_decode.common.plugins import hook
-from rws_decode.step.completion import Choice, Completion, Done, TokenSampler
-from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.step import Decoder, Run, State, forward
+from rws_decode.step.completion import Choice, Completion, MaskedLogits, TokenSampler
+from rws_decode.step.step import Decoder, Done, State, Step, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import Look, MaskedPositions, abilities_of, doubts_of
 
@@ -22,7 +22,7 @@ class Count(NamedTuple):
     """How many positions of each of b rows go, once their confidence is known.
 
     rows: int64 [b], the rows' numbers among the prompts; least, most: int64 [b], what must go, and what can. seen: what
-    answers a look that was asked before.
+    answers a look that was asked before. As many as the schedule says go by an order, which is asked for its doubts.
     """
 
     strategy: Any
@@ -32,8 +32,10 @@ class Count(NamedTuple):
     most: Tensor
     seen: Look | None = None
 
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[Tensor, Tensor | None]:
+    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
+        if not abilities_of(self.strategy).own_count:
+            return self.view.commits, None
         view = self._at(value, odds, scale, torch.zeros_like(scale))
         if abilities_of(self.strategy).counts:
             return self._within(self._counts(view)), None
@@ -68,8 +70,8 @@ class Count(NamedTuple):
         return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
-def counting(run: Run) -> Run:
-    """Return the step with as many commits as the strategy counts, or with those that it chooses."""
+def counting(run: Step) -> Step:
+    """Return the step with as many commits as the strategy counts, or with those that it chooses, or doubts."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
@@ -125,7 +127,7 @@ def _keys(row: Tensor, chosen: Tensor) -> list[tuple[int, bytes]]:
     return [(number, places.tobytes()) for number, places in zip(row.tolist(), chosen.cpu().numpy(), strict=True)]
 
 
-def looking(run: Run) -> Run:
+def looking(run: Step) -> Step:
     """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -157,7 +159,7 @@ class Memory(NamedTuple):
         return self
 
 
-def remembering(run: Run) -> Run:
+def remembering(run: Step) -> Step:
     """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -196,28 +198,27 @@ def layered(decoder: Decoder) -> Decoder:
     innermost wraps last: what is counted has been remembered and may look ahead.
     """
     able = abilities_of(decoder.strategy)
-    layers = {counting: able.own_count, looking: able.hypotheses, remembering: able.memory}
-    needed = [layer for layer, asked in layers.items() if asked]
-    if able.revises:
-        needed.append(hook("revising", f"strategy is {decoder.strategy!r}"))
+    layers: list[Callable[[Step], Step]] = []
+    if able.own_count or able.doubts:
+        layers.append(counting)
+    if able.hypotheses:
+        layers.append(looking)
+    if able.memory:
+        layers.append(remembering)
+    if able.revises is not None:
+        layers.append(hook("revising", f"strategy is {decoder.strategy!r}"))
     if able.edits is not None:
-        needed.append(hook("editing", f"strategy is {decoder.strategy!r}"))
+        layers.append(hook("editing", f"strategy is {decoder.strategy!r}"))
     if decoder.options.key_cache != "none":
-        needed.append(hook("key-cache", f"key_cache is {decoder.options.key_cache!r}"))
-    for layer in needed:
-        decoder = replace(decoder, run=layer(decoder.run))
-    return decoder
+        layers.append(hook("key-cache", f"key_cache is {decoder.options.key_cache!r}"))
+    for layer in layers:
+        decoder = replace(decoder, step=layer(decoder.step))
+    return replace(decoder, going=unfinished) if able.own_count else decoder
 
 
-def said(strategy: object, what: str, values: Tensor, like: Tensor) -> Tensor:
-    """Return what a strategy said, on the device of `like`; ValueError unless it has its shape and dtype."""
-    values = torch.as_tensor(values, device=like.device)
-    if values.shape != like.shape or values.dtype != like.dtype:
-        raise ValueError(
-            f"strategy {strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
-            f"{str(like.dtype).removeprefix('torch.')} {tuple(like.shape)} is needed"
-        )
-    return values
+def unfinished(decoder: Decoder, state: State) -> State:
+    """Return the rows with masks left: a strategy that counts may be done with one before the plan is."""
+    return state.of(state.masked.any(dim=1))
 
 
 Words = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -241,3 +242,14 @@ def with_words(decoder: Decoder, words: Words) -> Decoder:
 def drawn_at_commit(decoder: Decoder) -> Decoder:
     """Return the decoder that draws the words of the positions that go, by its own sampler, once they are chosen."""
     return with_words(decoder, lambda step, row, position, logits: decoder.sampler.draw(logits, row).token)
+
+
+def said(strategy: object, what: str, values: Tensor, like: Tensor) -> Tensor:
+    """Return what a strategy said, on the device of `like`; ValueError unless it has its shape and dtype."""
+    values = torch.as_tensor(values, device=like.device)
+    if values.shape != like.shape or values.dtype != like.dtype:
+        raise ValueError(
+            f"strategy {strategy} gives {what} of shape {tuple(values.shape)} and dtype {values.dtype}: "
+            f"{str(like.dtype).removeprefix('torch.')} {tuple(like.shape)} is needed"
+        )
+    return values

@@ -127,30 +127,36 @@ def exact_at_the_cut(
     values: float64 [B, n], log-odds at the factors; logits: [N, V]; scale: float64 [N], factors; places: row and
     position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n], or None for none; k: of a row.
     """
-    contested, seats = at_the_cut(eligible, deferred, k)
-    open_ = (seats > 0) & (seats < contested.sum(dim=1))
-    ordered = values.masked_fill(~contested, -torch.inf).sort(dim=1, descending=True).values
-    last = ordered.gather(1, (seats - 1).clamp(min=0)[:, None])
-    first_out = ordered.gather(1, seats.clamp(max=values.shape[1] - 1)[:, None])
+    group, seats = (eligible, k) if deferred is None else at_the_cut(eligible, deferred, k)
+    contested, seats, value = group.numpy(force=True), on_host(seats, len(values)), values.numpy(force=True)
+    open_ = (seats > 0) & (seats < contested.sum(axis=1, keepdims=True))
+    ordered, row = np.sort(np.where(contested, -value, np.inf), axis=1), np.arange(len(value))[:, None]
+    last = -ordered[row, np.maximum(seats - 1, 0)]
+    first_out = -ordered[row, np.minimum(seats, value.shape[1] - 1)]
     # The error of a sum of V exponentials and of its largest argument, several times over.
-    size = last.abs()
+    size = np.abs(last)
     unsure = 4 * (logits.shape[-1] + 2048) * 2.0**-52 * (1 + size)
-    close = open_ & ((size < torch.inf) & (last - first_out <= unsure))[:, 0]
-    if not bool(close.any()):
+    with np.errstate(invalid="ignore"):
+        close = open_ & (size < np.inf) & (last - first_out <= unsure)
+    if not close.any():
         return values
     values = values.clone()
-    for row in close.nonzero()[:, 0].tolist():
-        level = contested[row] & ((values[row] - last[row]).abs() <= 2 * unsure[row])
-        of_row = (places[0] == row) & level[places[1]]
-        positions = places[1][of_row]
-        ahead = int((contested[row] & ~level & (values[row] > last[row])).sum())
+    for number in close.nonzero()[0].tolist():
+        own, end = value[number], float(last[number, 0])
+        level = contested[number] & (np.abs(own - end) <= 2 * unsure[number])
+        of_row = (places[0] == number) & torch.from_numpy(level).to(places[1].device)[places[1]]
+        ahead = int((contested[number] & ~level & (own > end)).sum())
         rows = logits[of_row].double().cpu().numpy()
-        order = _order(rows, int(seats[row]) - ahead, float(scale[of_row][0]))
-        middle = float(last[row])
-        steps = {-1: math.nextafter(middle, -math.inf), 0: middle, 1: math.nextafter(middle, math.inf)}
-        moved = torch.tensor([steps[number] for number in order], dtype=torch.float64, device=values.device)
-        values[row, positions] = moved
+        order = _order(rows, int(seats[number, 0]) - ahead, float(scale[of_row][0]))
+        steps = {-1: math.nextafter(end, -math.inf), 0: end, 1: math.nextafter(end, math.inf)}
+        moved = torch.tensor([steps[place] for place in order], dtype=torch.float64, device=values.device)
+        values[number, places[1][of_row]] = moved
     return values
+
+
+def on_host(k: int | Tensor, rows: int) -> np.ndarray:
+    """Return the number of each row, int64 [rows, 1]."""
+    return np.full((rows, 1), k) if isinstance(k, int) else k.numpy(force=True).reshape(-1, 1)
 
 
 def _order(rows: np.ndarray, seats: int, scale: float) -> list[int]:

@@ -1,8 +1,10 @@
-"""Savings: wrappers of a step's forward and score, and of the loop; and the proof that no reward changes a choice."""
+"""Savings: wrappers of a step's forward and score, and of what goes on; the proof that no reward changes a choice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -11,8 +13,7 @@ from torch import Tensor
 from rws_decode.predictors.base import ends_of
 from rws_decode.settings import Savings
 from rws_decode.step.cached_reward import Rewards, score_rows
-from rws_decode.step.completion import Completion, Scheduled
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import Completion, MaskedLogits, Scheduled
 from rws_decode.step.rounding import at_the_cut, in_parts
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import abilities_of, factor_alone
@@ -21,7 +22,7 @@ _INNER = 7  # factors between the ends of the range, where the ends alone do not
 
 
 def saving(decoder: Decoder, savings: Savings) -> Decoder:
-    """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
+    """Return the decoder with the savings that are on. (`Scorer` reuses scores.)"""
     exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
     able = abilities_of(decoder.strategy)
     compares = able.memory > 0  # a block's first step is compared with the one before it
@@ -30,6 +31,8 @@ def saving(decoder: Decoder, savings: Savings) -> Decoder:
         decoder = replace(decoder, forward=block_alone)
     if savings.certain and exact and scaled:
         decoder = replace(decoder, score=unless_certain)
+    if savings.settled:
+        decoder = replace(decoder, going=partial(leave_settled, decoder.going))
     return replace(decoder, memory=savings.memory)
 
 
@@ -69,12 +72,12 @@ def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
     return score_rows(scorer, completion.rows, completion.tokens, ~(same & unscored))
 
 
-def leave_settled(decoder: Decoder, state: State) -> State:
+def leave_settled(going: Callable[[Decoder, State], State], decoder: Decoder, state: State) -> State:
     """Return the state without the rows whose text is final: an end of text is committed, and all before it.
 
     No text is final that the strategy may revise.
     """
-    ends = ends_of(decoder.predictor)
+    state, ends = going(decoder, state), ends_of(decoder.predictor)
     if not ends or abilities_of(decoder.strategy).changes:
         return state
     canvas = state.canvas

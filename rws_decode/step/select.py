@@ -6,18 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options, Precision, Ranking
 from rws_decode.step.completion import Completion, Ranked
-from rws_decode.step.rounding import exact_at_the_cut, in_parts
+from rws_decode.step.rounding import exact_at_the_cut, in_parts, on_host
 
 
-def dtype_of(precision: Precision, logits: Tensor) -> torch.dtype:
-    """Return the dtype that a precision names; "model" is that of the logits."""
-    return logits.dtype if precision == "model" else getattr(torch, precision)
+def dtype_of(precision: Precision, own: torch.dtype) -> torch.dtype:
+    """Return the dtype that a precision names; "model" is the logits' own."""
+    return own if precision == "model" else getattr(torch, precision)
 
 
 def rank_values(
@@ -46,14 +47,17 @@ def rank_values(
     >>> rank_values(z, best, 8.0, "probability", "float32").tolist()
     [0.9999998807907104, 1.0]
     """
-    dtype = dtype_of(precision, logits)
-    # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
-    compute = torch.float64 if dtype == torch.float64 else torch.float32
     scale = torch.as_tensor(factor, dtype=torch.float64, device=logits.device).expand(logits.shape[0])
     if not all(0 < float(end) < torch.inf for end in (scale.aminmax() if scale.shape[0] else ())):
         raise ValueError(f"factor is {factor}: it must be positive and finite")
-    parts = in_parts(logits, token, scale.to(compute))
-    return torch.cat([rank_rows(rows, chosen, factors, ranking, dtype) for rows, chosen, factors in parts])
+    return _values(logits, token, scale, ranking, dtype_of(precision, logits.dtype))
+
+
+def _values(logits: Tensor, token: Tensor, scale: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
+    # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
+    scale = scale if dtype == torch.float64 else scale.float()
+    parts = [rank_rows(z, t, c, ranking, dtype) for z, t, c in in_parts(logits, token, scale)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
@@ -67,8 +71,7 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     gaps -= gaps.gather(1, picked)
     gaps.scatter_(1, picked, float("-inf")).mul_(factor[:, None])
     # In place, the operations of `torch.logsumexp` in their order, hence the same bits.
-    top = gaps.amax(dim=-1, keepdim=True)
-    top.masked_fill_(top.abs() == torch.inf, 0.0)
+    top = gaps.amax(dim=-1, keepdim=True).nan_to_num_(torch.nan, 0.0, 0.0)
     total = gaps.sub_(top).exp_().sum(dim=-1)
     return -(total.log_() + top[:, 0]).double()
 
@@ -76,18 +79,20 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
 def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) -> Ranked:
     """Return what confidence under factors, float64 [N], says of the positions, exact at the cut."""
     logits, candidate = completion.published, completion.view.candidate
-    places = (completion.row, completion.view.position)
-    odds = options.ranking == "log-odds"
-    exact = value = rank_values(logits, candidate, scale)
-    if not odds or dtype_of(options.precision, logits) != torch.float64:
-        value = rank_values(logits, candidate, scale, options.ranking, options.precision)
+    odds, dtype = options.ranking == "log-odds", dtype_of(options.precision, logits.dtype)
+    exact = value = _values(logits, candidate, scale, "log-odds", torch.float64)
+    if not odds or dtype != torch.float64:
+        value = _values(logits, candidate, scale, options.ranking, dtype)
     if ends.level(options.ranking):
-        value = value.masked_fill(completion.deferred[places], 0.0)
-    k, waits = completion.commits.of(value, odds, scale)
-    deferred = completion.deferred if waits is None else completion.deferred | completion.grid(waits)
-    deferred = deferred if bool(deferred.any()) else None
+        value = value.masked_fill(completion.view.waits, 0.0)
+    deferred, (k, waits) = completion.deferred, completion.commits.of(value, odds, scale)
+    if waits is not None:
+        waits = completion.grid(waits)
+        deferred = waits if deferred is None else deferred | waits
+    if deferred is not None and not bool(deferred.any()):
+        deferred = None
     # Float64 may not tell the positions on both sides of the cut apart.
-    grid = completion.grid(exact)
+    grid, places = completion.grid(exact), (completion.row, completion.view.position)
     settled = exact_at_the_cut(grid, logits, scale, places, completion.block, deferred, k)
     settled = exact if settled is grid else settled[places]
     return Ranked(settled, settled if value is exact else value, k, deferred)
@@ -97,8 +102,8 @@ def cut(completion: Completion, ranked: Ranked, value: Tensor, options: Options,
     """Choose as many positions of largest value as go, those that are deferred only once no other is left."""
     choose: Rule = select_top
     if options.ranking == "topk":
-        dtype = dtype_of(options.precision, completion.published)
-        choose = partial(select_topk, columns=completion.columns, width=completion.width, dtype=dtype)
+        dtype, canvas = dtype_of(options.precision, completion.published.dtype), completion.canvas
+        choose = partial(select_topk, columns=canvas.answer, width=canvas.ids.shape[1], dtype=dtype)
     deferred = None if ends.level(options.ranking) else ranked.deferred
     return select_deferring(choose, completion.grid(value), completion.block, deferred, ranked.k)
 
@@ -122,16 +127,15 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     >>> select_top(values, torch.tensor([[True, True, True, True, False]]), 2)
     Selection(chosen=tensor([[False,  True,  True, False, False]]), ties=tensor([1]))
     """
-    seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
-    # Two stable sorts: candidates first, larger values first, leftmost first, even where values are infinite.
-    order = torch.argsort(values, dim=1, descending=True, stable=True)
-    candidates_first = torch.argsort((~candidates).gather(1, order).to(torch.uint8), dim=1, stable=True)
-    order = order.gather(1, candidates_first)
-    fits = torch.arange(values.shape[1], device=values.device)[None, :] < seats[:, None]
-    chosen = torch.zeros_like(candidates).scatter_(1, order, fits)
-    last = values.gather(1, order.gather(1, (seats - 1).clamp(min=0)[:, None]))
-    level = candidates & ~chosen & (values == last)
-    return Selection(chosen, torch.where(seats > 0, level.sum(dim=1), 0))
+    value, open_, seats = values.numpy(force=True), candidates.numpy(force=True), on_host(k, len(values))
+    row = np.arange(len(value))[:, None]
+    # Candidates first, larger values first, leftmost first, even where values are infinite.
+    order = np.lexsort((-value, ~open_), axis=-1)
+    chosen = np.zeros_like(open_)
+    chosen[row, order] = np.arange(value.shape[1]) < seats
+    level = open_ & ~chosen & (value == value[row, order[row, np.maximum(seats - 1, 0)]])
+    ties = np.where(seats[:, 0] > 0, level.sum(axis=1), 0)
+    return Selection(*(torch.from_numpy(each).to(values.device) for each in (chosen, ties)))
 
 
 def select_topk(

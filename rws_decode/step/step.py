@@ -4,26 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import current_block
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
-from rws_decode.canvas.schedule import PlannedStep
-from rws_decode.predictors.base import MaskPredictor, block_of
+from rws_decode.canvas.schedule import PlannedStep, current_block
+from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_at, logits_reader
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Candidates, Choice, Completion, Done, Scheduled, TokenSampler
-from rws_decode.step.diagnose import diagnose
-from rws_decode.step.forward import MaskedLogits, masked_logits
+from rws_decode.step.completion import (
+    Candidates,
+    Choice,
+    Completion,
+    MaskedLogits,
+    Scheduled,
+    TokenSampler,
+    places_of,
+)
+from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import cut, rank
-from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, Strategy, asks_reward, factors_of, order_of
-from rws_decode.trace.record import Info
+from rws_decode.strategies.protocol import (
+    MaskedPositions,
+    Strategy,
+    abilities_of,
+    asks_reward,
+    checked_factors,
+    gives_order,
+    order_of,
+)
+from rws_decode.trace.data import NOT_NEEDED
+
+At = Callable[[MaskPredictor, Tensor, Tensor | None, Tensor, Tensor], Tensor]
 
 
 class State(NamedTuple):
@@ -57,6 +72,61 @@ class State(NamedTuple):
         return self._replace(canvas=self.canvas._replace(ids=ids), masked=self.masked & ~chosen)
 
 
+class Done(NamedTuple):
+    """What a step did to b rows, those of the prompts `rows`, int64 [b].
+
+    dtype: of the logits. reward: None where it was not asked; factor: float64 [b]; choice: what it committed, and what
+    a full record reads. The rest are what layers around the step did. masked_again, edited: bool [b, n], tokens that
+    were masked again or replaced; near: int64 [b], how many of these rounding could add or take away; forwards: int64
+    [b], of each row; computed_columns: int64 [b], 0 for the whole canvas; calls: of the batch.
+    """
+
+    step: int
+    rows: Tensor
+    dtype: torch.dtype
+    reward: Rewards | None
+    factor: Tensor
+    choice: Any
+    masked_again: Tensor
+    edited: Tensor
+    near: Tensor
+    forwards: Tensor
+    computed_columns: Tensor
+    calls: int = 1
+
+    @property
+    def known_factor(self) -> Tensor:
+        """Return the factors, NaN where no reward was needed: any leads to the same choice."""
+        if self.reward is None:
+            return self.factor
+        return self.factor.masked_fill((self.reward.use == NOT_NEEDED).to(self.factor.device), torch.nan)
+
+    @classmethod
+    def of(cls, state: State, dtype: torch.dtype, reward: Rewards | None, factor: Tensor, choice: Any) -> Done:
+        """Return what a plain step did: one forward, and nothing besides."""
+        nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
+        return cls(state.step, state.rows, dtype, reward, factor, choice, nowhere, nowhere, none, none + 1, none)
+
+
+Observer = Callable[[State, Done], bool | None]
+"""Sees each step of a batch, and the state after it; what is true ends the batch there."""
+
+
+def run(decoder: Decoder, state: State, observers: Sequence[Observer] = (), steps: int | None = None) -> State:
+    """Take step after step until the plan is done, no row is left, or an observer ends it; return the last state.
+
+    The only loop: it decodes, reveals given answers, carries copies on and drives a GPU. What is kept of a step is its
+    observers' affair. steps: at most so many.
+    """
+    last = len(decoder.plan) if steps is None else state.step + steps
+    while state.step < last and len(state.rows):
+        state, done = decoder.step(decoder, state)
+        if any([observe(state, done) for observe in observers]):
+            break
+        state = decoder.going(decoder, state)
+    return state
+
+
 def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     """Run one step on all rows: the four steps of the paper's algorithm."""
     # Step 1: one forward over the whole canvas; complete every masked position.
@@ -65,12 +135,11 @@ def plain_step(decoder: Decoder, state: State) -> tuple[State, Done]:
     reward = decoder.score(decoder, completion)
     # Step 3: the factor of all logits of a row; RWS: s_R sqrt(sigmoid(r) + eps).
     completion = completion if reward is None else rewarded(completion, reward.assumed)
-    factor = torch.from_numpy(factors_of(decoder.strategy, completion.view)[state.rows.cpu().numpy()])
+    factor = torch.from_numpy(checked_factors(decoder.strategy, completion.view, state.rows.tolist()))
     # Step 4: scale, rank the block's positions by confidence, commit the first k.
     choice = decoder.select(decoder, completion, factor)
     after = state.filled(choice.chosen, choice.completion.tokens)._replace(step=state.step + 1)
-    nowhere, none = torch.zeros_like(state.masked), torch.zeros_like(state.rows)
-    return after, Done(reward, factor, choice, nowhere, nowhere, none, none + 1, none)
+    return after, Done.of(state, completion.view.logits.dtype, reward, factor, choice)
 
 
 def forward(decoder: Decoder, state: State) -> MaskedLogits:
@@ -78,45 +147,95 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
     Those of the current block alone where the predictor fills block after block: the later ones are not begun.
     """
-    return masked_logits(
-        decoder.predictor,
-        state.canvas,
+    masked, published = (
         state.masked if decoder.whole else in_block(state, decoder.plan),
-        cfg=decoder.options.cfg,
-        suppressed=decoder.ends.suppressed,
-        published=decoder.options.ranking == "topk",
+        decoder.options.ranking == "topk",
     )
+    how = {"at": decoder.at, "forbidden": decoder.forbidden, "published": published}
+    suppressed, cfg = decoder.ends.suppressed, decoder.options.cfg
+    return masked_logits(decoder.predictor, state.canvas, masked, cfg=cfg, suppressed=suppressed, **how)
+
+
+def masked_logits(
+    predictor: MaskPredictor,
+    canvas: Canvas,
+    masked: Tensor,
+    *,
+    cfg: float = 0.0,
+    suppressed: Sequence[int] = (),
+    published: bool = False,
+    at: At | None = None,
+    forbidden: Sequence[int] | None = None,
+) -> MaskedLogits:
+    """Return the logits at the masked positions of a batch, by one forward.
+
+    masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
+    committed and take no probability, also not among those published. forbidden: [MASK], padding and the predictor's
+    forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
+    """
+    row, position = masked.nonzero(as_tuple=True)
+    places, at = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
+    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, at)
+    if suppressed and max(suppressed) >= logits.shape[-1]:
+        raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
+    if suppressed:
+        logits[:, list(suppressed)] = float("-inf")
+    given = logits.clone() if published else logits
+    forbidden = forbidden_ids(predictor) if forbidden is None else forbidden
+    closed = torch.tensor([token for token in forbidden if token < logits.shape[-1]], dtype=torch.int64)
+    logits.index_fill_(1, closed.to(logits.device), float("-inf"))
+    return MaskedLogits(row, position, logits, given, off)
+
+
+def guided_logits(
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    prompt: Tensor,
+    row: Tensor,
+    column: Tensor,
+    cfg: float,
+    at: At = logits_at,
+) -> tuple[Tensor, Tensor | None]:
+    """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
+
+    un + (s + 1) (cond - un), as in LLaDA (Nie et al. 2025): `cond` of the canvas, `un` of the canvas with its prompt
+    masked, both in one forward of 2 B rows. s = cfg = 0 is `cond` itself, by one forward of B rows; the error is None
+    there, else s + 1 times that of `cond` plus s times that of `un` (`rounding.logit_error`).
+
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
+    int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
+    """
+    if cfg == 0:
+        return at(predictor, canvas, attention_mask, row, column), None
+    both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
+    mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
+    rows = torch.cat([row, row + len(canvas)])
+    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
+    logits = unconditional + (cfg + 1) * (conditional - unconditional)
+    return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error
 
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
-    token, lead = drawn(decoder, state.step, state.rows[seen.row], seen.logits)
-    before, nowhere = state.canvas.ids.gather(1, state.canvas.answer), torch.zeros_like(state.masked)
-    at, block = (seen.row, seen.position), in_block(state, decoder.plan)
-    tokens, inside = before.index_put(at, token), block[at]
-    own, candidate = seen if bool(inside.all()) else seen.at(inside), token[inside]
-    ranked = decoder.ends.ranked(own.logits, candidate)
-    masked = torch.zeros(decoder.count, block.shape[1], dtype=torch.bool, device=block.device)
-    masked[state.rows] = state.masked
-    deferred, commits = block & decoder.ends.waits(tokens), decoder.plan[state.step].commits
-    places = (state.rows[own.row], own.position)
-    view = MaskedPositions(state.step, decoder.count, block.shape[1], *places, ranked, candidate, masked=masked)
-    return Completion(
-        rows=state.rows,
-        tokens=tokens,
-        before=before,
-        columns=state.canvas.answer,
-        width=state.canvas.ids.shape[1],
-        computed=nowhere.index_put(at, torch.ones_like(inside)),
-        unsure=nowhere.index_put(at, lead <= 2 * seen.error),
-        block=block,
-        deferred=deferred,
-        view=view._replace(commits=commits, waits=deferred[own.row, own.position]),
-        row=own.row,
-        published=ranked if own.published is own.logits else decoder.ends.ranked(own.published, candidate),
-        error=own.error,
-        commits=Scheduled(commits),
-    )
+    everyone, masked, ends = len(state.rows) == decoder.count, state.masked, decoder.ends
+    token, lead = drawn(decoder, state.step, seen.row if everyone else state.rows[seen.row], seen.logits)
+    before, block = state.canvas.ids.gather(1, state.canvas.answer), in_block(state, decoder.plan)
+    tokens = before.index_put((seen.row, seen.position), token)
+    inside = places_of(block[seen.row, seen.position])
+    own, candidate = (seen, token) if inside is None else (seen.at(inside), token[inside])
+    ranked = ends.ranked(own.logits, candidate)
+    if not everyone:
+        masked = masked.new_zeros(decoder.count, masked.shape[1]).index_put((state.rows,), masked)
+    deferred, commits = block & ends.waits(tokens) if ends.defers else None, decoder.plan[state.step].commits
+    waits = torch.zeros_like(candidate, dtype=torch.bool) if deferred is None else deferred[own.row, own.position]
+    number, n = own.row if everyone else state.rows[own.row], block.shape[1]
+    view = MaskedPositions(state.step, decoder.count, n, number, own.position, ranked, candidate, masked=masked)
+    view, k = view._replace(commits=commits, waits=waits), Scheduled(commits)
+    published = ranked if own.published is own.logits else ends.ranked(own.published, candidate)
+    stood = (state.rows, tokens, before, state.canvas, state.masked)
+    return Completion(*stood, block, deferred, seen, lead, view, own.row, published, k)
 
 
 def drawn(decoder: Decoder, step: int, row: Tensor, logits: Tensor) -> Candidates:
@@ -144,13 +263,19 @@ def rewarded(completion: Completion, reward: Tensor) -> Completion:
 
 def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:
     """Choose the positions that go first, by confidence or the strategy's own order. factor: float64 [b]."""
-    scale = factor.to(completion.published.device)[completion.row]
+    scale, strategy = factor.to(completion.published.device)[completion.row], decoder.strategy
     ranked = rank(completion, scale, decoder.options, decoder.ends)
-    value = ranked.value
-    if decoder.order is not None:
-        value = order_of(decoder.order, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+    value, sensitivity = ranked.value, None
+    if gives_order(strategy):
+        value = order_of(strategy, completion.view._replace(scale=scale, log_odds=ranked.log_odds))
+        sensitivity = abilities_of(strategy).sensitivity
     chosen, ties = cut(completion, ranked, value, decoder.options, decoder.ends)
-    return Choice(completion, scale, ranked, value, chosen, ties)
+    return Choice(completion, scale, ranked, value, chosen, ties, sensitivity)
+
+
+def unchanged(decoder: Decoder, state: State) -> State:
+    """Return the state as it is: on a schedule all rows end with the plan."""
+    return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +283,9 @@ class Decoder:
     """All that the steps of a decode share; `count`: how many prompts there are in all.
 
     forward, complete, score and select are the step's work. A saving wraps one of them (`savings.saving`), a layer the
-    whole step, `run` (`layers.layered`); the plain step knows neither. memory: bytes of the logits of hypotheses.
+    whole `step` (`layers.layered`); the plain step knows neither. going: returns the rows that take another step.
+    memory: bytes of the logits of hypotheses. at, whole, forbidden: how the predictor gives logits at places, whether
+    it fills its canvas as a whole, and what is never committed; found out once.
     """
 
     predictor: MaskPredictor
@@ -173,29 +300,24 @@ class Decoder:
     complete: Callable[[Decoder, State, MaskedLogits], Completion] = complete
     score: Callable[[Decoder, Completion], Rewards | None] = score
     select: Callable[[Decoder, Completion, Tensor], Choice] = select
-    run: Run = plain_step
+    step: Step = plain_step
+    going: Callable[[Decoder, State], State] = unchanged
     memory: int = 2**30
+    at: At | None = None
+    whole: bool | None = None
+    forbidden: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.at is None:
+            found = {"at": logits_reader(self.predictor), "whole": block_of(self.predictor) is None}
+            for name, value in (found | {"forbidden": forbidden_ids(self.predictor)}).items():
+                object.__setattr__(self, name, value)
 
     def init(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> State:
         """Return the first state: prompts, then masks. rows: the prompts' numbers, rising; prompts: their ids."""
         canvas = lay_out(self.predictor, prompts, self.plan[-1].stop, self.options.padding)
         masked = torch.ones_like(canvas.answer, dtype=torch.bool)
         return State(0, canvas, masked, torch.tensor(rows, device=canvas.ids.device))
-
-    def step(self, state: State) -> tuple[State, Info]:
-        """Run one step on all rows, and return what the trace keeps of it."""
-        after, done = self.run(self, state)
-        return after, diagnose(done, self.order, self.options, self.ends)
-
-    @cached_property
-    def order(self) -> OrderStrategy | None:
-        """The strategy where it has an order of its own; asking a Protocol takes longer than a small tensor's sum."""
-        return self.strategy if isinstance(self.strategy, OrderStrategy) else None
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether the predictor fills its canvas as a whole, not block after block."""
-        return block_of(self.predictor) is None
 
     def asks(self, step: int) -> bool:
         """Return whether the reward is asked at a step."""
@@ -207,4 +329,4 @@ def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
     return state.masked & current_block(state.masked, plan)
 
 
-Run = Callable[[Decoder, State], tuple[State, Done]]  # a step of all rows: the plain one, or one in layers
+Step = Callable[[Decoder, State], tuple[State, Done]]  # of all rows: the plain one, or one in layers

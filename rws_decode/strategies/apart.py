@@ -10,13 +10,13 @@ from rws_decode.strategies.counted import near, ranks_in_rows
 from rws_decode.strategies.protocol import (
     Abilities,
     MaskedPositions,
-    OrderStrategy,
     Strategy,
     abilities_of,
     asks_reward,
     check_abilities,
     doubts_of,
     factors_of,
+    gives_order,
     order_of,
 )
 from rws_theory.checks import whole
@@ -78,7 +78,7 @@ class Apart(Spaced):
 
     def order(self, view: MaskedPositions) -> Tensor:
         """Return 0 for the positions that go, less for the others, float64 [N]."""
-        own = order_of(self.of, view) if isinstance(self.of, OrderStrategy) else view.log_odds
+        own = order_of(self.of, view) if gives_order(self.of) else view.log_odds
         value, open_ = _grid(view, own)
         late, chosen = _grid(view, view.waits)[0], torch.zeros_like(open_)
         near, lead = torch.full_like(value, self.apart), torch.full_like(value, -torch.inf)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import getattr_static
-from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, cast, get_args, runtime_checkable
+from math import inf
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, cast, get_args
 
 from rws_decode.common.later import Floats, NDArray, Tensor, np, torch
 from rws_theory.checks import finite, one_of, whole
@@ -99,7 +101,6 @@ class CommittedPositions(NamedTuple):
     __repr__ = one_line
 
 
-@runtime_checkable
 class FactorStrategy(Protocol):
     """A rule for the factor c that multiplies all logits of a row; positions are then committed by confidence.
 
@@ -118,7 +119,6 @@ class FactorStrategy(Protocol):
         ...
 
 
-@runtime_checkable
 class OrderStrategy(Protocol):
     """A rule for the order in which positions are committed, largest value first.
 
@@ -139,6 +139,20 @@ class OrderStrategy(Protocol):
 Strategy = FactorStrategy | OrderStrategy
 
 
+def gives_factor(strategy: object) -> TypeGuard[FactorStrategy]:
+    """Return whether an object is a `FactorStrategy`: one with a method `factor`."""
+    return callable(getattr(strategy, "factor", None)) and _is_strategy(strategy)
+
+
+def gives_order(strategy: object) -> TypeGuard[OrderStrategy]:
+    """Return whether an object is an `OrderStrategy`: one with a method `order`, whatever its fields are called."""
+    return callable(getattr(strategy, "order", None)) and _is_strategy(strategy)
+
+
+def _is_strategy(strategy: object) -> bool:
+    return not isinstance(strategy, type) and hasattr(strategy, "name") and hasattr(strategy, "needs_reward")
+
+
 Evidence = Literal["none", "visible", "left-out"]  # of what a predictor says of a committed token
 MARKS = ("counts", "chooses", "revises", "edits")  # what a description says besides of a strategy with these abilities
 
@@ -155,8 +169,8 @@ class Abilities:
     all that is left of it. A block that is done before is followed by the next at once. A row that is done takes no
     more forwards. chooses: `choose(view)` says which positions go, bool [N]; where none does, the most confident one
     goes. Steps, blocks and rows as for counts. doubts: `doubts(low, high)` says which positions rounding could add to a
-    choice or take away, bool [N]; all are less certain in the first view, and more certain in the second, as far as
-    rounding reaches. Without it those are the positions which one of the two choices has.
+    choice or take away, bool [N], or to what an order looks at; all are less certain in the first view, and more
+    certain in the second, as far as rounding reaches. Without it those are the positions which one of two choices has.
 
     revises: `revise(view)` says of a `CommittedPositions` which tokens are masked again, bool [M], before a step
     commits others. The value says what `view.log_p` is. "none": 0. "visible": of the step's own logits at the position,
@@ -219,7 +233,7 @@ class Abilities:
     @property
     def plain(self) -> bool:
         """Whether the schedule says how many positions go, and a step sees its own logits alone."""
-        return not (self.own_count or self.changes or self.memory or self.hypotheses)
+        return not (self.own_count or self.doubts or self.changes or self.memory or self.hypotheses)
 
 
 def doubts_of(strategy: Any, low: MaskedPositions, high: MaskedPositions) -> Tensor:
@@ -256,9 +270,7 @@ def check_abilities(strategy: Strategy) -> Abilities:
 
 def factor_alone(strategy: object) -> TypeGuard[FactorStrategy]:
     """Return whether a strategy gives factors, and leaves all else of a step to the decoder; it is checked."""
-    if isinstance(strategy, type | OrderStrategy) or not isinstance(strategy, FactorStrategy):
-        return False
-    return check_abilities(strategy).plain
+    return gives_factor(strategy) and not gives_order(strategy) and check_abilities(strategy).plain
 
 
 def asks_reward(strategy: Strategy, step: int) -> bool:
@@ -279,7 +291,7 @@ def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
     >>> factors_of(Temperature(2.0), MaskedPositions(step=0, rows=2)).tolist()
     [2.0, 2.0]
     """
-    if not isinstance(strategy, FactorStrategy):
+    if not gives_factor(strategy):
         return np.ones(view.rows)
     factor = np.asarray(strategy.factor(view), np.float64)
     if factor.shape not in ((), (view.rows,)):
@@ -287,7 +299,15 @@ def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
             f"strategy {strategy.name} gives factors of shape {factor.shape}: one for each of {view.rows} rows "
             "is needed"
         )
-    return np.broadcast_to(factor, view.rows)
+    return factor if factor.ndim else np.full(view.rows, factor)
+
+
+def checked_factors(strategy: Strategy, view: MaskedPositions, rows: Sequence[int]) -> Floats:
+    """Return the factors of some rows, float64 [len(rows)]; ValueError unless they are positive and finite."""
+    factor = factors_of(strategy, view)[rows]
+    if not all(0 < value < inf for value in factor.tolist()):
+        raise ValueError(f"factor is {factor.tolist()}: it must be positive and finite")
+    return factor
 
 
 def order_of(strategy: OrderStrategy, view: MaskedPositions) -> Tensor:
@@ -328,6 +348,6 @@ def describe(strategy: Strategy) -> dict[str, Any]:
             continue
         if isinstance(value, int | float | str):
             described[part.name] = value
-        elif isinstance(value, FactorStrategy | OrderStrategy):
+        elif gives_factor(value) or gives_order(value):
             described[part.name] = describe(value)
     return described

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.schedule import LONGEST, block_plan
-from rws_decode.settings import Drawing, Precision, Ranking
-from rws_decode.trace.data import LAYOUT, NOT_NEEDED, STEP_MAP_LACKS, STEP_MAP_MAY_LACK, TraceData, last_tokens
+from rws_decode.settings import Drawing, Kept, Precision, Ranking
+from rws_decode.trace.data import LAYOUT, NOT_NEEDED, STEP_MAP_MAY_LACK, TraceData, last_tokens
 from rws_theory.checks import one_of, whole
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
@@ -29,6 +29,7 @@ _CHOICES = {
     "drawing": get_args(Drawing),
     "padding": get_args(Padding),
     "end_of_text": get_args(EndOfText),
+    "record": get_args(Kept),
 }
 _TYPES: dict[str, tuple[type, ...]] = {each.__name__: (each,) for each in (int, bool, str, dict, list)}
 _TYPES |= {"float": (float, int), "None": (type(None),)}
@@ -47,7 +48,7 @@ def check_settings(trace: TraceData) -> None:
             raise ValueError(f"{name} is {value}: at least 0 and below 2**36 is needed")
         if name in _CHOICES:
             one_of(name, value, _CHOICES[name])
-    if trace.missing:
+    if trace.of_step_map:
         for name in ("length", "steps_run", "block"):
             if (value := getattr(trace, name)) is not None:
                 whole(name, value, 1, LONGEST)
@@ -60,10 +61,11 @@ def check_settings(trace: TraceData) -> None:
 
 
 def _left_out(trace: TraceData, name: str, value: Any) -> bool:
-    """Return whether a field is None as it should be in a trace of a step map; ValueError where it should be None."""
-    if trace.missing and name in STEP_MAP_LACKS and value is not None:
-        raise ValueError(f"{name} is {value!r}: a step map, whose strategy is null, does not tell it; null is needed")
-    return bool(trace.missing) and value is None and name in {*STEP_MAP_LACKS, *STEP_MAP_MAY_LACK}
+    """Return whether a field is None as nothing tells it; ValueError where it should be None."""
+    if name in trace.lacking and value is not None:
+        source = "a step map, whose strategy is null," if trace.of_step_map else "a record of tokens"
+        raise ValueError(f"{name} is {value!r}: {source} does not tell it; null is needed")
+    return value is None and (name in trace.lacking or (trace.of_step_map and name in STEP_MAP_MAY_LACK))
 
 
 def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> bool:
@@ -107,7 +109,7 @@ def check_steps(trace: TraceData) -> None:
     masks = 0 if trace.prompt is None else int((trace.prompt == trace.mask).sum())
     if masks not in (0, trace.length):
         raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
-    if trace.missing:
+    if trace.of_step_map:
         for name in ("value", "factor", "reward_raw", "reward_normalised"):
             if not np.isnan(getattr(trace, name)).all():
                 raise ValueError(f"{name} holds numbers: a step map, whose strategy is null, does not tell it")
@@ -137,7 +139,7 @@ def check_steps(trace: TraceData) -> None:
     block = np.arange(trace.length) // (trace.block or trace.length)
     if ((trace.masked_again | trace.edited) & (block != block[trace.masked.argmax(axis=1)][:, None])).any():
         raise ValueError("a token is masked again or replaced outside the block of that step")
-    if trace.missing:
+    if trace.of_step_map:
         return
     if not np.isin(trace.reward_use, range(NOT_NEEDED + 1)).all():
         raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
@@ -149,6 +151,10 @@ def check_steps(trace: TraceData) -> None:
     ):
         if not np.array_equal(np.isnan(getattr(trace, name)), missing):
             raise ValueError(f"{name} must be NaN just at the steps where reward_use says that there is none")
+    if trace.record != "full":
+        if trace.unscaled.any() or not np.isnan(trace.value).all():
+            raise ValueError("value or unscaled holds what a record of tokens does not tell")
+        return
     if np.isnan(trace.value[trace.chosen & ~unneeded[:, None]]).any():
         raise ValueError("value holds NaN at a committed position")
     known = trace.unscaled.any(axis=1)
@@ -187,7 +193,7 @@ def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], N
 
     [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
     """
-    ends = Ends() if trace.missing else Ends(trace.end_of_text, trace.end_ids)
+    ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
     deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
     kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
     value = np.where(kept, trace.value, np.nan)

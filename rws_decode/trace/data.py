@@ -30,6 +30,9 @@ STEP_MAP_LACKS = frozenset(
     "reward_tokens_saved reward_use ties saturated inexact near_ties near_tokens".split()
 )
 STEP_MAP_MAY_LACK = {"predictor": "model", "block": "block", "mask_id": "mask token", "prompt": "prompt's tokens"}
+# Those that are None where a decode recorded its tokens alone (`Options.record`); it has no values either.
+TOKENS_LACK = frozenset(("ties", "saturated", "inexact", "near_ties", "near_tokens"))
+_TOKENS_MISSING = ("ranking values", "ties", "rounding", "what factor 1 would have committed")
 _MISSING = ("strategy", "settings", "candidates", "ranking values", "factors", "rewards", "ties")
 _MISSING += ("rounding", "tokens masked again", "forwards", "reward calls")
 
@@ -63,6 +66,7 @@ class TraceData:
     top_p: float = field(default=1.0, metadata=_LATER)
     top_k: int | None = field(default=None, metadata=_LATER)
     key_cache: str = field(default="none", metadata=_LATER)
+    record: str = field(default="full", metadata=_LATER)
     seed: int
     cfg: float
     end_of_text: str
@@ -100,10 +104,20 @@ class TraceData:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return what is not known of a run that only a step map tells of, in words; () of a decode's own trace."""
-        if self.strategy is not None:
-            return ()
+        """Return what is not known, in words, of a run of a step map, or of one whose tokens alone were recorded."""
+        if not self.of_step_map:
+            return () if self.record == "full" else _TOKENS_MISSING
         return (*_MISSING, *(word for name, word in STEP_MAP_MAY_LACK.items() if getattr(self, name) is None))
+
+    @property
+    def of_step_map(self) -> bool:
+        """Return whether a step map is all that tells of the run."""
+        return self.strategy is None
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Return the fields that are None, as nothing tells them; `STEP_MAP_MAY_LACK` may be None besides."""
+        return STEP_MAP_LACKS if self.of_step_map else frozenset() if self.record == "full" else TOKENS_LACK
 
     @property
     def mask(self) -> int:
@@ -150,7 +164,7 @@ class TraceData:
     @property
     def revisions(self) -> int | None:
         """Return how many committed tokens were masked again or replaced; None where only a step map is known."""
-        return None if self.missing else int((self.masked_again | self.edited).sum())
+        return None if self.of_step_map else int((self.masked_again | self.edited).sum())
 
     @property
     def tokens_per_forward(self) -> float:
@@ -159,7 +173,7 @@ class TraceData:
         A token after an end of text counts, for a step committed it; one that was masked again or replaced counts once.
         Every forward of the row counts, those that look ahead too.
         """
-        return math.nan if self.missing else int((self.commit_step >= 0).sum()) / self.forwards
+        return math.nan if self.of_step_map else int((self.commit_step >= 0).sum()) / self.forwards
 
     @cached_property
     def changed(self) -> NDArray[np.bool_]:
@@ -230,10 +244,18 @@ def check_traces(**traces: object) -> None:
             raise ValueError(f"{name} is {quoted(value)}: one trace is needed, such as the first, run[0]")
 
 
-def check_known(trace: TraceData, reader: str) -> None:
-    """Raise ValueError for what is no trace, and for one of a step map, naming what the reader would have to guess."""
+def check_known(trace: TraceData, reader: str, *, whole: bool = False) -> None:
+    """Raise ValueError for what is no trace, and for one of a step map, naming what the reader would have to guess.
+
+    whole: the reader needs ranking values or what rounding did, which a record of tokens lacks.
+    """
     check_traces(trace=trace)
-    if trace.missing:
+    if whole and trace.missing and not trace.of_step_map:
+        raise ValueError(
+            f"{reader} needs a whole trace: this one, of record 'tokens', does not tell {shortened(trace.missing)}; "
+            "decode again with Options(record='full')"
+        )
+    if trace.of_step_map:
         raise ValueError(
             f"{reader} needs the trace of a decode: this one is of a step map, which does not tell "
             f"{shortened(trace.missing)}"

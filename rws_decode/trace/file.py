@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import parse_json
 from rws_decode.trace.checks import changed_candidates, spelled
-from rws_decode.trace.data import LAYOUT, STEP_MAP_LACKS, UNUSUAL, TraceData, last_commits, last_tokens
+from rws_decode.trace.data import LAYOUT, STEP_MAP_LACKS, TOKENS_LACK, UNUSUAL, TraceData, last_commits, last_tokens
 
 SCHEMA = "rws_decode.trace"
 VERSION = 6
@@ -120,6 +120,8 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     fields, prompt = header.get("trace"), header.get("prompt")
     unknown = _NEW if version == 3 else {}
     of_step_map = version == VERSION and isinstance(fields, dict) and fields.get("strategy", ...) is None
+    tokens = isinstance(fields, dict) and fields.get("record") == "tokens"
+    lacking = STEP_MAP_LACKS if of_step_map else TOKENS_LACK if tokens else frozenset[str]()
     whole = isinstance(prompt, list) or (of_step_map and prompt is None)
     if not (isinstance(fields, dict) and whole and fields.keys() | UNUSUAL.keys() == settings - unknown.keys()):
         raise ValueError("lacks parts of a trace, or holds others")
@@ -142,11 +144,12 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     columns = {}
     for field in _COLUMNS:
-        nulls, lacked = table[field.name].null_count, of_step_map and field.name in STEP_MAP_LACKS
+        nulls, lacked = table[field.name].null_count, field.name in lacking
         if nulls and not lacked and field.type != pa.float64():
             raise ValueError(f"{field.name} must not be null")
         if lacked and nulls < len(table):
-            raise ValueError(f"{field.name} must be null: a step map, whose strategy is null, does not tell it")
+            source = "a step map, whose strategy is null," if of_step_map else "a record of tokens"
+            raise ValueError(f"{field.name} must be null: {source} does not tell it")
         columns[field.name] = None if lacked else table[field.name].to_numpy()
     uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
     if type(uncommitted) is not int or type(whole) is not bool:

@@ -52,15 +52,17 @@ def strategy_label(described: Mapping[str, Any]) -> str:
 
 def run_label(trace: TraceData) -> str:
     """Return the label of a trace's strategy; that of a step map, which does not tell it, names the model."""
-    if trace.missing:
+    if trace.of_step_map:
         return "step map" if trace.predictor is None else f"step map of {trace.predictor}"
     return strategy_label(trace.strategy)
 
 
 def missing_note(traces: Iterable[TraceData]) -> str:
-    """Return what step maps among the traces do not tell, in a sentence; "" where all are of decodes."""
+    """Return what some of the traces do not tell, in a sentence; "" where all are whole."""
+    traces = list(traces)
     words = dict.fromkeys(word for trace in traces for word in trace.missing)
-    return f"A step map does not tell: {', '.join(words)}." if words else ""
+    source = "step map" if any(trace.of_step_map for trace in traces) else "record of tokens"
+    return f"A {source} does not tell: {', '.join(words)}." if words else ""
 
 
 def _told(described: Mapping[str, Any]) -> list[tuple[str, float]]:
@@ -117,7 +119,7 @@ def trace_line(trace: TraceData, width: int = 118) -> str:
     parts = [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
     parts += [f"reward {trace.final_reward['raw']:.3g}"] if trace.final_reward is not None else []
     parts += [note.partition(":")[0]] if (note := constant_note([trace])) else []
-    on = "" if trace.missing else f" on {trace.predictor}"
+    on = "" if trace.of_step_map else f" on {trace.predictor}"
     line = f"Trace({run_label(trace)}{on}: {', '.join(parts)}"
     text = " ".join((trace.text or "").split())
     room = width - len(line) - 5

@@ -92,8 +92,8 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
         "near": [near.tolist() for _, near in marks],
         "factor": [rounded(value) for value in trace.factor.tolist()],
         "reward": [rounded(value) for value in trace.reward_normalised.tolist()],
-        "known": not trace.missing,
-        "reward_use": [] if trace.missing else trace.reward_use.tolist(),
+        "known": not trace.of_step_map,
+        "reward_use": [] if trace.of_step_map else trace.reward_use.tolist(),
         "sentences": [*(step_sentence(trace, step) for step in steps), end_sentence(trace)],
     }
 

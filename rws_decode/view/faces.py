@@ -134,7 +134,7 @@ _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black 
 
 @html.register
 def _trace(trace: Trace) -> str:
-    on = "" if trace.missing else f" on {escape(trace.predictor)}"
+    on = "" if trace.of_step_map else f" on {escape(trace.predictor)}"
     said = [f"<b>{escape(run_label(trace))}</b>{on}"]
     said += [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
     said += [escape(part) for part in worth(trace)]

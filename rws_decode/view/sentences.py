@@ -75,7 +75,7 @@ def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 def run_sentence(trace: Trace) -> str:
     """Return one sentence on a whole run: what decoded what, with which models."""
-    if trace.missing:
+    if trace.of_step_map:
         blocks = f", in blocks of {trace.block}" if trace.block else ""
         size = f"{count(trace.length, 'token')} in {count(trace.steps_run, 'step')}{blocks}"
         return f"The {run_label(trace)}: {size}. {missing_note([trace])}"
@@ -85,7 +85,8 @@ def run_sentence(trace: Trace) -> str:
     blocks = "" if trace.block == trace.length else f", in blocks of {trace.block}"
     ended = "" if trace.steps_run == trace.steps else f" It ended after {count(trace.steps_run, 'step')}."
     size = f"{count(trace.length, 'token')} in {count(trace.steps, 'step')}{blocks}"
-    return f"The strategy {strategy_label(trace.strategy)} decoded {size}, with {models}.{ended}"
+    note = f" {note}" if (note := missing_note([trace])) else ""
+    return f"The strategy {strategy_label(trace.strategy)} decoded {size}, with {models}.{ended}{note}"
 
 
 def step_sentence(trace: Trace, step: int) -> str:
@@ -96,7 +97,7 @@ def step_sentence(trace: Trace, step: int) -> str:
         parts.append(f"It masks {_placed(trace, step, again)} again.")
     if edited := np.flatnonzero(trace.edited[step]).tolist():
         parts.append(f"It replaces what stood there by {_placed(trace, step, edited)}.")
-    if trace.missing:
+    if trace.of_step_map:
         return parts[0]
     use, reward, factor = int(trace.reward_use[step]), trace.reward_normalised[step], float(trace.factor[step])
     if use == NOT_NEEDED:
@@ -113,6 +114,8 @@ def step_sentence(trace: Trace, step: int) -> str:
             f"At factor 1 it would have committed {_placed(trace, step, instead)} "
             f"instead of {_placed(trace, step, only)}."
         )
+    if trace.missing:
+        return " ".join(parts)
     if ties := int(trace.ties[step]):
         parts.append(f"{count(ties, 'position')} more {'is' if ties == 1 else 'are'} level with the last: a tie.")
     if near := int(trace.near_ties[step]):
@@ -141,7 +144,7 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> l
     if parting is None:
         return ["The two runs commit the same tokens at the same steps."]
     step, (ours, theirs) = parting.step, parting.factors
-    if first.missing or second.missing:
+    if first.of_step_map or second.of_step_map:
         committed = [each.chosen[step : step + 1].nonzero()[1].tolist() for each in (first, second)]
         told = [_placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)]
         return [f"The runs part at step {step}: A commits {told[0]}, B commits {told[1]}."]

@@ -21,7 +21,7 @@ from rws_decode.predictors.exact import tabulated_predictor
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
-from rws_decode.step.step import Decoder
+from rws_decode.step.step import Decoder, State, run
 from rws_decode.trace.trace import load
 from rws_theory.worlds.joint_table import JointTable
 
@@ -139,10 +139,11 @@ def frequencies(name: str, options: Options, draws: int = 4_000) -> np.ndarray:
     decoder = Decoder(predictor, job.strategy, SHAPE.plan, options, job.ends, sampler, scorer, draws)
     decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
     state, tokens = decoder.init(range(draws), [[]] * draws), torch.empty(draws, LENGTH, dtype=torch.int64)
-    while len(state.rows):
-        state, _ = decoder.run(decoder, state)
+
+    def keep(state: State, _: object) -> None:
         tokens[state.rows] = state.canvas.ids
-        state = state.of(state.masked.any(dim=1))
+
+    run(decoder, state, [keep])
     numbers = (tokens * WORDS ** torch.arange(LENGTH - 1, -1, -1)).sum(dim=1)
     return torch.bincount(numbers, minlength=len(TEXTS)).numpy()
 

@@ -132,8 +132,8 @@ gumbel-temperature: rws_decode, test_sampling
 - (-torch.log(uniform)) ** temperature
 + (-torch.log(uniform)) * temperature
 rightmost-first: rws_decode, test_ranking
-- order = torch.argsort(values, dim=1, descending=True, stable=True)
-+ order = values.shape[1] - 1 - torch.argsort(values.flip(1), dim=1, descending=True, stable=True)
+- order = np.lexsort((-value, ~open_), axis=-1)
++ order = value.shape[1] - 1 - np.lexsort((-value[:, ::-1], ~open_[:, ::-1]), axis=-1)
 threshold-strict: rws_decode, test_counting
 - return in_rows(view.log_odds >= least_odds(threshold)
 + return in_rows(view.log_odds > least_odds(threshold)
@@ -144,8 +144,8 @@ near-branches: rws_decode, test_counting
 - left <= (least + 2 * reach)[branch]
 + left <= (least - 2 * reach)[branch]
 near-tie-half: rws_decode, test_rounding
-- (at, lead <= 2 * seen.error
-+ (at, lead <= seen.error
+- near = self.lead <= 2 * self.seen.error
++ near = self.lead <= self.seen.error
 padding-side: rws_decode, test_gaps
 - if padding == "left" else 0
 + if padding == "right" else 0

@@ -15,7 +15,7 @@ from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.rewards.registry import SHIPPED
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.protocol import FactorStrategy, Strategy
+from rws_decode.strategies.protocol import Strategy, gives_factor
 from rws_decode.strategies.table import strategy_from
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
@@ -59,7 +59,7 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
     reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
     policies = _of(first.settings, ("cfg", "end_of_text"))
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
-    if savings is None and isinstance(strategy, FactorStrategy) and _compact(first):
+    if savings is None and gives_factor(strategy) and _compact(first):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
         usual = CompactSavings.usual()
         return decode_compact(

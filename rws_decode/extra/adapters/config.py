@@ -134,7 +134,7 @@ class RWSGenerationConfig:
         run: Trace | None = None
         if self._reads_run() and self.run is not None:
             run = load(self.run)
-            if not run.missing and run.steps != self.steps:
+            if not run.of_step_map and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
         given = {name: value for name, value in vars(self).items() if name != "strategy"}
         return strategy_named(self.strategy, **given | {"run": run, "seed": self.seed if seed is None else seed})

@@ -87,7 +87,7 @@ def prompt_before(trace: Trace) -> str | None:
 
 def run_title(trace: Trace) -> str:
     """Return how a reader names the strategy of a run."""
-    if trace.missing:
+    if trace.of_step_map:
         return run_label(trace)
     described = trace.strategy
     if described["name"] == "default":
@@ -143,7 +143,7 @@ def _numbers(trace: Trace, step: int) -> str:
         return ""
     if step >= trace.steps_run:
         return "; ".join(worth(trace)).replace(" -", " \N{MINUS SIGN}").replace("(-", "(\N{MINUS SIGN}") or "the end"
-    if trace.missing:
+    if trace.of_step_map:
         return "neither factor nor reward is known"
     if trace.reward_use[step] == NOT_NEEDED:
         return "no reward needed: every factor commits these"

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.batches import current_block
+from rws_decode.canvas.schedule import current_block
 from rws_decode.predictors.base import KeepsKeys, MaskPredictor
-from rws_decode.step.completion import Done
-from rws_decode.step.forward import MaskedLogits, masked_logits
-from rws_decode.step.step import Decoder, Run, State
+from rws_decode.step.completion import MaskedLogits
+from rws_decode.step.step import Decoder, Done, State, Step, masked_logits
 
 
 class Keys:
@@ -68,7 +67,7 @@ class Kept(NamedTuple):
         return Kept(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.seen)
 
 
-def keeping(run: Run) -> Run:
+def keeping(run: Step) -> Step:
     """Return the step that computes a row's whole canvas at its block's first step, and some positions at later ones.
 
     "dual": the block. "prefix": the block and all after it. "delayed:N": what is masked, and the tokens of the step
@@ -144,7 +143,8 @@ def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:
     parts = [part for part in parts if len(part.row)]
     if len(parts) == 1:
         return parts[0]
-    joined = MaskedLogits(*map(torch.cat, zip(*parts, strict=True)))
+    row, position, logits, published = (torch.cat(each) for each in list(zip(*parts, strict=True))[:4])
+    joined = MaskedLogits(row, position, logits, published)
     if all(part.published is part.logits for part in parts):
         joined = joined._replace(published=joined.logits)
     return joined.at((joined.row * length + joined.position).argsort())

@@ -17,7 +17,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.replay import as_ended, run_settings
 from rws_decode.replay.step_logits import check_fresh, check_predictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import MaskedLogits
 from rws_decode.step.step import Decoder, State, forward
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import recorded
@@ -134,7 +134,7 @@ def fragility(
     if not len(traces):
         raise ValueError("traces is empty: at least one trace is needed")
     for trace in traces:
-        check_known(trace, "fragility")
+        check_known(trace, "fragility", whole=True)
     near = [trace.ties + trace.near_ties + trace.near_tokens > 0 for trace in traces]
     fragile = np.array([bool(steps.any()) for steps in near])
     first = np.array([int(steps.argmax()) if steps.any() else -1 for steps in near])

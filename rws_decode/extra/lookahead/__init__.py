@@ -45,7 +45,7 @@ class Lookahead(Counted, ABC):
     seed: of the proposals, one number or a tuple with one per row, as for `orders.RandomOrder`.
 
     Values of a trace: the score of the best set that holds the position; of one in no set, 1 less than the worst; the
-    log-odds of a row that does not look. Near-ties are those of the scores: which sets are tried is taken as it is.
+    log-odds of a row that does not look. Near-ties are those of the scores, and those at the cut of a set.
     """
 
     name: ClassVar[str]
@@ -55,7 +55,7 @@ class Lookahead(Counted, ABC):
     @property
     def abilities(self) -> Abilities:
         # A score holds a mean entropy afterwards, and those of two commits now at most: 7 each (orders.Entropy).
-        return replace(Counted.abilities, hypotheses=self.hypotheses, sensitivity=21.0)
+        return replace(Counted.abilities, doubts=True, hypotheses=self.hypotheses, sensitivity=21.0)
 
     def __post_init__(self) -> None:
         if isinstance(self.hypotheses, float) and self.hypotheses.is_integer():
@@ -91,6 +91,12 @@ class Lookahead(Counted, ABC):
         score = self.score(view, Tried(number, rows[which], chosen, mean_left(view, rows[which], chosen)))
         return _values(view, at, sets, new, score)
 
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions that rounding could put into a set that is tried, or take out of one, bool [N]."""
+        ends = ([view.log_odds, *(self.proposals(view) if self.hypotheses > 1 else ())] for view in (low, high))
+        doubted = [_crossing(least, most, low, low.commits) for least, most in zip(*ends, strict=True)]
+        return torch.stack(doubted).any(dim=0)
+
     def uniform(self, view: MaskedPositions, numbers: int, columns: int, stream: int) -> Tensor:
         """Return uniform numbers in [0, 1) for each row and step, float64 [rows, numbers, columns].
 
@@ -116,6 +122,16 @@ def leading(values: Tensor, view: MaskedPositions, k: int) -> Tensor:
     place = torch.empty_like(view.row)
     place[values.argsort(descending=True, stable=True)] = torch.arange(len(place), device=place.device)
     return ranks_in_rows(-(place + len(place) * view.waits).double(), view.row) < k
+
+
+def _crossing(low: Tensor, high: Tensor, view: MaskedPositions, k: int) -> Tensor:
+    """Return which positions rounding could carry across the cut after the k leading ones of each row, bool [N].
+
+    low, high: the least and greatest value of each. Those that wait stand apart: the cut is among them or the others.
+    """
+    off = ((high - low) / 2).nan_to_num()  # two that are infinite are level
+    middle = low + off
+    return near(-middle, off, leading(middle, view, k), 2 * view.row + view.waits)
 
 
 def gumbel(uniform: Tensor) -> Tensor:
@@ -165,6 +181,11 @@ class LookUM(Lookahead):
         inside = leading(view.log_odds, view, max(self.pool, view.commits))
         noise = self.uniform(view, self.hypotheses - 1, view.length, 0)[view.row, :, view.position].T
         return noise.masked_fill(~inside, -torch.inf)
+
+    def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
+        """Return the positions at the cut of the first set, or of the pool from which the others are drawn."""
+        cuts = {low.commits, max(self.pool, low.commits) if self.hypotheses > 1 else low.commits}
+        return torch.stack([_crossing(low.log_odds, high.log_odds, low, k) for k in cuts]).any(dim=0)
 
     def score(self, view: MaskedPositions, tried: Tried) -> Tensor:
         """Return minus the mean entropy left, with alpha times Gumbel noise, float64 [H]."""

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rws_decode.canvas.batches import current_block, last_steps
+from rws_decode.canvas.schedule import current_block, last_steps
 from rws_decode.predictors.base import LogitsAt
-from rws_decode.step.completion import Choice, Completion, Done, Scheduled
-from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.completion import Choice, Completion, MaskedLogits, Scheduled
 from rws_decode.step.layers import said
 from rws_decode.step.rounding import near_ties
 from rws_decode.step.select import rank_values
-from rws_decode.step.step import Decoder, Run, State, drawn
+from rws_decode.step.step import Decoder, Done, State, Step, drawn
 from rws_decode.strategies.protocol import CommittedPositions, abilities_of
 
 _COPIES = 32  # rows of a forward that leaves tokens out, at least, where the predictor computes single positions
@@ -52,7 +51,7 @@ class Revision(NamedTuple):
         return Held(when, torch.where(chosen, self.log_p, self.before.log_p))
 
 
-def revising(run: Run) -> Run:
+def revising(run: Step) -> Step:
     """Return the step that first masks again what the strategy asks for, and commits one more for each."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
@@ -181,7 +180,7 @@ def _asked(strategy: Any, view: CommittedPositions) -> Tensor:
     return said(strategy, "a revision", strategy.revise(view), view.row.bool())
 
 
-def editing(run: Run) -> Run:
+def editing(run: Step) -> Step:
     """Return the step that also replaces tokens of its block, and those of a block that it fills until none changes.
 
     The trace has the tokens that stand in the end; the step's factor holds for its further forwards.

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
-from rws_decode.step.completion import Completion
-from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.step import Decoder, State, forward
-from rws_decode.trace.record import Record
+from rws_decode.step.completion import Completion, MaskedLogits
+from rws_decode.step.record import Record
+from rws_decode.step.step import Decoder, State, forward, run
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,7 +59,7 @@ class Ensemble:
     def restart(self) -> None:
         """Begin again with masks alone; what was spent stays spent, and the generators go on."""
         self.state = self.decoder.init(range(len(self._ids)), self._ids)
-        self.record = Record(range(len(self._ids)), self.state.canvas, self.steps)
+        self.record = Record.of(self.decoder, self.state)
         self._seen: MaskedLogits | None = None
         self._past: list[State] = []
         self._ancestors: list[Ints] = []
@@ -77,8 +76,7 @@ class Ensemble:
 
     def step(self) -> None:
         """Run one step of every copy."""
-        self.state, info = self.decoder.step(self.state)
-        self.record.add(info)
+        self.state = run(self.decoder, self.state, [self.record], steps=1)
         self._seen = None
         self._past.append(self.state)
         self._ancestors.append(np.arange(len(self._ids)))
@@ -98,7 +96,8 @@ class Ensemble:
 
     def guide(self, logits: Tensor) -> None:
         """Put other logits in place of those that `look` gave; the next step uses them. logits: [N, V]."""
-        self._seen = self.look()._replace(logits=logits, published=logits)
+        seen = self.look()
+        self._seen = seen._replace(logits=logits, published=logits, off=seen.error)
 
     def values(self) -> Floats:
         """Return the raw reward of each copy's text, its masks filled with their best tokens, float64 [P, K]."""
@@ -135,7 +134,8 @@ class Ensemble:
 
     def record_of(self, slots: Ints) -> Record:
         """Return the record of the path of one slot of each prompt, with the forwards of all copies."""
-        record = Record(slots.tolist(), self.state.canvas.of(torch.from_numpy(slots)), self.steps)
+        decoder, canvas = self.decoder, self.state.canvas.of(torch.from_numpy(slots))
+        record = Record(slots.tolist(), canvas, self.steps, decoder.options, decoder.ends)
         paths = [self.path(slot).record for slot in slots.tolist()]
         record.arrays.update({name: np.stack([path[name] for path in paths]) for name in record.arrays})
         record.arrays["forwards"][:] = 0

@@ -20,7 +20,7 @@ from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbi
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel, SoftReward
 from rws_decode.strategies.numbers import check_numbers, number
-from rws_decode.strategies.protocol import OrderStrategy, abilities_of
+from rws_decode.strategies.protocol import abilities_of, gives_order
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import filled
 from rws_theory.checks import one_of
@@ -270,7 +270,7 @@ class GuidedParticles(Particles):
     def run(self, ensemble: Ensemble) -> Choice:
         decoder = ensemble.decoder
         options, strategy = decoder.options, decoder.strategy
-        if not isinstance(strategy, OrderStrategy) or abilities_of(strategy).sensitivity > 0:
+        if not gives_order(strategy) or abilities_of(strategy).sensitivity > 0:
             raise ValueError(f"strategy is {strategy!r}: {self.name} needs an order without logits, like random-order")
         for name, value, usual in (("top_p", options.top_p, 1.0), ("top_k", options.top_k, None)):
             if value != usual:

@@ -21,12 +21,12 @@ from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
+from rws_decode.step.record import Record
 from rws_decode.step.step import Decoder
-from rws_decode.strategies.protocol import MARKS, OrderStrategy, Strategy, describe
+from rws_decode.strategies.protocol import MARKS, Strategy, describe, gives_order
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.record import Record
 from rws_theory.show import clipped, quoted, shortened
 
 
@@ -135,7 +135,7 @@ def steer(
             seeds[row] = ensemble.decoder.sampler.seeds[slot]
         strategy = ensemble.decoder.strategy  # the method's own where it chooses positions itself
         settings["strategy"] = {"name": method.name} | _numbers(method) | {"base": describe(strategy)}
-        settings["ranking"] = "order" if isinstance(strategy, OrderStrategy) else job.settings["ranking"]
+        settings["ranking"] = "order" if gives_order(strategy) else job.settings["ranking"]
         return ensemble.record_of(slots)
 
     runs = run_batches(run, job.batches(options, memory, method.copies), job, scorer, settings, seeds, None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.job import Prompts, warn_of_unread_words
+from rws_decode.job import Prompts, as_prompts, warn_of_unread_words
 from rws_decode.predictors.base import answer_room
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
@@ -27,7 +27,6 @@ from rws_decode.strategies.protocol import (
 )
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.prompts import as_prompts
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite, whole
 from rws_theory.gain import normalise

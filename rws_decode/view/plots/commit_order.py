@@ -63,7 +63,7 @@ def order(
         one, two = (each.length for each in traces)
         raise ValueError(f"other has {two} positions, trace {one}: two answers of one length are needed")
     for each in traces if values or changes else ():
-        check_known(each, "values or changes")
+        check_known(each, "values or changes", whole=values)
     if changes and not all(each.whole_candidates for each in traces):
         raise ValueError("changes is True: a trace that keeps all candidates (Trace.whole_candidates) is needed")
     size = (9.5, 4.6) if len(traces) > 1 else (7.0, 4.6)

@@ -35,7 +35,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
 
     ValueError for a step that was not run, and for more than one of axes.
     """
-    check_known(trace, "plots.step")
+    check_known(trace, "plots.step", whole=True)
     whole("number", number, 0, trace.steps_run - 1)
     value, chosen, unscaled = trace.value[number], trace.chosen[number], trace.unscaled[number]
     kept = np.flatnonzero(~np.isnan(value) | chosen | unscaled)
@@ -150,7 +150,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
 
     axes: two, or one where no reward was asked. ValueError for other numbers of axes.
     """
-    check_known(trace, "plots.steps")
+    check_known(trace, "plots.steps", whole=True)
     asked = bool((trace.reward_use != NOT_ASKED).any())
     rows = 2 if asked else 1
     figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)

@@ -17,7 +17,19 @@ from torch.overrides import TorchFunctionMode
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import decode_units
-from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of, decode, replay
+from rws_decode import (
+    CallablePredictor,
+    Margin,
+    MaskedPositions,
+    Options,
+    Savings,
+    Schedule,
+    Shape,
+    constant_of,
+    decode,
+    replay,
+)
+from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
@@ -29,11 +41,13 @@ from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer, scores_there
 from rws_decode.gpu.row_statistics import row_statistics
-from rws_decode.gpu.step import CompactDecoder
+from rws_decode.gpu.step import CompactSteps
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.rewards import CallableReward, CausalReward
+from rws_decode.step.completion import TokenSampler
+from rws_decode.step.step import Decoder, Done, State, run
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 
@@ -230,12 +244,16 @@ def test_a_model_that_was_moved_is_laid_out_again() -> None:
 SHAPE = {"length": 8, "steps": 4, "block": 8}
 
 
-class Silent(CompactDecoder):
+class Silent(CompactSteps):
     """A decoder whose texts are made up, on a device whose tensors have no values."""
 
-    def _to_host(self, tokens: torch.Tensor, proved: torch.Tensor | None) -> Any:
+    @staticmethod
+    def _to_host(tokens: torch.Tensor, proved: torch.Tensor | None) -> Any:
         assert proved is not None and tokens.is_meta
         return [[6] * tokens.shape[1]] * len(tokens), [False] * len(tokens)
+
+
+ROWS = torch.arange(2)
 
 
 class OrdinaryCopies(TorchFunctionMode):
@@ -270,19 +288,22 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     prompts = [[6, 7], [8, 9, 10]]
     texts, saved = [Prompt([], "a"), Prompt([], "b")], {"reuse": False, "cache": False, "replay": True}
     scorer = DeviceScorer(predictor, reward, texts, **saved, device=predictor.device)
-    loop = Silent(predictor, strategy, block_plan(12, 6, 6), 2, "right", [], scorer, savings)
+    greedy = TokenSampler(0.0, 0, 2)
+    decoder = Decoder(predictor, strategy, block_plan(12, 6, 6), Options(), Ends(), greedy, scorer, 2)
+    did: list[Done] = []
     with torch.inference_mode():
-        canvas = lay_out(predictor, prompts, 12)
+        state = State(0, lay_out(predictor, prompts, 12), torch.ones(2, 12, dtype=torch.bool, device="meta"), ROWS)
         with OrdinaryCopies() as copies:
-            seen = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
+            loop = Silent(Network(predictor, state.canvas, [], savings), savings)
+            run(replace(decoder, step=loop.step, going=loop.going), state, [lambda _, done: did.append(done)])
     assert copies.found == []
-    assert [step.info.logits_dtype for step in seen] == ["float32"] * 6
-    on_host = {"rows", "reward_use", "forwards", "computed_columns"}
-    for step in seen:
-        arrays = {name: value for name, value in step.info._asdict().items() if isinstance(value, torch.Tensor)}
-        assert all(array.is_meta for name, array in arrays.items() if name not in on_host)
+    assert [done.dtype for done in did] == [torch.float32] * 6
+    for done in did:
+        rewards = [] if done.reward is None else [done.reward.raw, done.reward.normalised]
+        arrays = [done.factor, done.choice.candidate, done.choice.chosen, *done.choice.diagnosis, *rewards]
+        assert all(array.is_meta for array in arrays)
     asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
-    assert sum(bool(step.info.reward_use.any()) for step in seen) == asked
+    assert sum(done.reward is not None for done in did) == asked
 
 
 def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:

@@ -20,9 +20,9 @@ from tiny_models import (
 
 from paper_figures.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
-from rws_decode.canvas.batches import batches
 from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
 from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
+from rws_decode.job import batches
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 

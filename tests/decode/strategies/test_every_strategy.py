@@ -35,7 +35,7 @@ from rws_decode.strategies.orders import (
     token_frequencies,
 )
 from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import Abilities, MaskedPositions, OrderStrategy, abilities_of, describe
+from rws_decode.strategies.protocol import Abilities, MaskedPositions, abilities_of, describe, gives_order
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import STRATEGIES as NAMED
 from rws_decode.strategies.table import as_strategy, check_text, offered, strategy_from
@@ -75,7 +75,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
     assert replay(trace).diverged_at is None
     again = replay_with(trace, PREDICTOR)
     assert np.array_equal(again.canvas, trace.canvas) and np.array_equal(again.tokens, trace.tokens)
-    if isinstance(strategy, OrderStrategy):
+    if gives_order(strategy):
         assert trace.ranking == "order" and again.strategy == {"name": "recorded-order"}
         assert again.forwards == trace.steps_run  # the order is known: nothing is looked at
     less = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings.everything())

@@ -24,10 +24,10 @@ from tiny_models import bert_predictor
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape, decode, replay
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.step.record import Record
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.record import Record
 from rws_decode.trace.trace import Trace, load
 from rws_theory.orders.deviation import generation_order_deviation
 

@@ -154,7 +154,11 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
             del sys.modules[name]
         sys.modules.update(before)
     # The models are data, of which units have digests of their own.
-    missing = loaded - set(modules_behind("paper_figures.studies.work.measuring")) - {"rws_decode.mini", "rws_decode.mini.models"}
+    missing = (
+        loaded
+        - set(modules_behind("paper_figures.studies.work.measuring"))
+        - {"rws_decode.mini", "rws_decode.mini.models"}
+    )
     assert "rws_decode.decode" in loaded and not missing
 
 
