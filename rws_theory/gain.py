@@ -20,9 +20,8 @@ __all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
 def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
     """Return the normalised reward r = (raw - mean) / std (Step 2, Section 3.2): dimensionless, of the shape of `raw`.
 
-    `mean` and `std` are the reward model's over a reference set, in the units of `raw`. Relative error at most eps =
-    2^-52 (or the nearest subnormal). A quotient beyond float64 becomes an infinity of its sign, which
-    :func:`reward_factor` takes as the limit. ValueError unless raw and mean are finite and std is positive and finite.
+    Relative error at most 2^-52 (or the nearest subnormal). A quotient beyond float64 becomes an infinity of its sign.
+    ValueError unless raw and mean are finite and std is positive and finite.
 
     >>> float(normalise(6.23, mean=-4.95, std=11.18))
     1.0
@@ -43,10 +42,9 @@ def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
 def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
     """Return the factor s_R sqrt(sigmoid(r) + eps) at normalised reward r (Step 3), in the shape of `reward`.
 
-    It does not decrease with r and stays within :func:`factor_range`. Its relative error is at most 2^-51 at any r
-    (unless eps itself is subnormal): no overflow however large |r|, and r = -inf and inf give the ends. It exceeds 1
-    only if s_R does (up to eps): for s_R <= 1 a higher reward moves the factor toward 1. ValueError for NaN rewards and
-    unless reward_scale (s_R) and eps are positive and finite and keep the factor within float64.
+    It does not decrease with r and stays within :func:`factor_range`. Relative error at most 2^-51 at any r; r = -inf
+    and inf give the ends. ValueError for NaN rewards and unless reward_scale (s_R) and eps are positive and finite and
+    keep the factor within float64.
 
     >>> [round(float(f), 4) for f in reward_factor([-2.0, 0.0, 1e308], reward_scale=8.0)]
     [2.7622, 5.6569, 8.0]

@@ -25,8 +25,8 @@ class Note(UserWarning):
 def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", *, most: int = 60) -> str:
     """Return a table as HTML: all text escaped, no script, and the page's own colours, so that any theme suits it.
 
-    head: the names of the columns, empty for none. rows: of that width each; floats have five digits, columns of
-    numbers stand on the right. caption: a line above. most: of rows beyond so many only the number is shown.
+    head: the names of the columns, empty for none. rows: of that width each; floats have five digits. caption: a line
+    above. most: of rows beyond so many only the number is shown.
 
     >>> table = table_html(("scale", "position"), [(4.81211825, "<0>")], "top 1")
     >>> "4.8121" in table, "&lt;0&gt;" in table, "<0>" in table

@@ -21,9 +21,8 @@ MAX_ORDER = 8
 def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
     """Return the log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2): nats, shape (..., states).
 
-    No weight is formed before the largest is divided out, so the error of each is at most eps (n + 2 m(x) + 2
-    E_{p_r}[m]). A log-probability beyond float64 is -inf. ValueError for NaN, infinite rewards of possible states, r R
-    beyond float64, or no possible state.
+    The error of each is at most eps (n + 2 m(x) + 2 E_{p_r}[m]). ValueError for NaN, infinite rewards of possible
+    states, r R beyond float64, or no possible state.
 
     >>> tilt([-700.0, 0.0], [1.0, 0.0], 700.0).round(6).tolist()
     [-0.693147, -0.693147]
@@ -56,13 +55,11 @@ def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
 def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: int = 2) -> Floats:
     """Return the derivatives A'(r), A''(r), ..., which are the cumulants of R under p_r: shape (..., order).
 
-    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R], kappa_3 is the third central moment, in powers of R's unit; the rest
-    follow by a recursion of central moments (docs/theory.md, eq. (T41)).
-
-    Rewards are measured from the one of the likeliest state of p_r and divided by their spread. So a large offset of R
-    costs no accuracy beyond its own rounding, and a nearly certain p_r keeps its small variance to full relative
-    accuracy: kappa_n is within 3 n! eps (n_states + M) E|R - kappa_1|^n + eps |kappa_n|. order: 1 to 8. ValueError for
-    another order, for a cumulant beyond float64, and as in :func:`tilt`.
+    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R]; the rest follow by a recursion of central moments (docs/theory.md, eq.
+    (T41)). Rewards are measured from the likeliest state's, in units of their spread: a large offset of R costs no
+    accuracy, and a nearly certain p_r keeps its small variance. kappa_n is within 3 n! eps (n_states + M) E|R -
+    kappa_1|^n + eps |kappa_n|. order: 1 to 8. ValueError for another order, a cumulant beyond float64, and as in
+    :func:`tilt`.
 
     >>> tilted_cumulants([0.0, 0.0], [0.0, 1.0], 0.0, order=4).tolist()
     [0.5, 0.25, 0.0, -0.125]
@@ -87,19 +84,14 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
 
 
 def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """Return the gain E_{p_r}[R] - E_p[R] of tilting by r, in R's unit; Theorem 2 says that it is >= 0 for r > 0.
+    """Return the gain E_{p_r}[R] - E_p[R] of tilting by r, in R's unit.
 
-    Theorem 2: let p be a distribution on finitely many states and r > 0. Then E_{p_r}[R] >= E_p[R], with equality
-    exactly where Var_{p_r}[R] = 0 (docs/theory.md, eq. (T39)). See :func:`variance_identity` for the paper's own proof.
+    Theorem 2 says that it is >= 0 for r > 0, with equality exactly where Var_{p_r}[R] = 0 (docs/theory.md, eq. (T39)).
+    It is computed as a sum of terms of one sign (eq. (T40)), so a small r loses no digits and the sign is right.
+    Relative error at most 2 eps (n + M), M the sum of those of p and p_r. Errors as in :func:`tilt`.
 
-    What is computed is a sum of terms of one sign (eq. (T40)), so a small r loses no digits and the result never has
-    the wrong sign. Relative error at most 2 eps (n + M), M the sum of those of p and p_r. Negative r gives the
-    (non-positive) gain of that direction. Errors as in :func:`tilt`.
-
-    >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4)
-    0.3808
-    >>> float(tilted_gain([0.0, 0.0], [0.0, 1.0], 1e-300))
-    2.5e-301
+    >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4), float(tilted_gain([0.0, 0.0], [0.0, 1.0], 1e-300))
+    (0.3808, 2.5e-301)
     """
     base = Weights(log_p, reward, r, "base")
     _, x = base.centred()
@@ -117,9 +109,8 @@ def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
 def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
     """Return E_{p^c}[R], the mean reward after all logits are multiplied by c, in R's unit.
 
-    The distribution is p^c / Z on the support of p, for any finite c (c > 0 is an inverse temperature). Error at most 2
-    eps (n + M) E|R - E[R]| + eps |E[R]|, expectations under p^c and M from m(x) = |c (log p(x) - log p(x*))|. Errors as
-    in :func:`tilt`.
+    The distribution is p^c / Z on the support of p, for any finite c. Error at most 2 eps (n + M) E|R - E[R]| + eps
+    |E[R]|, M from m(x) = |c (log p(x) - log p(x*))|. Errors as in :func:`tilt`.
 
     >>> [round(float(scaled_reward_mean(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.3333, 0.346, 0.3077]
@@ -131,13 +122,9 @@ def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any
 def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
     """Return d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign: what scaling the logits does to the reward.
 
-    Proof: docs/theory.md, eq. (T43). It is >= 0 for every c if R is a non-decreasing function of log p on the support,
-    and > 0 unless R is constant there (eq. (T44)). Otherwise the sign is free: for p = (8, 4, 1)/13 and R = (0, 1, 0)
-    it is positive for c < 1/3 and negative beyond. So no monotonicity of the reward in the factor, hence none for RWS,
-    follows from Theorem 2.
-
-    Error at most 2 eps (n + M) times the product of the standard deviations of log p and R under p^c, M as in
-    :func:`scaled_reward_mean`. Unnormalised input is fine.
+    It is >= 0 for every c if R is a non-decreasing function of log p on the support (docs/theory.md, eq. (T43), (T44)).
+    Error at most 2 eps (n + M) times the product of the standard deviations of log p and R, M as in
+    :func:`scaled_reward_mean`.
 
     >>> [round(float(scaled_reward_slope(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.077, 0.0, -0.0984]
@@ -173,9 +160,9 @@ def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
 class VarianceIdentity:
     """The two sides of the paper's A'(r) = A'(0) + r Var_{p_r}[R], and what replaces it; all in R's unit.
 
-    `gain`: A'(r) - A'(0). `printed`: r Var_{p_r}[R]. `integral`: the integral of Var_{p_s}[R] over s from 0 to r;
-    `integral_error`: its difference to half as many points. `scale`: an s between 0 and r with r Var_{p_s}[R] = gain;
-    `corrected`: r Var_{p_s}[R] there.
+    `gain`: A'(r) - A'(0). `printed`: r Var_{p_r}[R]. `integral`: that of Var_{p_s}[R] over s from 0 to r;
+    `integral_error`: its difference to half as many points. `corrected`: r Var_{p_s}[R] at s = `scale`, which is the
+    gain.
     """
 
     gain: float
@@ -191,21 +178,17 @@ class VarianceIdentity:
 def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> VarianceIdentity:
     """Compare A'(r) - A'(0) with r Var_{p_r}[R], as Appendix E has it, and with the two statements that are true.
 
-    The proof of Theorem 2 in Appendix E concludes A'(r) = A'(0) + r Var_{p_r}[R], which is false. Instead, for r != 0,
-    the gain is the integral of Var_{p_s}[R] over s from 0 to r, and it is r Var_{p_s}[R] for some s strictly between
-    (docs/theory.md, eq. (T42)). The conclusion, gain >= 0, follows from either.
+    Instead of the printed identity, the gain is the integral of Var_{p_s}[R] over s from 0 to r, and r Var_{p_s}[R] for
+    some s strictly between (docs/theory.md, eq. (T42)). Either gives gain >= 0.
 
-    log_p, reward: shape (states,); r: one finite number other than 0. `gain` is as accurate as :func:`tilted_gain`,
-    `printed` to 6 eps (n + M) of itself, `corrected` within 1e-14 of the gain, relatively, and what the rounding of
-    `scale` makes of it. `integral` is quadrature on panels that halve toward `scale`, the independent check of `gain`.
-    Trust it as far as `integral_error` says, unless the variance has several peaks far narrower than r (many states
-    with rewards of thousands / r). ValueError for another shape or r, and as in :func:`tilt`.
+    log_p, reward: shape (states,); r: one finite number other than 0. `corrected` is within 1e-14 of the gain,
+    relatively, and what the rounding of `scale` makes of it. `integral` is quadrature on panels that halve toward
+    `scale`, an independent check; trust it as far as `integral_error` says. ValueError for another shape or r, and as
+    in :func:`tilt`.
 
     >>> sides = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
     >>> round(sides.gain, 4), round(sides.printed, 4), round(sides.integral, 4), round(sides.corrected, 4)
     (0.3808, 0.21, 0.3808, 0.3808)
-    >>> 0 < sides.scale < 2
-    True
     """
     from scipy.integrate import fixed_quad  # here, so that the exact models do not wait for it
 
