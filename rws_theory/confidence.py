@@ -1,13 +1,13 @@
 """Confidence of one position at any scale r of its logits, and the gaps that decide it.
 
-Let x_t be the largest logit and u_k = x_t - x_k >= 0 the gaps of the other tokens, and F(r) = sum_k exp(-r u_k). The
-confidence is P(r) = max softmax(r x) = 1 / (1 + F(r)). Its log-odds log(P / (1 - P)) = -log F(r) rise with P, and stay
-accurate where 1 - P underflows: see docs/theory.md, eq. (T1), and Appendix D, Step 1, of Gwak et al., "Reward-Weighted
-Sampling".
+Let x_t be the largest logit, u_k = x_t - x_k >= 0 the gaps of the other tokens, and F(r) = sum_k exp(-r u_k). The
+confidence is P(r) = max softmax(r x) = 1 / (1 + F(r)). Its log-odds -log F(r) stay accurate where 1 - P underflows:
+docs/theory.md, eq. (T1), and Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling".
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,21 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]
     if not np.isfinite(span):
         raise ValueError(f"{name} must span less than 1.8e308 / d so that their gaps can be summed, got a wider span")
     return x
+
+
+def check_rows(logits: ArrayLike) -> NDArray[np.float64]:
+    """Return `logits` as float64 of shape (positions, d), or raise ValueError."""
+    x = check_logits(logits)
+    if x.ndim != 2:
+        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    return x
+
+
+def check_range(c_min: float, c_max: float) -> tuple[float, float]:
+    """Return a range of scales, or raise ValueError."""
+    if not 0 < c_min <= c_max < math.inf:
+        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
+    return float(c_min), float(c_max)
 
 
 def check_scale(r: ArrayLike, leading: tuple[int, ...]) -> NDArray[np.float64]:
@@ -131,8 +146,7 @@ def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
 def gaps(logits: ArrayLike) -> NDArray[np.float64]:
     """Return the gaps u_k = x_t - x_k of the other tokens, ascending: shape (..., d) -> (..., d - 1), in logits.
 
-    One copy of the maximum is left out, so a tied maximum gives gaps of 0. A forbidden token (-inf) gives a gap of inf;
-    d = 1 gives no gaps. Each gap is rounded once. ValueError for NaN or +inf, or for a row without an allowed token.
+    A tied maximum gives gaps of 0, a forbidden token (-inf) a gap of inf. ValueError for NaN or +inf, or a row of -inf.
 
     >>> gaps([0.5, 3.0, 2.0, 3.0])
     array([0. , 1. , 2.5])

@@ -1,8 +1,7 @@
 """How often two positions with independent random logits change their order between small and large scales.
 
-Near scale 0 the position with the larger sum of gaps is ahead, at large scales the one with the larger smallest gap.
-For many tokens the probability that these differ has a limit, which depends only on the upper tail of the logits. For
-normal logits it is 1/4. The proofs are in docs/theory.md, section 17.
+Near scale 0 the larger sum of gaps is ahead, at large scales the larger smallest gap. For many tokens the probability
+that these differ has a limit, which depends only on the upper tail of the logits (docs/theory.md, section 17).
 """
 
 from __future__ import annotations
@@ -53,11 +52,7 @@ class ReversalShare:
         return self.reversed / self.pairs
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the Clopper-Pearson interval of the probability of a reversal: coverage >= `confidence`.
-
-        >>> [round(x, 3) for x in ReversalShare(30, 100).interval()]
-        [0.212, 0.4]
-        """
+        """Return the Clopper-Pearson interval of the probability of a reversal: coverage >= `confidence`."""
         return clopper_pearson(self.reversed, self.pairs, confidence)
 
 
@@ -159,11 +154,9 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
 
 
 def freezing_scale(tokens: int, deviation: float = 1.0) -> float:
-    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74)).
+    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74), (T75)).
 
-    For any share rho < 1, the probability that a pair of positions crosses below rho times this scale falls to 0 as
-    a power of d = tokens. For rho > 1 it does not fall to 0 (eq. (T75)). ValueError for tokens < 2 and a deviation that
-    is not positive.
+    ValueError for tokens < 2 and a deviation that is not positive.
 
     >>> round(freezing_scale(126_464, 2.0), 3)  # a vocabulary of LLaDA's size
     2.424

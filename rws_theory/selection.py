@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rws_theory.certified.selection_cells import Cell, contest
 from rws_theory.certified.selection_pairs import Pairs
 from rws_theory.certified.selection_sums import Row, equal_classes
-from rws_theory.confidence import check_logits
+from rws_theory.confidence import check_range, check_rows
 from rws_theory.show import figures, shortened, table_html
 
 __all__ = ["Bracket", "Piece", "SelectionPath", "same_at_every_scale", "selection_path"]
@@ -36,8 +36,7 @@ class Piece:
 class Bracket:
     """Scales [lower, upper] inside which no set is proved.
 
-    ``breakpoint`` is True if the sets on both sides are proved and differ: the set changes in here. It is False if the
-    bracket reaches an end of the range or if the same set stands on both sides: the set may or may not change in here.
+    ``breakpoint`` is True if the sets on both sides are proved and differ; else the set may or may not change in here.
     """
 
     lower: float
@@ -121,14 +120,10 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     >>> [(round(p.lower, 8), round(p.upper, 8), p.selected) for p in path.pieces]
     [(0.01, 4.81211825, (0,)), (4.81211825, 32.0, (1,))]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(x):
         raise ValueError(f"k must be an integer from 0 to the number of positions, {len(x)}, got {k!r:.80}")
-    if not 0 < c_min <= c_max < math.inf:
-        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
-    low, high, k = float(c_min), float(c_max), int(k)
+    (low, high), k = check_range(c_min, c_max), int(k)
 
     single = np.isfinite(x).sum(axis=1) == 1
     first = np.flatnonzero(single)[:k].tolist()
@@ -164,16 +159,12 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
 def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
     """Group the positions that are equally confident at every scale: those with identical multisets of exact gaps.
 
-    logits: shape (positions, d); -inf is a forbidden token. Returns the groups, each rising, in order of their first
-    member. Positions of different groups are equal at no float scale (docs/theory.md, eq. (T8)). ValueError as in
-    :func:`selection_path`.
+    Groups and members rise. Positions of different groups are equal at no float scale (docs/theory.md, eq. (T8)).
 
     >>> same_at_every_scale([[3.0, 1.0, 2.0], [0.0, 0.0, 1.0], [4.0, 2.0, 3.0]])
     [[0, 2], [1]]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     return equal_classes([np.sort(row[np.isfinite(row)])[::-1] for row in x])
 
 

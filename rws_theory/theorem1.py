@@ -1,8 +1,7 @@
 """Theorem 1 of the paper (rank reversal) for one pair of positions: as printed, and what is true.
 
-Notation: gaps u of a and v of b, F_x(r) = sum_k exp(-r gap_k) and g = F_a - F_b, so that P^a(r) > P^b(r) exactly where
-g(r) < 0 (docs/theory.md, eq. (T5)). A crossing is a zero of g in (0, inf). Everything here but the crossings themselves
-is decided in exact arithmetic.
+The notation is that of :mod:`rws_theory.majorisation`. Everything here but the crossings themselves is decided in exact
+arithmetic.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rws_theory.crossings import Crossings, crossings
-from rws_theory.parity import GapPair, Logits, Parity, sign_parity, supermajorises
+from rws_theory.majorisation import GapPair, Logits, Parity, sign_parity, supermajorises
 from rws_theory.show import table_html
 
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
@@ -21,8 +20,7 @@ _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 class Clause:
     """One sentence of a theorem for one pair: where ``premise`` is met, ``asserts`` is claimed.
 
-    ``holds`` is True where the premise is not met, as the sentence then claims nothing. It is None where the crossings
-    that would decide it are not proved.
+    ``holds`` is True where the premise is not met, and None where the crossings that would decide it are not proved.
     """
 
     name: str

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from rws_theory.certified.brent import brent_root
 from rws_theory.certified.selection_sums import Row, sample, sharp_sum
-from rws_theory.confidence import check_logits
+from rws_theory.confidence import check_range, check_rows
 from rws_theory.selection import Bracket
 from rws_theory.show import figures, shortened, table_html
 
@@ -91,14 +91,10 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     >>> [(round(piece.lower, 6), piece.positions) for piece in path.pieces]
     [(0.1, ()), (1.227144, (0,)), (4.39718, (0, 1))]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     if not (isinstance(tau, int | float) and 0 < tau < 1):
         raise ValueError(f"tau must be a probability between 0 and 1, got {tau!r:.80}")
-    if not 0 < c_min <= c_max < math.inf:
-        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
-    low, high = float(c_min), float(c_max)
+    low, high = check_range(c_min, c_max)
     with localcontext(_CONTEXT):
         target = ((1 - Decimal(tau)) / Decimal(tau)).ln()  # to 38 digits
     always, passes = list[int](), list[_Pass]()

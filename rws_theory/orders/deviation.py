@@ -1,10 +1,7 @@
 """How far the order in which positions were committed is from left to right: GOD, and AR-ness.
 
-GOD, the Generation Order Deviation, is Spearman's footrule divided by the number of positions (P. Diaconis and R. L.
-Graham, "Spearman's footrule as a measure of disarray", J. R. Stat. Soc. B 39, 1977). So its mean under a random order
-and its maximum are known. AR-ness@k is defined by S. Gong et al., "DiffuCoder: Understanding and Improving Masked
-Diffusion Models for Code Generation" (arXiv 2506.20639, Section 4.1 and Appendix A.2), for one token per step. Proofs:
-docs/theory.md, section 10.
+n GOD is Spearman's footrule (P. Diaconis and R. L. Graham, J. R. Stat. Soc. B 39, 1977). AR-ness@k is of S. Gong et
+al., "DiffuCoder" (arXiv 2506.20639, Section 4.1 and Appendix A.2). Proofs: docs/theory.md, section 10.
 """
 
 from __future__ import annotations
@@ -120,7 +117,9 @@ def _mean_of_tokens(steps: int, k: int) -> Fraction:
     return Fraction(total, count)
 
 
-def _enter(states: dict[tuple[int, int], tuple[int, int]], position: int, k: int) -> dict[tuple[int, int], tuple[int, int]]:
+def _enter(
+    states: dict[tuple[int, int], tuple[int, int]], position: int, k: int
+) -> dict[tuple[int, int], tuple[int, int]]:
     """Start the next step, of k ranks: v of the positions that are still open are committed in it."""
     entered: dict[tuple[int, int], tuple[int, int]] = {}
     for (a, v), (count, total) in states.items():
@@ -136,12 +135,10 @@ def local_arness(commit_step: ArrayLike, k: int = 1) -> Any:
     """Return local AR-ness@k: how often a committed token continues a run of k next tokens (Gong et al. 2025).
 
     Let p_1, ..., p_n be the positions in commit order, the tokens of one step from left to right. Token t scores where
-    (p_{t-k}, ..., p_{t-1}, p_t) are k + 1 consecutive positions in increasing order; at k = 1 that is next-token
-    prediction. Only tokens with k predecessors are averaged. So left to right has AR-ness 1, as the paper says; its
-    formula divides by all T steps, the first k of which cannot score.
+    (p_{t-k}, ..., p_t) are consecutive positions in increasing order. Only tokens with k predecessors are averaged, so
+    left to right has 1, as the paper says; its formula divides by all T steps.
 
-    commit_step: as of :func:`generation_order_deviation`. k: length of the run, 1 <= k < n. The result is float64 in
-    [0, 1], the exact share rounded once. ValueError as in :func:`generation_order_deviation`, and for other k.
+    commit_step: as of :func:`generation_order_deviation`. k: 1 <= k < n. The result is float64 in [0, 1].
 
     >>> [float(local_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
     [0.4, 0.25]
@@ -157,10 +154,8 @@ def local_arness(commit_step: ArrayLike, k: int = 1) -> Any:
 def global_arness(commit_step: ArrayLike, k: int = 1) -> Any:
     """Return global AR-ness@k: how often a committed token is among the k earliest still masked (Gong et al. 2025).
 
-    Token t scores where its position is one of the k leftmost positions masked just before it. The tokens of one step
-    are committed one after the other, from left to right. Non-decreasing in k, and 1 for left to right.
-
-    Parameters, return value and errors are those of :func:`local_arness`, but k may be as large as one likes.
+    The tokens of one step are committed one after the other, from left to right. Non-decreasing in k, and 1 for left to
+    right. Parameters and return value are those of :func:`local_arness`, with any k >= 1.
 
     >>> [float(global_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
     [0.8333333333333334, 1.0]

@@ -1,7 +1,8 @@
-"""The exact law of what decoding writes, under any order that looks at the canvas, in fractions.
+"""The exact distribution of what decoding writes, under any order that looks at the canvas, in fractions.
 
-If the predictions are the conditionals of one joint law and one token a step is sampled, every order gives that law
-(docs/theory.md, section 16). The functions here enumerate small models, so that this and its exceptions can be seen.
+It is the model's own, if the predictions are the conditionals of one joint distribution and one token a step is
+sampled. The functions here enumerate small models, so that this and its exceptions can be seen (docs/theory.md, section
+16).
 """
 
 from __future__ import annotations

@@ -82,8 +82,7 @@ def logit_pairs(
 def integer_gap_pairs(draw: st.DrawFn, max_count: int = 6, max_gap: int = 12) -> tuple[list[int], list[int]]:
     """Gaps of two positions, exact: equally many integers each, ascending. `from_gaps` makes logits of them.
 
-    The curves cross where a polynomial in exp(-r) with integer coefficients has a zero, so a computer algebra system
-    knows the truth. Half of the pairs have sums of gaps within 2 of each other, which is where curves cross.
+    Half of the pairs have sums of gaps within 2 of each other, which is where curves cross.
     """
     size = draw(st.integers(1, max_count))
     gaps = st.lists(st.integers(0, max_gap), min_size=size, max_size=size).map(sorted)
@@ -96,11 +95,7 @@ def integer_gap_pairs(draw: st.DrawFn, max_count: int = 6, max_gap: int = 12) ->
 
 
 def from_gaps(gaps: list[int] | list[float] | tuple[float, ...], top: float = 0.0) -> NDArray[np.float64]:
-    """Logits with maximum `top` and the given gaps, float64 [1 + gaps].
-
-    >>> from_gaps([1, 2], top=3.0).tolist()
-    [3.0, 2.0, 1.0]
-    """
+    """Logits with maximum `top` and the given gaps, float64 [1 + gaps]."""
     return np.array([top, *(top - u for u in gaps)], dtype=np.float64)
 
 
@@ -131,7 +126,7 @@ def wide_pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 @st.composite
 def near_tied_rows(draw: st.DrawFn, max_positions: int = 6, max_size: int = 6) -> NDArray[np.float64]:
-    """Logits [positions, d] whose rows are independent, or equal to an earlier one up to order and shift, or a float beside."""
+    """Logits [positions, d] whose rows are independent, one float apart, or equal up to order and an exact shift."""
     positions, size = draw(st.integers(1, max_positions)), draw(st.integers(1, max_size))
     rows: list[NDArray[np.float64]] = []
     for _ in range(positions):

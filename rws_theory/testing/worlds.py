@@ -21,11 +21,7 @@ def canvases(words: int, length: int) -> st.SearchStrategy[list[int]]:
 
 
 def random_table(seed: int, length: int, words: int, *, holes: float = 0.0) -> JointTable:
-    """Return a seeded joint table, a share `holes` of whose sequences is impossible.
-
-    >>> random_table(0, 3, 2)
-    JointTable(length=3, vocabulary=2, 8 of 8 possible)
-    """
+    """Return a seeded joint table, a share `holes` of whose sequences is impossible."""
     rng = np.random.default_rng(seed)
     log_p = 2 * rng.standard_normal((words,) * length)
     log_p[rng.random(log_p.shape) < holes] = -np.inf
@@ -34,11 +30,7 @@ def random_table(seed: int, length: int, words: int, *, holes: float = 0.0) -> J
 
 
 def random_chain(seed: int, words: int, *, holes: float = 0.0) -> MarkovChain:
-    """Return a seeded Markov chain, a share `holes` of whose steps is impossible; word 0 can always follow.
-
-    >>> random_chain(0, 3)
-    MarkovChain(vocabulary=3, 9 of 9 steps possible)
-    """
+    """Return a seeded Markov chain, a share `holes` of whose steps is impossible; token 0 can always follow."""
     rng = np.random.default_rng(seed)
     initial, steps = 2 * rng.standard_normal(words), 2 * rng.standard_normal((words, words))
     steps[rng.random(steps.shape) < holes] = -np.inf
@@ -129,7 +121,7 @@ def additive_rewards(
 def tilted_inputs(
     draw: st.DrawFn, bound: float = 5.0, reward_bound: float = 5.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log-probabilities of up to six states, unnormalised, some -inf, and their rewards, some equal; float64 [n] each."""
+    """Log-probabilities of up to six states, unnormalised, some -inf, and their rewards, some equal; float64 [n]."""
     size = draw(st.integers(1, 6))
     log_p = np.array(draw(st.lists(st.floats(-bound, bound), min_size=size, max_size=size)))
     closed = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))

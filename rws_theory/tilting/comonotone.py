@@ -28,10 +28,9 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Fall:
-    """Two states on which scaling lowers the reward: given that one of them is drawn, E[R] falls at every scale.
+    """Two states, by index, on which scaling lowers the reward: given one of them, E[R] falls at every scale.
 
-    ``likelier`` and ``better`` are their indices: the likelier one has the smaller reward. ``before`` is E_p[R] and
-    ``after`` E_{p^2}[R] given these two, exact: the logits as they are, and doubled.
+    ``likelier`` has the smaller reward. ``before`` is E_p[R] and ``after`` E_{p^2}[R] given these two, exact.
     """
 
     likelier: int

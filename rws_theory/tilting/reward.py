@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.checks import whole
+from rws_theory.confidence import real
 from rws_theory.show import one_line
-from rws_theory.tilting.weights import Floats, Weights
 
 MAX_ORDER = 8
+Floats = NDArray[np.float64]
 
 
 def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
@@ -27,29 +28,8 @@ def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
     >>> tilt([-700.0, 0.0], [1.0, 0.0], 700.0).round(6).tolist()
     [-0.693147, -0.693147]
     """
-    state = Weights(log_p, reward, r)
+    state = _Weights(log_p, reward, r)
     return state.log_weights - state.log_total[..., None]
-
-
-def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """Return A(r) = log sum_x p(x) e^{rR(x)} in nats, p normalised so that A(0) = 0 (Appendix E, up to a constant).
-
-    Error at most 3 eps (n + E_p[m] + E_{p_r}[m] + max |r R|). Where all |r (R - E_p[R])| <= 1 it is also at most 3 eps
-    (n + M) max |r R|, M that of p: a small r loses no digits. Domain and errors as in :func:`tilt`.
-
-    >>> round(float(log_partition([0.0, 0.0], [0.0, 1e6], 1.0)), 6)  # 1e6 - log 2
-    999999.306853
-    """
-    state, base = Weights(log_p, reward, r), Weights(log_p, reward, r, "base")
-    mean, deviation = base.centred()
-    rest = (state.start - base.start) + (state.log_total - base.log_total)
-    with np.errstate(over="ignore", invalid="ignore"):  # where this is so, `near` is False
-        small = base.r[..., None] * deviation
-        # E_p[e^{r (R - E R)}] - 1 >= 0 by Jensen's inequality: the logarithm of a small tilt loses nothing either.
-        grown = np.log1p((base.probabilities * np.expm1(small)).sum(axis=-1))
-        close = base.r * (base.origin + mean) + grown
-        near = np.abs(small).max(axis=-1) <= 1
-    return np.where(near, close, base.r * state.origin + rest)[()]
 
 
 def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: int = 2) -> Floats:
@@ -67,7 +47,7 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
     [1000000.5, 0.25]
     """
     whole("order", order, 1, MAX_ORDER)
-    state = Weights(log_p, reward, r)
+    state = _Weights(log_p, reward, r)
     mean, deviation = state.centred()
     spread = np.abs(deviation).max(axis=-1)
     unit = np.where(spread > 0, spread, 1.0)
@@ -93,7 +73,7 @@ def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
     >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4), float(tilted_gain([0.0, 0.0], [0.0, 1.0], 1e-300))
     (0.3808, 2.5e-301)
     """
-    base = Weights(log_p, reward, r, "base")
+    base = _Weights(log_p, reward, r, "base")
     _, x = base.centred()
     scale = base.r[..., None]
     log_q = base.log_weights - base.log_total[..., None]
@@ -115,7 +95,7 @@ def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any
     >>> [round(float(scaled_reward_mean(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.3333, 0.346, 0.3077]
     """
-    state = Weights(log_p, reward, c, "scaled")
+    state = _Weights(log_p, reward, c, "scaled")
     return (state.origin + state.centred()[0])[()]
 
 
@@ -129,7 +109,7 @@ def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> An
     >>> [round(float(scaled_reward_slope(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.077, 0.0, -0.0984]
     """
-    state = Weights(log_p, reward, c, "scaled")
+    state = _Weights(log_p, reward, c, "scaled")
     _, deviation = state.centred()
     levels = np.where(np.isneginf(state.log_p), 0.0, state.log_p)
     mean = (state.probabilities * levels).sum(axis=-1, keepdims=True)
@@ -139,13 +119,12 @@ def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> An
 def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
     """Say whether R is a non-decreasing function of log p on the support, so that :func:`scaled_reward_slope` is >= 0.
 
-    log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly; errors as in
-    :func:`tilt`.
+    log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly.
 
     >>> rises_with_log_p([0.0, -1.0, -np.inf], [3.0, 2.0, 9.0]), rises_with_log_p(np.log([8, 4, 1]), [0, 1, 0])
     (True, False)
     """
-    state = Weights(log_p, reward, 0.0)
+    state = _Weights(log_p, reward, 0.0)
     if state.log_p.ndim != 1:
         raise ValueError(f"log_p must have shape (states,), got {state.log_p.shape}")
     possible = ~np.isneginf(state.log_p)
@@ -221,3 +200,71 @@ def _mean_value(function: Callable[[float], float], average: float, r: float) ->
             return float(root)
     # The function is its average up to rounding: no sign is left to change.
     return float(min(np.linspace(0.0, r, 513)[1:-1], key=lambda s: abs(function(s) - average)))
+
+
+class _Weights:
+    """Checked input and the weights e^{log_p + r R - shift}, their total and the reward's origin, on a common shape."""
+
+    def __init__(
+        self, log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, kind: Literal["tilted", "base", "scaled"] = "tilted"
+    ) -> None:
+        """Check the input and form the weights of a `kind`.
+
+        "tilted": p e^{rR}; "base": p, where r is only checked; "scaled": p^r.
+        """
+        raw = real(log_p, "log_p")
+        if raw.ndim == 0 or raw.shape[-1] == 0:
+            raise ValueError(f"log_p must have shape (..., states) with states >= 1, got shape {raw.shape}")
+        if np.isnan(raw).any() or np.isposinf(raw).any():
+            raise ValueError("log_p must be finite or -inf (an impossible state), got nan or inf")
+        if np.isneginf(raw).all(axis=-1).any():
+            raise ValueError("log_p must leave at least one state possible, got only -inf")
+        scale, values = real(r, "r"), real(reward, "reward")
+        if not np.isfinite(scale).all():
+            raise ValueError(f"r must be finite, got {scale[~np.isfinite(scale)].flat[0]}")
+        try:
+            shape = np.broadcast_shapes(raw.shape, values.shape, (*scale.shape, 1))
+        except ValueError:
+            shapes = f"{raw.shape}, {values.shape} and {scale.shape}"
+            raise ValueError(f"log_p, reward and r (one axis less) must broadcast, got shapes {shapes}") from None
+        self.log_p = np.broadcast_to(raw, shape)
+        self.r = np.broadcast_to(scale, shape[:-1])
+        impossible = np.isneginf(self.log_p)
+        self.reward = np.where(impossible, 0.0, np.broadcast_to(values, shape))
+        if not np.isfinite(self.reward).all():
+            raise ValueError(f"reward must be finite, got {self.reward[~np.isfinite(self.reward)].flat[0]}")
+        # One of log p and r R is measured from its value at the likeliest state, so that their rounding there is none.
+        driver = np.where(impossible, 0.0, self.log_p) if kind == "scaled" else self.reward
+        base = np.where(impossible, -np.inf, 0.0) if kind == "scaled" else self.log_p
+        factor = self.r if kind != "base" else np.zeros_like(self.r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rough = base + factor[..., None] * driver
+            best = rough.argmax(axis=-1)[..., None]
+            for _ in range(2):  # measured from a state, constants of log p and R no longer hide which is the likeliest
+                start, driver_at = (np.take_along_axis(part, best, axis=-1) for part in (base, driver))
+                relative = (base - start) + factor[..., None] * (driver - driver_at)
+                best = relative.argmax(axis=-1)[..., None]  # NaN only where r R overflows, which is refused below
+            driver_at = np.take_along_axis(driver, best, axis=-1)
+            shift = (np.take_along_axis(base, best, axis=-1) + factor[..., None] * driver_at)[..., 0]
+            self.origin = np.take_along_axis(self.reward, best, axis=-1)[..., 0]
+            span = np.abs(self.r)[..., None] * np.abs(driver - driver_at)
+            offsets = self.reward - self.origin[..., None]
+        if not (np.isfinite(shift).all() and np.isfinite(span).all() and np.isfinite(offsets).all()):
+            raise ValueError(f"reward times r must stay within float64, got a span of {span.max()}")
+        self.offsets = np.where(impossible, 0.0, offsets)
+        start = np.take_along_axis(base, best, axis=-1)
+        with np.errstate(over="ignore"):  # a difference beyond float64 is a weight of 0
+            self.log_weights = (base - start) + factor[..., None] * (driver - driver_at)
+            top = self.log_weights.max(axis=-1)  # 0 up to rounding, which is large where log p and r R cancel
+            weights = np.exp(self.log_weights - top[..., None])
+            total = weights.sum(axis=-1)
+            self.probabilities = weights / total[..., None]
+        self.log_total = top + np.log(total)
+
+    def centred(self) -> tuple[Floats, Floats]:
+        """Return E[R] - origin, (...), and R - E[R] on the support (0 elsewhere), (..., states)."""
+        mean = (self.probabilities * self.offsets).sum(axis=-1)
+        deviation = self.offsets - mean[..., None]
+        correction = (self.probabilities * deviation).sum(axis=-1)  # the rounding of `mean`, to first order
+        deviation = np.where(np.isneginf(self.log_p), 0.0, deviation - correction[..., None])
+        return mean + correction, deviation

@@ -1,7 +1,6 @@
 """Test Corollary 1 on random exact models: does RWS end with more reward than decoding that ignores the reward?
 
-All models of an ensemble are decoded at once on their joint tables. :func:`decode_tables` is tested against the decoder
-of one model, :mod:`~rws_theory.worlds.reference_decoder`.
+All models of an ensemble are decoded at once on their joint tables.
 """
 
 from __future__ import annotations

@@ -159,12 +159,11 @@ def best_schedule(
     draws: int = 0,
     rng: np.random.Generator | None = None,
 ) -> StepSchedule:
-    """Return how many words each of so many steps should write, in random order, so that the law is nearest the world.
+    """Return how many tokens each of so many steps should commit, in random order, to be nearest the model.
 
     `InformationCurve.best_schedule` of :func:`information_curve`, whose arguments these are.
 
-    >>> chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
-    >>> best_schedule(chain, 8, 3)
+    >>> best_schedule(MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]])), 8, 3)
     StepSchedule((2, 2, 4), KL(p || q) 0.429 nats)
     """
     return information_curve(world, length, contexts=contexts, draws=draws, rng=rng).best_schedule(steps)

@@ -1,8 +1,4 @@
-"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic.
-
-Corollary 1 says that RWS improves the expected reward at every step. This model, the smallest of its kind, refutes it
-for the algorithm: two positions, three words, and a reward of 0 or 1.
-"""
+"""A masked model on which RWS earns less reward than confidence decoding, against Corollary 1, in rational arithmetic."""
 
 from __future__ import annotations
 
