@@ -56,7 +56,7 @@ def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> 
 
 
 def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
-    """Return the least and greatest factor of any reward, (s_R sqrt(eps), s_R sqrt(1 + eps)), within 1.5 2^-52 of themselves.
+    """Return the least and greatest factor of any reward, (s_R sqrt(eps), s_R sqrt(1 + eps)), within 1.5 2^-52.
 
     For finite r the factor lies strictly between; in float64 it may round to an end. ValueError as in
     :func:`reward_factor`.

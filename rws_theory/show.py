@@ -176,7 +176,7 @@ def figures(value: float) -> str:
 
 
 def number(value: Rational | float) -> str:
-    """Return an exact number to be read: as a decimal where it is one, else five digits and then the fraction, if short.
+    """Return an exact number to be read: as a decimal where it is one, else five digits and the fraction, if short.
 
     >>> from fractions import Fraction
     >>> number(Fraction(13, 2)), number(Fraction(4, 7)), number(Fraction(1.1)), number(3), number(Fraction(7, 200))

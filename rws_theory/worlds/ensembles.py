@@ -62,7 +62,7 @@ class RewardTally:
         return self.more + self.equal + self.less
 
     def interval(self, outcome: Literal["more", "equal", "less"], confidence: float = 0.95) -> tuple[float, float]:
-        """Return the Clopper-Pearson interval of the outcome's probability in the ensemble: coverage >= `confidence`."""
+        """Return the Clopper-Pearson interval of the outcome's probability: coverage >= `confidence`."""
         return clopper_pearson(getattr(self, outcome), self.models, confidence)
 
     def more_if_different(self, confidence: float = 0.95) -> tuple[float, float]:

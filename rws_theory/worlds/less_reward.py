@@ -1,4 +1,4 @@
-"""A masked model on which RWS earns less reward than confidence decoding, against Corollary 1, in rational arithmetic."""
+"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class NGram:
         return lattice_of(self.chain, self.weights, shared)
 
     def tilt(self, reward: AdditiveReward, beta: float) -> NGram:
-        """Return the distribution proportional to p(x) exp(beta R(x)), over texts of one length, which is again such a model.
+        """Return the distribution proportional to p(x) exp(beta R(x)), over texts of one length: again such a model.
 
         reward: [V], added for each token; [V, V], for each token after another, the first one after the context's last;
         or an automaton. ValueError for another shape, numbers that are not finite, or weights that spread over more
@@ -266,7 +266,7 @@ class NGram:
         return self.bests(n, [context])[0]
 
     def bests(self, n: int | Sequence[int] | Ints, contexts: Sequence[Sequence[int] | Ints]) -> list[Ints]:
-        """Return what :meth:`best` returns after each context; the search, which takes most of the time, is done once."""
+        """Return what :meth:`best` returns after each context; the search, which takes most of the time, is shared."""
         texts = best_texts(self.chain, self.weights, self._canvas(n))
         return [texts.after(self.chain.after(self._context(context))) for context in contexts]
 

@@ -67,7 +67,7 @@ class Automaton:
 
 
 def keywords(phrases: Sequence[Sequence[int]], vocabulary: int) -> Automaton:
-    """Return the reward that counts how many of the phrases, each a row of token ids, a text contains; each counts once.
+    """Return the reward that counts how many of the phrases, rows of token ids, a text contains; each counts once.
 
     The states are those of a string-matching automaton (Aho and Corasick, 1975) times the sets of phrases seen.
     ValueError for no phrase, an empty one, a token out of range, or more than 4,096 states.

@@ -334,41 +334,6 @@ def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch, name
         assert ": none found" in claim.evidence
 
 
-def test_a_pair_for_which_the_theorem_holds_and_another_expansion_refute_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 2), (1, 4)))  # one crossing, as it must
-    monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(()))
-    claim = CHECKS["T1-dimension"]()
-    assert claim.verdict == "not confirmed"
-    assert claim.evidence.endswith(" d = 4: none found that fails there and padded.")
-    monkeypatch.setattr("sympy.factorial", lambda m: 1)
-    monkeypatch.setattr(reversal, "GRID", ((3, 2),))
-    claim = CHECKS["T1-step2"]()
-    assert claim.verdict == "not confirmed"
-    assert claim.evidence.startswith("Expansion not confirmed symbolically. ")
-
-
-ONE, LEVEL = ((1,), (0,)), ((0,), (0,))
-
-
-@pytest.mark.parametrize(
-    ("orders", "verdict"),
-    [
-        ({ONE: 1, LEVEL: 0}, "true with correction"),
-        ({ONE: 0, LEVEL: 0}, "not confirmed"),
-        ({ONE: -1, LEVEL: 0}, "not confirmed"),
-        ({ONE: 1, LEVEL: -1}, "not confirmed"),
-        ({ONE: 1, LEVEL: 0, ((1,), (2,)): 0}, "not confirmed"),
-        ({ONE: 1, LEVEL: 0, ((1,), (2,)): 1}, "not confirmed"),
-    ],
-)
-def test_confidence_rises_unless_all_tie(monkeypatch: pytest.MonkeyPatch, orders: dict[Any, int], verdict: str) -> None:
-    monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter([Pair((1,), (3,)), Pair((2,), (3,))]))
-    monkeypatch.setattr(Pair, "order_at_one", property(lambda pair: orders.get((pair.a, pair.b), -1)))
-    assert CHECKS["T1-increasing"]().verdict == verdict
-
-
 ONCE, TWICE = Pair((2, 2), (1, 4)), Pair((2, 2, 8), (1, 5, 5))  # how often they cross, at 0.48, and at 0.28 and 0.38
 THRICE = Pair((2, 2, 11, 13), (1, 5, 6, 17))  # at 0.10, 0.17 and 0.51
 EVEN = Pair((1, 3, 3, 3, 3, 3), (2, 2, 2, 2, 4, 4))  # equal sums, one crossing, at log 2
@@ -449,12 +414,6 @@ def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pyte
     for attribute, value in BROKEN[name].items():
         monkeypatch.setattr(Pair, attribute, property(lambda pair, value=value: value))
     assert CHECKS[name]().verdict == "not confirmed"
-
-
-def test_without_ids_every_claim_is_checked_in_the_order_of_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: CHECKS[name] for name in ("T1b-printed", "D-gaps")}
-    monkeypatch.setattr("rws_theory.claims.CHECKS", few)
-    assert [claim.id for claim in claims()] == list(few)
 
 
 def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:

@@ -100,23 +100,6 @@ def test_a_pair_that_crosses_an_odd_number_of_times_is_reversed(pair: tuple[np.n
     assert share.pairs == 1
 
 
-def test_random_pairs_cross_an_odd_number_of_times_where_they_are_reversed() -> None:
-    a, b = np.random.default_rng(2).standard_normal((2, 500, 12))
-    classes = classify_pairs(a, b)
-    assert classes.complete.all() and set(classes.count.tolist()) >= {0, 1, 2}
-    assert law.end_reversals(a, b).reversed == int((classes.count % 2).sum())
-
-
-def test_reversals_at_the_ends() -> None:
-    a, b = np.random.default_rng(3).standard_normal((2, 400, 32))
-    near_zero, far = law.scale_reversals(a, b, [1e-6, 1e6])
-    assert near_zero.reversed == 0 and far == law.end_reversals(a, b)
-    a, b = np.random.default_rng(5).standard_normal((2, 300, 50))
-    assert law.end_reversals(3 * a + 1, 3 * b - 2) == law.end_reversals(a, b) == law.end_reversals(b, a)
-    assert law.end_reversals([[2.0, 1.0, 0.0]], [[3.0, 2.0, 1.0]]).reversed == 0
-    assert law.end_reversals([[2.0, 1.0, 0.0]], [[2.0, 1.0, -1.0]]).reversed == 0  # equal smallest gaps
-
-
 def test_normal_logits_freeze() -> None:
     rng = np.random.default_rng(4)
     drawn = {d: rng.standard_normal((2, 2000, d)) for d in (16, 1024)}

@@ -1,4 +1,4 @@
-"""The arithmetic of the printed tables, in exact decimals: a printed number stands for every number that rounds to it."""
+"""The arithmetic of the printed tables: a printed number stands for every number that rounds to it, exactly."""
 
 from __future__ import annotations
 

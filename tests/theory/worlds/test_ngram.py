@@ -56,13 +56,6 @@ def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tup
     assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
 
 
-def test_a_tilt_sums_to_one_after_every_context() -> None:
-    world = NGram.fit([[0, 1, 2, 1] * 5], 2, vocabulary=3).tilt([0.0, 1.0, -1.0], 2.0)
-    for context in ([], [0], [2]):
-        texts = itertools.product(range(3), repeat=3)
-        assert sum(np.exp(world.log_prob(text, context)) for text in texts) == pytest.approx(1)
-
-
 def test_keywords_may_span_words_and_overlap() -> None:
     world, reward = NGram.fit([[0, 1, 2] * 10], 2, vocabulary=3), keywords([[0, 0], [2, 1]], 3)
     texts = list(itertools.product(range(3), repeat=5))
@@ -151,17 +144,6 @@ def test_a_bigram_world_is_its_markov_chain() -> None:
     chain = MarkovChain(np.log(world.chain.unigram), np.log(rows))
     canvas = [MASK, 3, MASK, MASK, 1, MASK]
     np.testing.assert_allclose(world.conditionals(canvas), chain.conditionals(canvas), rtol=0, atol=1e-11)
-
-
-def test_a_law_of_large_beta_gives_its_best_text() -> None:
-    rng = np.random.default_rng(0)
-    world = NGram.fit([text_of(rng, 500, 8)], 3, vocabulary=8)
-    reward = np.zeros(8)
-    reward[5] = 1.0
-    tilted = world.tilt(reward, 500.0)
-    assert tilted.tilted and not world.tilted and tilted.divergence(9) > 0 == world.divergence(9)
-    assert tilted.best(12).tolist() == [5] * 12 == tilted.sample(12, rng).tolist()
-    assert tilted.mean(reward, 12) == pytest.approx(12.0)
 
 
 def chain_of(order: int, seed: int) -> Backoff:
