@@ -140,15 +140,6 @@ def test_touching_curves_change_nothing_and_single_scales_are_decided() -> None:
     assert selection_path(close[::-1], 1, 9.0, 9.0).pieces == (Piece(9.0, 9.0, (0,)),)
 
 
-def test_limits_of_the_scale_order_by_total_gap_and_by_margin() -> None:
-    z = rows_of((3, 3, 3), (1, 6, 6), (2, 9, 9), (2, 2, 99), (1, 1, 1))
-    for c, order in ((1e-9, [3, 2, 1, 0, 4]), (1e5, [0, 2, 3, 1, 4])):
-        for k in range(6):
-            assert selection_path(z, k, c, c).pieces[0].selected == tuple(sorted(order[:k]))
-    fewer = rows_of((5, 5), (1,), (2,), ())  # as c -> 0 fewer allowed tokens come first
-    assert [selection_path(fewer, k, 1e-9, 1e-9).pieces[0].selected for k in (1, 2, 3)] == [(3,), (2, 3), (1, 2, 3)]
-
-
 def test_a_class_of_equal_rows_gives_some_of_its_members() -> None:
     """Appendix D's pair, each twice: one class loses both its seats, or one, where the curves cross."""
     z = np.array([APPENDIX_D[0], APPENDIX_D[1], APPENDIX_D[1], APPENDIX_D[0]])

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,14 +28,6 @@ def test_tilts_of_huge_numbers_and_of_many_axes() -> None:
     assert computed.shape == (3, 2, 3)
     assert tilting.tilted_gain(log_p, reward, r).shape == (3, 2)
     assert computed[2, 1].tolist() == pytest.approx(tilting.tilted_cumulants(log_p[1], reward, 2.0, 3).tolist())
-
-
-@pytest.mark.parametrize("size", [111, 116, 198])
-@pytest.mark.parametrize("value", [0.3, 0.7, 3.3])
-def test_a_mean_of_many_states_is_correct_to_the_last_digits(size: int, value: float) -> None:
-    log_p, reward = np.zeros(size), np.append(0.0, np.full(size - 1, value))
-    mean = float(Fraction(value) * (size - 1) / size)
-    assert tilting.scaled_reward_mean(log_p, reward, 0.0) == pytest.approx(mean, rel=3e-16, abs=0)
 
 
 @pytest.mark.parametrize(

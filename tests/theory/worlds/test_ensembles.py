@@ -121,17 +121,6 @@ def expected_after(table: JointTable, reward: Floats, computed: decoder.MaskedDe
     return float((p * reward).sum() / p.sum())
 
 
-def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
-    tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
-    decodes = ensembles.decode_tables(tables, rewards, decoder.constant_rule(1.0))
-    assert decodes.commit_step.tolist() == [[1, 0]] and decodes.tokens.tolist() == [[0, 0]]
-    shifted = ensembles.decode_tables([tables[0], np.add(tables[0], 1e4)], rewards * 2, decoder.constant_rule(1.0))
-    assert shifted.tokens.tolist() == [[0, 0]] * 2 and shifted.commit_step.tolist() == [[1, 0]] * 2
-    p = 1 / (1 + math.e)
-    assert decodes.initial[0] == decodes.after_first[0] == pytest.approx(p)
-    assert decodes.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
-
-
 def test_rws_provably_earns_less_on_the_smallest_model() -> None:
     example = rws_less_reward_example()
     assert example.proved and example.step_proved

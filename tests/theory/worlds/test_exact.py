@@ -91,16 +91,6 @@ def test_the_reference_decoder_is_the_decoding_loop(name: str, seed: int, words:
         )
 
 
-def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
-    """After a 0 only 1 is possible, then anything: -inf logits reach the decoder, and it never commits them."""
-    chain = MarkovChain(np.log([0.5, 0.5]), np.array([[-np.inf, 0.0], [1.0, 0.0]]))
-    predictor = exact_predictor(chain)
-    decoded = decode(predictor, ["0", "1 1"], Confidence(), Shape(2, 2, 2))  # rows of different lengths
-    assert decoded.texts == ["1 0", "0 1"]
-    assert np.isposinf(decoded[0].value[0, 0]) and decoded[0].commit_step.tolist() == [0, 1]
-    assert decoded[0].value[1, 1] == pytest.approx(1.0)
-
-
 def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
     """Of many equals the leftmost goes first: a sort that is not stable would mix them."""
 
