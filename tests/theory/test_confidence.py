@@ -1,11 +1,23 @@
 """P(r), log-odds and gap statistics against 50-digit references written from the definitions."""
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rws_theory import gap_statistics, gaps, log_odds, max_probability, testing
+
+
+def exact_sum(x: np.ndarray, r: float) -> mpmath.mpf:
+    """F(r) from its definition at 50 digits: every other allowed token, one copy of the maximum left out."""
+    allowed = sorted((mpmath.mpf(float(v)) for v in x if np.isfinite(v)), reverse=True)
+    return mpmath.fsum(mpmath.exp(-mpmath.mpf(r) * (allowed[0] - v)) for v in allowed[1:])
+
+
+def naive_softmax_max(x: np.ndarray, r: float) -> float:
+    weights = np.exp(r * x - np.max(r * x))
+    return float((weights / weights.sum()).max())
 
 
 @given(testing.logit_vectors(), testing.scales(), st.randoms(use_true_random=False))
@@ -37,6 +49,15 @@ def test_batches_equal_one_position_and_one_scale_at_a_time(x: np.ndarray, rates
             row_statistics.multiplicity,
         )
         np.testing.assert_array_equal(gaps(x)[i], gaps(row))
+
+
+@given(testing.saturated_pairs())
+def test_log_odds_order_as_probabilities_where_softmax_saturates(case: tuple[np.ndarray, np.ndarray, float]) -> None:
+    a, b, r = case
+    assert naive_softmax_max(a, r) == naive_softmax_max(b, r) == 1.0
+    with mpmath.workdps(500):
+        assert (log_odds(a, r) > log_odds(b, r)) == (1 / (1 + exact_sum(a, r)) > 1 / (1 + exact_sum(b, r)))
+    assert log_odds(a, r) != log_odds(b, r)
 
 
 def test_no_position_and_huge_equal_logits_are_no_misuse() -> None:

@@ -1,13 +1,14 @@
-"""Tilting where floats are hard, Theorem 2, what scaling does instead; the reward factor's range and its inverse."""
+"""Tilting where floats are hard, Theorem 2, what scaling does instead; the reward factor's range."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
 from numpy.typing import NDArray
 
-from rws_theory import factor_range, normalise, reward_factor, tilting
+from rws_theory import factor_range, normalise, reward_factor, testing, tilting
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +71,12 @@ def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
         alone = function(log_p[row], reward[row], float(r[row]))
         assert np.shape(alone) == np.shape(batched) and np.array_equal(alone, batched)
         assert np.array_equal(function(log_p[row], reward[row], r[[row]]), computed[[row]])
+
+
+@given(testing.reward_scales(), testing.epsilons())
+def test_the_ends_of_the_range_are_the_limits(reward_scale: float, eps: float) -> None:
+    low, high = factor_range(reward_scale, eps)
+    assert reward_factor([-np.inf, -1e308, 1e308, np.inf], reward_scale, eps).tolist() == [low, low, high, high]
 
 
 def test_shapes_are_kept_and_an_overflow_is_its_limit() -> None:
