@@ -56,6 +56,13 @@ def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tup
     assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
 
 
+def test_a_tilt_sums_to_one_after_every_context() -> None:
+    world = NGram.fit([[0, 1, 2, 1] * 5], 2, vocabulary=3).tilt([0.0, 1.0, -1.0], 2.0)
+    for context in ([], [0], [2]):
+        texts = itertools.product(range(3), repeat=3)
+        assert sum(np.exp(world.log_prob(text, context)) for text in texts) == pytest.approx(1)
+
+
 def test_keywords_may_span_words_and_overlap() -> None:
     world, reward = NGram.fit([[0, 1, 2] * 10], 2, vocabulary=3), keywords([[0, 0], [2, 1]], 3)
     texts = list(itertools.product(range(3), repeat=5))
