@@ -91,9 +91,11 @@ real: $(READY)
 	$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(NETWORKS)
 	$(BIN)/python -m pip install -q -c constraints.txt rdkit
 
-# Style, and types of the packages.
+# Style, spelling, and types of the packages; .pre-commit-config.yaml runs the same.
 lint: $(READY)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check -q .
+	$(BIN)/codespell
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Write THIRD_PARTY.md again from the installed metadata.
@@ -122,7 +124,7 @@ $(READY): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt 2>/dev/null || \
 	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt --extra-index-url $(TORCH_INDEX); \
 	fi
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[notebooks,dev]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	@# The smallest of the published networks (3 MB), for its tests; they are left out where no index has it.
 	@grep '^rxnmapper==' $(NETWORKS) >$(VENV)/network.txt
 	@$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(VENV)/network.txt || \

@@ -8,21 +8,18 @@ from .confidence import (
 from .crossings import Crossing as Crossing, Crossings as Crossings, crossings as crossings
 from .gain import (
     factor_range as factor_range,
-    inverse_reward as inverse_reward,
     normalise as normalise,
     reward_factor as reward_factor,
 )
 from .majorisation import Majorisation as Majorisation, majorises as majorises
-from .orders.arness import global_arness as global_arness, kendall_tau as kendall_tau, local_arness as local_arness
 from .orders.deviation import (
     footrule_max as footrule_max,
     footrule_mean as footrule_mean,
-    footrule_variance as footrule_variance,
     generation_order_deviation as generation_order_deviation,
+    global_arness as global_arness,
+    local_arness as local_arness,
 )
 from .orders.invariance import output_law as output_law, parallel_distances as parallel_distances
-from .orders.null import FootruleDistribution as FootruleDistribution, footrule_distribution as footrule_distribution
-from .orders.significance import OrderTest as OrderTest, order_test as order_test
 from .pairs import PairClasses as PairClasses, classify_pairs as classify_pairs
 from .reversal_law import (
     ReversalLimit as ReversalLimit,

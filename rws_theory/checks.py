@@ -18,8 +18,6 @@ T = TypeVar("T")
 def whole(name: str, value: Any, least: int = 1, most: int | None = None, *, example: str = "") -> int:
     """Return a whole number from least to most, without end if None; True and False are none.
 
-    >>> whole("batch", 8)
-    8
     >>> whole("step", 12, 0, 11)
     Traceback (most recent call last):
     ...
@@ -45,8 +43,6 @@ def finite(
 ) -> float:
     """Return a finite number within the bounds that are given; least and most belong to its range.
 
-    >>> finite("tau", 0.5, above=0, below=1)
-    0.5
     >>> finite("eps", -1.0, above=0)
     Traceback (most recent call last):
     ...

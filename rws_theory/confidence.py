@@ -1,13 +1,13 @@
 """Confidence of one position at any scale r of its logits, and the gaps that decide it.
 
-Let x_t be the largest logit and u_k = x_t - x_k >= 0 the gaps of the other tokens, and F(r) = sum_k exp(-r u_k). The
-confidence is P(r) = max softmax(r x) = 1 / (1 + F(r)). Its log-odds log(P / (1 - P)) = -log F(r) rise with P, and stay
-accurate where 1 - P underflows: see docs/theory.md, eq. (T1), and Appendix D, Step 1, of Gwak et al., "Reward-Weighted
-Sampling".
+Let x_t be the largest logit, u_k = x_t - x_k >= 0 the gaps of the other tokens, and F(r) = sum_k exp(-r u_k). The
+confidence is P(r) = max softmax(r x) = 1 / (1 + F(r)). Its log-odds -log F(r) stay accurate where 1 - P underflows:
+docs/theory.md, eq. (T1), and Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling".
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,8 @@ __all__ = ["GapStatistics", "gap_statistics", "gaps", "log_odds", "max_probabili
 class GapStatistics:
     """The two gap statistics of Theorem 1 and the multiplicity that it leaves out, each of shape ``logits.shape[:-1]``.
 
-    ``total`` is Sigma, the sum of the finite gaps (logits). ``smallest`` is delta, the top-two margin (logits): ``inf``
-    where no other token is allowed, 0 where the maximum is tied. ``multiplicity`` counts the gaps equal to delta; it is
-    0 where there is no gap.
+    ``total`` is Sigma, the sum of the finite gaps. ``smallest`` is delta, the top-two margin: ``inf`` where no other
+    token is allowed. ``multiplicity`` counts the gaps equal to delta.
     """
 
     total: Any
@@ -63,6 +62,21 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]
     return x
 
 
+def check_rows(logits: ArrayLike) -> NDArray[np.float64]:
+    """Return `logits` as float64 of shape (positions, d), or raise ValueError."""
+    x = check_logits(logits)
+    if x.ndim != 2:
+        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    return x
+
+
+def check_range(c_min: float, c_max: float) -> tuple[float, float]:
+    """Return a range of scales, or raise ValueError."""
+    if not 0 < c_min <= c_max < math.inf:
+        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
+    return float(c_min), float(c_max)
+
+
 def check_scale(r: ArrayLike, leading: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the scale `r` as float64; ValueError unless it is positive, finite and broadcasts with `leading`."""
     scale = real(r, "r")
@@ -87,19 +101,17 @@ def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     """Return the log-odds of the most probable token at scale r, log(P / (1 - P)) = -log F(r), in nats.
 
-    The form that is computed neither overflows early nor saturates (docs/theory.md, eq. (T2)). A softmax in float64 is
-    exactly 1.0 once they exceed about 37; these log-odds keep growing as r delta. For large r they order positions by
-    the smallest gap delta, for small r by the number of allowed tokens and then by the total gap Sigma (eq. (T4)).
+    The form that is computed neither overflows early nor saturates (docs/theory.md, eq. (T2)), where a softmax in
+    float64 is exactly 1.0 beyond log-odds of about 37.
 
-    logits: shape (..., d), logits. -inf is a forbidden token and contributes nothing. A tied maximum is one copy of t
-    and gaps of 0. r: positive and finite; broadcasts with ``logits.shape[:-1]``. The result is float64 of the broadcast
-    shape. It is ``inf`` where only one token is allowed (d = 1 included), and where r delta itself exceeds the float64
-    range. ValueError for NaN or +inf logits, a row without an allowed token, r outside (0, inf), and shapes that do not
+    logits: shape (..., d). -inf is a forbidden token. r: positive and finite; broadcasts with ``logits.shape[:-1]``.
+    The result is ``inf`` where only one token is allowed, and where r delta itself exceeds the float64 range.
+    ValueError for NaN or +inf logits, a row without an allowed token, r outside (0, inf), and shapes that do not
     broadcast.
 
-    Guarantee: the result depends only on the multiset of logits, not on their order. It is within 4 eps (r delta + log
-    d) of the exact one, eps = 2^-52, or of the nearest subnormal (eq. (T3)). Positions whose log-odds agree to that
-    accuracy may compare either way; :func:`rws_theory.crossings` decides such pairs exactly.
+    Guarantee: the result depends only on the multiset of logits. It is within 4 eps (r delta + log d) of the exact one,
+    eps = 2^-52 (eq. (T3)). Positions closer than that may compare either way; :func:`rws_theory.crossings` decides such
+    pairs.
 
     >>> round(float(log_odds([1.1, 0.6, 0.3], 1.0)), 6)
     -0.054355
@@ -122,10 +134,8 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
 def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
     """Return the confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), in [1/d, 1] (Section 4.1 of the paper).
 
-    `logits` has shape (..., d) and `r` broadcasts with its leading axes. Domain and errors are those of
-    :func:`log_odds`. P(r) is non-decreasing in r and 1 where only one token is allowed. In float64 it is exactly 1.0
-    once the log-odds exceed about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps
-    = 2^-52.
+    Domain and errors are those of :func:`log_odds`. Relative error at most 4 eps (1 + log d), eps = 2^-52. It is
+    exactly 1.0 once the log-odds exceed about 37: rank by :func:`log_odds`, report P.
 
     >>> [round(float(max_probability([1.1, 0.6, 0.3], r)), 4) for r in (1, 2)]
     [0.4864, 0.637]
@@ -136,8 +146,7 @@ def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
 def gaps(logits: ArrayLike) -> NDArray[np.float64]:
     """Return the gaps u_k = x_t - x_k of the other tokens, ascending: shape (..., d) -> (..., d - 1), in logits.
 
-    One copy of the maximum is left out, so a tied maximum gives gaps of 0. A forbidden token (-inf) gives a gap of inf;
-    d = 1 gives no gaps. Each gap is rounded once. ValueError for NaN or +inf, or for a row without an allowed token.
+    A tied maximum gives gaps of 0, a forbidden token (-inf) a gap of inf. ValueError for NaN or +inf, or a row of -inf.
 
     >>> gaps([0.5, 3.0, 2.0, 3.0])
     array([0. , 1. , 2.5])
@@ -149,14 +158,12 @@ def gaps(logits: ArrayLike) -> NDArray[np.float64]:
 def gap_statistics(logits: ArrayLike) -> GapStatistics:
     """Return the total gap Sigma, the smallest gap delta and delta's multiplicity of each position (the paper's eq. 2).
 
-    `logits` has shape (..., d); each field of the result has shape (...). For equally many allowed tokens Sigma decides
-    the order of two positions as r -> 0; delta, then its multiplicity, decides it as r -> inf (docs/theory.md, eq.
-    (T4)). ``smallest`` is rounded once, ``multiplicity`` is exact, ``total`` is within d eps / 2 of itself, eps =
-    2^-52. Domain and errors are those of :func:`gaps`.
+    For equally many allowed tokens Sigma decides the order of two positions as r -> 0; delta, then its multiplicity, as
+    r -> inf (docs/theory.md, eq. (T4)). ``smallest`` is rounded once, ``multiplicity`` is exact, ``total`` is within d
+    eps / 2 of itself, eps = 2^-52. Domain and errors are those of :func:`gaps`.
 
-    >>> s = gap_statistics([3.0, 2.0, 2.0, -float("inf"), 0.0])
-    >>> float(s.total), float(s.smallest), int(s.multiplicity)
-    (5.0, 1.0, 2)
+    >>> gap_statistics([3.0, 2.0, 2.0, -float("inf"), 0.0])
+    GapStatistics(total=np.float64(5.0), smallest=np.float64(1.0), multiplicity=np.int64(2))
     """
     u = gaps(logits)
     if u.shape[-1] == 0:

@@ -24,15 +24,12 @@ __all__ = ["Crossing", "Crossings", "crossings"]
 class Crossings:
     """What :func:`crossings` proved about one pair of logit vectors, over all r in (0, inf).
 
-    dimension: number of tokens d. sigma, delta: total and smallest finite gap of a and of b, correctly rounded
-    (logits); delta is inf without a second token. sign_at_one: proved sign of P^a(1) - P^b(1): -1 or 1, and 0 exactly
-    if the pair is identical. crossings: the crossings, ascending and disjoint. bound: Laguerre's upper bound on the
-    number of crossings, counted with multiplicity: the sign changes of H.
-
-    complete: whether it is proved that every crossing in (0, inf) is listed with its multiplicity. identical: whether
-    the gap multisets are equal. Then P^a(r) = P^b(r) at every r, and no crossings are listed. certificate: what the
-    proofs used beside exact integers. Each name stands for those before it too: "float64" (sums with an a-priori error
-    bound), "ball" (ball arithmetic), "exact" (the square-free decomposition of an integer polynomial).
+    dimension: number of tokens d. sigma, delta: total and smallest finite gap of a and of b, correctly rounded; delta
+    is inf without a second token. sign_at_one: proved sign of P^a(1) - P^b(1), 0 exactly if the pair is identical.
+    crossings: ascending and disjoint. bound: Laguerre's upper bound on their number, with multiplicity. complete: it is
+    proved that every crossing is listed, with its multiplicity. identical: the gap multisets are equal, so that the
+    curves are. certificate: what the proofs used: "float64" (sums with an a-priori error bound), "ball" (ball
+    arithmetic too), "exact" (the square-free decomposition of an integer polynomial too).
     """
 
     dimension: int
@@ -78,49 +75,32 @@ class Crossings:
 def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rtol: float = 1e-12) -> Crossings:
     """Find all scales r > 0 at which the confidences of logits `a` and `b` are equal, with proof.
 
-    Between two neighbouring crossings one position is the more confident at every scale. The result lists all of them,
-    each between two floats, with its multiplicity; ``complete`` says that no other exists. The input decides how it is
-    read: floats are taken as the dyadic rationals that they are, ints and Fractions as they stand.
+    Between two neighbouring crossings one position is the more confident at every scale. Taylor models with proved
+    remainders isolate the zeros of g = F_a - F_b. Laguerre's bound, parity and signs decide most pairs before that
+    (docs/theory.md, sections 2 and 4). For rational input g is an integer polynomial in exp(-r G / q), whose
+    square-free decomposition decides all multiplicities while its degree is at most 2,000 (eq. (T14)).
 
-    a, b: d logits each: float64 vectors of shape (d,), or sequences of int and Fraction (any Rational; floats may be
-    mixed in), which are taken as exact. -inf is a forbidden token; tied maxima are allowed. A shorter vector is not
-    padded: append -inf where its missing tokens are to be forbidden. rtol: relative width to aim at for the enclosures,
-    1e-15 to 0.1. ValueError where a or b is not one-dimensional, empty, with NaN or +inf or only -inf, or their lengths
-    differ, and for rtol out of range.
+    a, b: d logits each: float64 vectors of shape (d,), taken as the dyadic rationals that they are, or sequences with
+    int and Fraction, taken as exact. -inf is a forbidden token; tied maxima are allowed; a shorter vector is not
+    padded. rtol: relative width to aim at for the enclosures, 1e-15 to 0.1. ValueError for other vectors, lengths that
+    differ and rtol out of range.
 
-    With gaps u of a and v of b, P^a(r) > P^b(r) exactly where g(r) = sum_k exp(-r u_k) - sum_k exp(-r v_k) < 0
-    (docs/theory.md, eq. (T5); Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). Gaps that a and b share
-    are cancelled exactly. Then (0, inf) is cut into parts on each of which g is proved to have no zero, or exactly one:
-
-    - Near 0 the first power sum of the gaps that differs decides (eq. (T6)); near infinity the smallest gap that is
-      left does (eq. (T7)).
-    - With the sign of g(1) the two ends tell whether the numbers of crossings in (0, 1) and in (1, inf) are odd (eq.
-      (T9)).
-    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 for d >= 2 (eq. (T12)). So Theorem 1 of
-      the paper, which allows at most one crossing, holds for d <= 3 finite logits each once the sign in (b) is mended,
-      and fails for every d >= 4 (eq. (T17)).
-    - For rational input (see `a`) g is an integer polynomial in exp(-r G / q), whose square-free decomposition decides
-      all multiplicities while its degree is at most 2,000 (eq. (T14)). The same is tried for float64 input where a
-      tangency is suspected.
-
-    Guaranteed, for the numbers given (float64 values are taken as the dyadic rationals that they are): all fields but
-    ``root``. Each entry of multiplicity 1 has relative width at most `rtol` (neighbouring floats are as close as it
-    gets; a crossing outside the float64 range has 0.0 or inf for an end). What 1,024 bits do not resolve (4,096 in
-    exact mode, 128 with more than 4,096 different gaps) is listed as a cluster, and ``complete`` is False.
+    Guaranteed, for the numbers given: all fields but ``root``. Each entry of multiplicity 1 has relative width at most
+    `rtol` (neighbouring floats are as close as it gets; a crossing outside the float64 range has 0.0 or inf for an
+    end). What 1,024 bits do not resolve (4,096 in exact mode, 128 with more than 4,096 different gaps) is listed as a
+    cluster, and ``complete`` is False.
 
     The example of Appendix D crosses at 10 log((1 + sqrt 5) / 2), not at 1.73:
 
     >>> result = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
-    >>> result
-    Crossings(1 at 4.8121, all proved)
-    >>> [round(r, 10) for r in result.roots], result.bound, result.complete, result.certificate
-    ([4.8121182506], 1, True, 'float64')
+    >>> result, result.bound, result.complete, result.certificate
+    (Crossings(1 at 4.8121, all proved), 1, True, 'float64')
 
     A tangency, (1 - x)^2 (3 x - 1)^2 = 0 with x = exp(-r), is one crossing of multiplicity 2:
 
     >>> result = crossings([0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24])
-    >>> result.count, result.crossings[0].multiplicity, round(result.roots[0], 12), result.certificate
-    (1, 2, 1.098612288668, 'exact')
+    >>> result.crossings[0].multiplicity, round(result.roots[0], 12), result.certificate
+    (2, 1.098612288668, 'exact')
     """
     x, y = exact_logits(a, "a"), exact_logits(b, "b")
     if len(x) != len(y):

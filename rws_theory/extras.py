@@ -6,7 +6,10 @@ from importlib import import_module
 from typing import Any
 
 # The name that is imported, and the extra of pyproject.toml that brings it.
+_DECODE = ("huggingface_hub", "pandas", "pyarrow", "safetensors", "tokenizers", "torch", "transformers")
 EXTRAS = {
+    **dict.fromkeys(_DECODE, "decode"),
+    **dict.fromkeys(("PIL", "jinja2", "markupsafe", "matplotlib"), "figures"),
     "accelerate": "multi-gpu",
     "argcomplete": "completion",
     "datasets": "benchmarks",
@@ -24,8 +27,8 @@ EXTRAS = {
 def not_installed(package: str) -> str:
     """Return the line that names an absent package and the command that installs it, by its extra if it is of EXTRAS.
 
-    >>> not_installed("openai"), not_installed("torch").partition("; ")[2]
-    ('the package openai is not installed; run pip install "rws-toolkit[judge]"', 'run pip install "rws-toolkit"')
+    >>> not_installed("torch")
+    'the package torch is not installed; run pip install "rws-toolkit[decode]"'
     """
     extra = f"[{EXTRAS[package]}]" if package in EXTRAS else ""
     return f'the package {package} is not installed; run pip install "rws-toolkit{extra}"'

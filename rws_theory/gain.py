@@ -1,7 +1,6 @@
-"""The factor by which Reward-Weighted Sampling multiplies the logits: from the reward, back to it, and its range.
+"""The factor by which Reward-Weighted Sampling multiplies the logits, and its range (Step 3, Section 3.2 of the paper).
 
-Step 3 of the method (Section 3.2 of the paper): L' = L * s_R * sqrt(sigmoid(r) + eps), with r the normalised reward
-(docs/theory.md, eq. (T37)).
+L' = L * s_R * sqrt(sigmoid(r) + eps), with r the normalised reward (docs/theory.md, eq. (T37)).
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from numpy.typing import ArrayLike
 
 from rws_theory.confidence import real, sigmoid
 
-__all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
+__all__ = ["factor_range", "normalise", "reward_factor"]
 
 
 def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
     """Return the normalised reward r = (raw - mean) / std (Step 2, Section 3.2): dimensionless, of the shape of `raw`.
 
-    `mean` and `std` are the reward model's over a reference set, in the units of `raw`. Relative error at most eps =
-    2^-52 (or the nearest subnormal). A quotient beyond float64 becomes an infinity of its sign, which
-    :func:`reward_factor` takes as the limit. ValueError unless raw and mean are finite and std is positive and finite.
+    Relative error at most 2^-52 (or the nearest subnormal). A quotient beyond float64 becomes an infinity of its sign.
+    ValueError unless raw and mean are finite and std is positive and finite.
 
     >>> float(normalise(6.23, mean=-4.95, std=11.18))
     1.0
@@ -43,15 +41,14 @@ def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
 def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
     """Return the factor s_R sqrt(sigmoid(r) + eps) at normalised reward r (Step 3), in the shape of `reward`.
 
-    It does not decrease with r and stays within :func:`factor_range`. Its relative error is at most 2^-51 at any r
-    (unless eps itself is subnormal): no overflow however large |r|, and r = -inf and inf give the ends. It exceeds 1
-    only if s_R does (up to eps): for s_R <= 1 a higher reward moves the factor toward 1. ValueError for NaN rewards and
-    unless reward_scale (s_R) and eps are positive and finite and keep the factor within float64.
+    It does not decrease with r and stays within :func:`factor_range`. Relative error at most 2^-51 at any r; r = -inf
+    and inf give the ends. ValueError for NaN rewards and unless reward_scale (s_R) and eps are positive and finite and
+    keep the factor within float64.
 
     >>> [round(float(f), 4) for f in reward_factor([-2.0, 0.0, 1e308], reward_scale=8.0)]
     [2.7622, 5.6569, 8.0]
     """
-    _ends(reward_scale, eps)
+    factor_range(reward_scale, eps)
     values = real(reward, "reward")
     if np.isnan(values).any():
         raise ValueError("reward must be a number, got nan")
@@ -59,45 +56,14 @@ def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> 
 
 
 def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
-    """Return the least and greatest factor of any reward, (s_R sqrt(eps), s_R sqrt(1 + eps)), dimensionless.
+    """Return the least and greatest factor of any reward, (s_R sqrt(eps), s_R sqrt(1 + eps)), within 1.5 2^-52.
 
-    For finite r the factor lies strictly between; in float64 it may round to an end, never beyond. The ends are within
-    1.5 2^-52 of themselves. ValueError as in :func:`reward_factor`.
+    For finite r the factor lies strictly between; in float64 it may round to an end. ValueError as in
+    :func:`reward_factor`.
 
     >>> [round(f, 6) for f in factor_range(8.0)]
     [0.025298, 8.00004]
     """
-    return _ends(reward_scale, eps)
-
-
-def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
-    """Return the normalised reward r at which :func:`reward_factor` gives `factor`: logit((factor / s_R)^2 - eps).
-
-    The result has the shape of `factor`. The ends of :func:`factor_range` give -inf and inf. Far from 0 the factor
-    hardly depends on the reward (it rounds to an end for r above about 36, and below log(eps) - 37 or so), so neither
-    does the inverse determine it. With s = sigmoid(r) it is within 2^-52 (3 (s + eps) / (s (1 - s)) + |r|) where that
-    is small: 2e-12 for |r| <= 8 at the default eps. ValueError for a factor outside the range, and as in
-    :func:`reward_factor`.
-
-    >>> round(float(inverse_reward(reward_factor(-1.5, 8.0), 8.0)), 12)
-    -1.5
-    """
-    from scipy.special import logit  # here, so that a decode does not wait for SciPy
-
-    low, high = _ends(reward_scale, eps)
-    values = real(factor, "factor")
-    inside = (values >= low) & (values <= high)
-    if not inside.all():
-        raise ValueError(
-            f"factor must lie in [{low}, {high}], the range of reward_scale {reward_scale}, "
-            f"got {values[~inside].flat[0]}"
-        )
-    clipped = np.clip((values / reward_scale) ** 2 - eps, 0.0, 1.0)
-    # Dividing by s_R may move an end by an ulp; logit(0) = -inf and logit(1) = inf are the answers there.
-    return logit(np.where(values == low, 0.0, np.where(values == high, 1.0, clipped)))[()]
-
-
-def _ends(reward_scale: float, eps: float) -> tuple[float, float]:
     for name, value in (("reward_scale", reward_scale), ("eps", eps)):
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {value}")

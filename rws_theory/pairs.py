@@ -32,11 +32,10 @@ Bool = NDArray[np.bool_]
 class PairClasses:
     """The numbers of crossings that :func:`classify_pairs` proved for N pairs; each field has shape (N,).
 
-    ``count`` is the number of crossings in (0, inf) and ``complete`` whether it is proved, as in
-    :class:`~rws_theory.crossings.Crossings`. ``bound`` is Laguerre's bound. ``decided_by`` indexes DECIDED_BY: "bound"
-    (it is 0), "parity" (it is 1, and the signs at the two ends differ), "signs" (as many proved sign changes as the
-    bound allows), "isolation" (every part of the half-line proved to hold none or one) or "certification" (the pair was
-    sent to :func:`rws_theory.crossings`). ``complete`` is False only for pairs of the last kind.
+    ``count`` is the number of crossings, ``complete`` whether it is proved, ``bound`` Laguerre's bound. ``decided_by``
+    indexes DECIDED_BY: "bound" (it is 0), "parity" (it is 1), "signs" (as many proved sign changes as the bound
+    allows), "isolation" (every part of the half-line proved to hold none or one) or "certification"
+    (:func:`rws_theory.crossings`).
     """
 
     count: NDArray[np.int64]
@@ -69,14 +68,8 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
     """Count the crossings of each pair of logit vectors a[i], b[i], with proof.
 
     The result is that of :func:`rws_theory.crossings` for each pair; only the few pairs that float64 cannot decide are
-    sent there. Each pair is decided by the first of these that proves it (docs/theory.md, section 5):
-
-    - Laguerre's bound, from H in float64 with an error bound (eq. (T28)). A bound of 0 means no crossing. A bound of 1
-      means exactly one, as the parity of the bound is that of the number of crossings.
-    - Signs of g at powers of two: as many changes as the bound allows are all there are, each simple.
-    - Taylor models of 20 terms on those octaves, halved up to 7 times, in float64 alone (eq. (T29)). The ends are
-      covered by (0, eps], where the term of lowest order of the power series outweighs the rest (eq. (T30)), and by the
-      leading term beyond R.
+    sent there. The others are decided by Laguerre's bound, by its parity, by signs at powers of two, or by Taylor
+    models in float64 (docs/theory.md, section 5).
 
     a, b: shape (N, d) each, logits; -inf is a forbidden token. N may be 0. ValueError for shapes that are not (N, d)
     and equal, and for NaN, +inf or a row of -inf only.

@@ -1,8 +1,7 @@
 """How often two positions with independent random logits change their order between small and large scales.
 
-Near scale 0 the position with the larger sum of gaps is ahead, at large scales the one with the larger smallest gap.
-For many tokens the probability that these differ has a limit, which depends only on the upper tail of the logits. For
-normal logits it is 1/4. The proofs are in docs/theory.md, section 17.
+Near scale 0 the larger sum of gaps is ahead, at large scales the larger smallest gap. For many tokens the probability
+that these differ has a limit, which depends only on the upper tail of the logits (docs/theory.md, section 17).
 """
 
 from __future__ import annotations
@@ -53,34 +52,26 @@ class ReversalShare:
         return self.reversed / self.pairs
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the Clopper-Pearson interval of the probability of a reversal: coverage >= `confidence`.
-
-        >>> [round(x, 3) for x in ReversalShare(30, 100).interval()]
-        [0.212, 0.4]
-        """
+        """Return the Clopper-Pearson interval of the probability of a reversal: coverage >= `confidence`."""
         return clopper_pearson(self.reversed, self.pairs, confidence)
 
 
 def reversal_limit(domain: Domain, alpha: float | None = None) -> ReversalLimit:
     """Enclose the limit, for many tokens, of P(the orders near scale 0 and at large scales differ).
 
-    All logits of both positions are independent and have one law, whose maximum is in the domain of attraction of an
-    extreme value law (docs/theory.md, eq. (T70), (T71), (T72) and (T73)):
+    All logits of both positions are independent and have one distribution (docs/theory.md, eq. (T70) to (T73)), of
+    domain
 
     - "gumbel": 1/4 exactly. Normal, Laplace, exponential, logistic, log-normal logits. Finite variance is needed.
     - "frechet", P(X > x) like x^-alpha: an integral, below 1/4. The left tail must be lighter, or the same.
     - "weibull", P(X > end - x) like x^alpha: 1/2 for alpha < 2, so for uniform logits (alpha = 1); an integral for
       alpha > 2. Finite variance is needed.
 
-    alpha : between 0.1 and 100; none for "gumbel". The integrals are enclosed in ball arithmetic, to about 1e-8.
+    alpha: between 0.1 and 100; none for "gumbel". The integrals are enclosed in ball arithmetic, to about 1e-8.
     ValueError for other values, and for "weibull" with alpha = 2, where the limit depends on more than the tail.
 
-    >>> reversal_limit("gumbel")
-    ReversalLimit(gumbel: 0.25000000)
-    >>> reversal_limit("frechet", 3.0)
-    ReversalLimit(frechet, alpha=3: 0.18775009)
-    >>> reversal_limit("weibull", 1.0)
-    ReversalLimit(weibull, alpha=1: 0.50000000)
+    >>> reversal_limit("gumbel"), reversal_limit("frechet", 3.0)
+    (ReversalLimit(gumbel: 0.25000000), ReversalLimit(frechet, alpha=3: 0.18775009))
     """
     if domain not in get_args(Domain):
         raise ValueError(f"domain must be one of {', '.join(get_args(Domain))}, got {domain!r}")
@@ -134,9 +125,8 @@ def end_reversals(a: ArrayLike, b: ArrayLike) -> ReversalShare:
     """Count the pairs of rows whose order near scale 0 is not that at large scales.
 
     Row a[i] is ahead of b[i] near 0 if the sum of its gaps is larger, and at large scales if its smallest gap is (eq.
-    (T4)). Pairs that tie in one of the two are not counted as reversed. Sums are of float64.
-
-    a, b : shape (N, d), finite logits, N >= 1, d >= 2. ValueError for others.
+    (T4)). Ties are not reversed. Sums are of float64. a, b: shape (N, d), finite, N >= 1, d >= 2. ValueError for
+    others.
 
     >>> rng = np.random.default_rng(0)
     >>> end_reversals(rng.standard_exponential((4000, 256)), rng.standard_exponential((4000, 256)))
@@ -147,12 +137,9 @@ def end_reversals(a: ArrayLike, b: ArrayLike) -> ReversalShare:
 
 
 def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[ReversalShare]:
-    """Count, at each scale, the pairs of rows whose order there is not that near scale 0.
+    """Count, at each scale, the pairs of rows whose order there (:func:`rws_theory.log_odds`) is not that near scale 0.
 
-    Orders at a scale are those of :func:`rws_theory.log_odds` in float64. a, b : as in :func:`end_reversals`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> a, b = rng.standard_normal((2, 2000, 256))
+    >>> a, b = np.random.default_rng(0).standard_normal((2, 2000, 256))
     >>> star = freezing_scale(256)
     >>> [round(share.share, 3) for share in scale_reversals(a, b, [star / 4, star, 4 * star, 100 * star])]
     [0.036, 0.137, 0.243, 0.265]
@@ -167,11 +154,9 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
 
 
 def freezing_scale(tokens: int, deviation: float = 1.0) -> float:
-    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74)).
+    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74), (T75)).
 
-    For any share rho < 1, the probability that a pair of positions crosses below rho times this scale falls to 0 as
-    a power of d = tokens. For rho > 1 it does not fall to 0 (eq. (T75)). ValueError for tokens < 2 and a deviation that
-    is not positive.
+    ValueError for tokens < 2 and a deviation that is not positive.
 
     >>> round(freezing_scale(126_464, 2.0), 3)  # a vocabulary of LLaDA's size
     2.424

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rws_theory.certified.selection_cells import Cell, contest
 from rws_theory.certified.selection_pairs import Pairs
 from rws_theory.certified.selection_sums import Row, equal_classes
-from rws_theory.confidence import check_logits
+from rws_theory.confidence import check_range, check_rows
 from rws_theory.show import figures, shortened, table_html
 
 __all__ = ["Bracket", "Piece", "SelectionPath", "same_at_every_scale", "selection_path"]
@@ -36,8 +36,7 @@ class Piece:
 class Bracket:
     """Scales [lower, upper] inside which no set is proved.
 
-    ``breakpoint`` is True if the sets on both sides are proved and differ: the set changes in here. It is False if the
-    bracket reaches an end of the range or if the same set stands on both sides: the set may or may not change in here.
+    ``breakpoint`` is True if the sets on both sides are proved and differ; else the set may or may not change in here.
     """
 
     lower: float
@@ -58,14 +57,11 @@ class Bracket:
 class SelectionPath:
     """The selected positions over a range of scales, and where they are proved: see :func:`selection_path`.
 
-    k: number of positions selected at each scale. pieces: in rising order; each begins where the one before ends, and
-    together they cover [c_min, c_max]. brackets: the open intervals in which the set is not proved, rising and
-    disjoint. If one reaches an end of the range, the set is not proved at that end either. The end that two pieces
-    share is an estimate inside the bracket of that breakpoint. Outside the brackets every piece's set is proved.
-
-    certified: every bracket is a breakpoint enclosed to a relative width of 1e-12 or less. certificate: what the proof
-    used: "ranks" where no comparison was needed, "float64 error bound", or "float64 error bound and exact gaps".
-    evaluations: values log F_i(c), one position at one scale, that were computed.
+    k: positions selected at each scale. pieces: rising; each begins where the one before ends, and together they cover
+    [c_min, c_max]. brackets: the open intervals in which the set is not proved, rising and disjoint; the end that two
+    pieces share is an estimate inside one. certified: every bracket is a breakpoint enclosed to a relative width of
+    1e-12. certificate: what the proof used: "ranks" where no comparison was needed, "float64 error bound", or "float64
+    error bound and exact gaps". evaluations: values log F_i(c), one position at one scale, that were computed.
     """
 
     k: int
@@ -101,47 +97,33 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     """Find the k most confident positions at every scale c in [c_min, c_max], as pieces of constant selection.
 
     Position i is ranked by its log-odds -log F_i(c), F_i(c) = sum_k exp(-c u_ik) over the finite gaps u_ik of its
-    logits, as by its confidence P_i(c) = 1 / (1 + F_i(c)) (Appendix D, Step 1, of Gwak et al., "Reward-Weighted
-    Sampling"). Positions whose gap multisets are identical tie at every scale: the leftmost goes first. Others tie at
-    no float scale (docs/theory.md, eq. (T8)), so the set is well defined there.
+    logits. Positions whose gap multisets are identical tie at every scale: the leftmost goes first. Others tie at no
+    float scale (docs/theory.md, eq. (T8)).
 
-    How it is proved. log F_i is convex, so on an interval it lies below its chord and above its tangents, which orders
-    positions between evaluations (eq. (T31), (T32)). A set is proved where these orders leave no choice at rank k (eq.
-    (T33)). An interval without proof is split. Values carry a-priori error bounds (eq. (T34)). Signs that enclose a
-    breakpoint use sums that are about 500 times sharper (eq. (T35)). Pairs that stay open are decided at all scales by
-    :func:`rws_theory.crossings`, if at most 65,536 gaps remain after cancelling those they share.
+    log F_i is convex, so on an interval it lies below its chord and above its tangents, which orders positions between
+    evaluations (eq. (T31), (T32)). Intervals without proof are split (eq. (T33) to (T35)). Pairs that stay open are
+    decided by :func:`rws_theory.crossings`, if at most 65,536 gaps remain after cancelling those they share.
 
     Guaranteed: outside ``brackets`` each piece's set is the exact top k of the float64 numbers given. If ``certified``,
-    each bracket is narrower than 1e-12 relatively and holds a change (rarely more: a set may hold for less than that).
+    each bracket is narrower than 1e-12 relatively and holds a change (rarely more). Not guaranteed: a set inside a
+    bracket; pairs that share most of a large vocabulary's gaps, or all but touch, can leave wide brackets.
 
-    Not guaranteed: a set inside a bracket. Pairs that share most of a large vocabulary's gaps, or that all but touch,
-    can leave wide brackets; ``certified`` is then False.
-
-    Limits (eq. (T4)): as c -> inf positions are ordered by the top-two margin delta, larger first, at equal delta by
-    its multiplicity, smaller first. As c -> 0 fewer allowed tokens come first; among equally many, the larger Sigma. A
-    position with one allowed token has log F = -inf and comes first at every scale.
-
-    logits: shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed. k: number of positions to
-    select, 0 to `positions`. c_min, c_max: range of scales, 0 < c_min <= c_max < inf; equal ends ask for one scale.
-    ValueError for logits that are not two-dimensional, with NaN or +inf, or a row without an allowed token, for k or
-    the range out of bounds, and for c_max times a margin beyond float64.
+    logits: shape (positions, d); -inf is a forbidden token; a position with one allowed token comes first at every
+    scale. k: 0 to `positions`. c_min, c_max: 0 < c_min <= c_max < inf; equal ends ask for one scale. ValueError for
+    others, and for c_max times a margin beyond float64.
 
     The pair of Appendix D, which crosses at 10 log((1 + sqrt 5) / 2):
 
     >>> path = selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.01, 32.0)
     >>> path
     SelectionPath(k=1, 2 pieces over [0.01, 32], certified)
-    >>> [(round(p.lower, 8), round(p.upper, 8), p.selected) for p in path.pieces], path.certified
-    ([(0.01, 4.81211825, (0,)), (4.81211825, 32.0, (1,))], True)
+    >>> [(round(p.lower, 8), round(p.upper, 8), p.selected) for p in path.pieces]
+    [(0.01, 4.81211825, (0,)), (4.81211825, 32.0, (1,))]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(x):
         raise ValueError(f"k must be an integer from 0 to the number of positions, {len(x)}, got {k!r:.80}")
-    if not 0 < c_min <= c_max < math.inf:
-        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
-    low, high, k = float(c_min), float(c_max), int(k)
+    (low, high), k = check_range(c_min, c_max), int(k)
 
     single = np.isfinite(x).sum(axis=1) == 1
     first = np.flatnonzero(single)[:k].tolist()
@@ -177,16 +159,12 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
 def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
     """Group the positions that are equally confident at every scale: those with identical multisets of exact gaps.
 
-    logits: shape (positions, d); -inf is a forbidden token. Returns the groups, each rising, in order of their first
-    member. Positions of different groups are equal at no float scale (docs/theory.md, eq. (T8)). ValueError as in
-    :func:`selection_path`.
+    Groups and members rise. Positions of different groups are equal at no float scale (docs/theory.md, eq. (T8)).
 
     >>> same_at_every_scale([[3.0, 1.0, 2.0], [0.0, 0.0, 1.0], [4.0, 2.0, 3.0]])
     [[0, 2], [1]]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     return equal_classes([np.sort(row[np.isfinite(row)])[::-1] for row in x])
 
 

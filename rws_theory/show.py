@@ -25,8 +25,8 @@ class Note(UserWarning):
 def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", *, most: int = 60) -> str:
     """Return a table as HTML: all text escaped, no script, and the page's own colours, so that any theme suits it.
 
-    head: the names of the columns, empty for none. rows: of that width each; floats have five digits, columns of
-    numbers stand on the right. caption: a line above. most: of rows beyond so many only the number is shown.
+    head: the names of the columns, empty for none. rows: of that width each; floats have five digits. caption: a line
+    above. most: of rows beyond so many only the number is shown.
 
     >>> table = table_html(("scale", "position"), [(4.81211825, "<0>")], "top 1")
     >>> "4.8121" in table, "&lt;0&gt;" in table, "<0>" in table
@@ -176,9 +176,7 @@ def figures(value: float) -> str:
 
 
 def number(value: Rational | float) -> str:
-    """Return an exact number to be read: as a decimal where it is one, else five digits and then the fraction.
-
-    A fraction of more than 12 characters is only called exact.
+    """Return an exact number to be read: as a decimal where it is one, else five digits and the fraction, if short.
 
     >>> from fractions import Fraction
     >>> number(Fraction(13, 2)), number(Fraction(4, 7)), number(Fraction(1.1)), number(3), number(Fraction(7, 200))
@@ -192,11 +190,7 @@ def number(value: Rational | float) -> str:
 
 
 class Exact(Fraction):
-    """A Fraction that shows itself as a number first; it computes and compares as one, and str() is still p/q.
-
-    >>> Exact(4, 7), Exact(13, 2), (Exact(1.1), str(Exact(4, 7)), Exact(1, 2) + 1)
-    (0.57143 (4/7), 6.5, (1.1 (exact fraction), '4/7', Fraction(3, 2)))
-    """
+    """A Fraction that shows itself as a number first; it computes and compares as one, and str() is still p/q."""
 
     def __repr__(self) -> str:
         return number(self)

@@ -27,10 +27,9 @@ _STEPS = (2.0, 16.0, 256.0, 2.0**16, 2.0**32, 2.0**64)
 class StabilityRadius:
     """The scales around 1 at which the same positions are chosen: see :func:`stability_radius`.
 
-    k, selected: how many positions are chosen, and which, rising: the k most confident at scale 1. lower, upper: at
-    every scale of [lower, upper] this set is proved. 0.0 and inf: at every scale down to 0, up to infinity. cheap: the
-    scales that one evaluation at 1 proves, (lower, upper); they lie inside, up to rounding. certified: the set changes
-    within a relative 1e-12 beyond each end that is neither 0.0 nor inf.
+    selected: the k most confident positions at scale 1, rising. lower, upper: at every scale between them this set is
+    proved; 0.0 and inf: down to 0, up to infinity. cheap: the scales that one evaluation at 1 proves, (lower, upper).
+    certified: the set changes within a relative 1e-12 beyond each end that is neither 0.0 nor inf.
     """
 
     k: int
@@ -66,26 +65,18 @@ class StabilityRadius:
 def stability_radius(logits: ArrayLike, k: int) -> StabilityRadius:
     """Find the scales around 1 at which the k most confident positions are those at scale 1.
 
-    The exact ends come from :func:`rws_theory.selection_path` over ranges that grow away from 1. A range need not grow
-    forever: at some scale every chosen position is ahead of every other one and is proved to stay ahead, by the slopes
-    of the log-odds towards infinity and by the first two moments of the gaps towards 0 (docs/theory.md, eq. (T80),
-    (T81)). Pairs that tie in the limit are decided by :func:`rws_theory.crossings`.
-
-    ``cheap`` needs one evaluation. Log-odds l_j(c) are concave with slope mu_j(c), the softmax-weighted mean gap. So
-    l_j lies below its tangent at 1, and above its chord to 0 and its ray of slope delta_j to infinity (eq. (T78),
-    (T79)): the set stays while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for all i chosen and j not, and c > 1.
+    The ends come from :func:`rws_theory.selection_path` over ranges that grow away from 1, until every chosen position
+    is proved to stay ahead (docs/theory.md, eq. (T80), (T81)). ``cheap`` needs one evaluation: log-odds l_j(c) are
+    concave with slope mu_j(c), the softmax-weighted mean gap, so for c > 1 the set stays while (c - 1) (mu_j(1) -
+    delta_i) < l_i(1)
+    - l_j(1) for all i chosen and j not (eq. (T78), (T79)).
 
     Guaranteed, for the float64 numbers given: the set at every scale of [lower, upper], and of ``cheap``. If
-    ``certified``, no larger interval will do, up to a relative 1e-12. Not guaranteed: ``certified``. Where the proof
-    stops early the ends are still proved.
+    ``certified``, no larger interval will do, up to a relative 1e-12.
 
-    logits: shape (positions, d), logits; -inf is a forbidden token. Tied maxima are allowed. k: number of positions
-    chosen, 0 to `positions`. All of them, or none, never change. ValueError for logits that are not two-dimensional,
-    with NaN or +inf, or a row without an allowed token, and for k out of bounds.
+    logits: shape (positions, d); -inf is a forbidden token. k: 0 to `positions`. ValueError for others.
 
-    The pair of Appendix D keeps its order until 10 log((1 + sqrt 5) / 2). A larger Sigma keeps it down to 0:
-
-    >>> stable = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)
+    >>> stable = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)  # the pair of Appendix D
     >>> stable
     StabilityRadius(k=1, same set from 0 to 4.8121, certified)
     >>> stable.lower, round(stable.upper, 10), [round(c, 4) for c in stable.cheap]

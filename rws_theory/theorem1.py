@@ -1,8 +1,7 @@
 """Theorem 1 of the paper (rank reversal) for one pair of positions: as printed, and what is true.
 
-Notation: gaps u of a and v of b, F_x(r) = sum_k exp(-r gap_k) and g = F_a - F_b, so that P^a(r) > P^b(r) exactly where
-g(r) < 0 (docs/theory.md, eq. (T5)). A crossing is a zero of g in (0, inf). Everything here but the crossings themselves
-is decided in exact arithmetic.
+The notation is that of :mod:`rws_theory.majorisation`. Everything here but the crossings themselves is decided in exact
+arithmetic.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rws_theory.crossings import Crossings, crossings
-from rws_theory.parity import GapPair, Logits, Parity, sign_parity, supermajorises
+from rws_theory.majorisation import GapPair, Logits, Parity, sign_parity, supermajorises
 from rws_theory.show import table_html
 
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
@@ -21,8 +20,7 @@ _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 class Clause:
     """One sentence of a theorem for one pair: where ``premise`` is met, ``asserts`` is claimed.
 
-    ``holds`` is True where the premise is not met, as the sentence then claims nothing. It is None where the crossings
-    that would decide it are not proved.
+    ``holds`` is True where the premise is not met, and None where the crossings that would decide it are not proved.
     """
 
     name: str
@@ -43,13 +41,11 @@ class Clause:
 class Theorem1Verdict:
     """What :func:`theorem1` decides about one pair.
 
-    Sigma and delta are of the finite gaps, exact, and show themselves as numbers; delta is inf without one.
-    ``dimension`` counts the finite logits of the position that has more. ``hypothesis``: P^a(1) > P^b(1), eq. 1 of the
-    paper, and equally many finite logits; else Theorem 1 says nothing about this order of the pair. ``below_one`` and
-    ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed``
-    holds the clauses of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3
-    derives it, ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the
-    certified crossings of the pair.
+    Sigma and delta are of the finite gaps, exact; delta is inf without one. ``dimension`` counts the finite logits of
+    the position that has more. ``hypothesis``: P^a(1) > P^b(1), eq. 1 of the paper, and equally many finite logits.
+    ``below_one`` and ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet; None if not
+    proved. ``printed`` holds the clauses of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed,
+    ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the certified crossings.
     """
 
     dimension: int
@@ -104,17 +100,17 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     - (b) if delta_a > delta_b there is a unique crossing in (1, inf), and P^a < P^b above it;
     - (c) otherwise P^a > P^b at every r > 0.
 
-    ``printed`` judges each, and "exclusive": the premises of (a) and (b) are not both met, and no pair has crossings on
-    both sides of 1 (the proof's Step 4: "the two scenarios are mutually exclusive"). ``mended`` is the same with
-    delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3 finite logits each and fails for
-    every d >= 4 (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of
-    :func:`rws_theory.parity.parity` ("low", "high"), and that no curves cross where one position's gaps majorise the
-    other's, as in :func:`rws_theory.majorises` ("none"). Where P^a(1) > P^b(1) fails, no premise of the printed and
-    mended clauses is met: exchange a and b. Nor is one where a and b have not equally many finite logits: the paper's
-    have d each, and with logits of -inf the order near 0 is by their number and not by Sigma.
+    ``printed`` judges each, and "exclusive": (a) and (b) do not both apply, and no pair has crossings on both sides of
+    1. ``mended`` is the same with delta_a < delta_b in (b), as the proof's Step 3 has it; it holds for d <= 3 finite
+    logits each and fails for every d >= 4 (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities
+    of the numbers of crossings ("low", "high"), and no crossing where one position's gaps majorise the other's
+    ("none").
 
-    Parameters, domain and errors are those of :func:`rws_theory.parity.parity`. Sigma, delta, parities and ``no_flip``
-    are exact. The counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
+    No premise of the printed and mended clauses is met where P^a(1) > P^b(1) fails (exchange a and b), or where a and b
+    have not equally many finite logits: the paper's have d each.
+
+    a, b, and errors: as in :func:`rws_theory.majorises`. Sigma, delta, parities and ``no_flip`` are exact. The counts
+    are those of :func:`rws_theory.crossings`, and None where it does not prove them.
 
     Total and smallest gap of a are both smaller than those of b, and the curves cross on both sides of 1:
 
@@ -122,17 +118,8 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     >>> verdict = theorem1([0, -1, Fraction(-7, 2), Fraction(-7, 2)], [0, Fraction(-3, 2), Fraction(-3, 2), -6.5])
     >>> verdict
     Theorem1Verdict(printed fails (exclusive), mended fails (exclusive), corrected holds; crossings: 1 below 1, 1 above)
-    >>> verdict.below_one, verdict.above_one, verdict.printed_holds, verdict.mended_holds
-    (1, 1, False, False)
     >>> verdict.sigma, verdict.delta
     ((8, 9.5), (1, 1.5))
-    >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]
-    [('exclusive', True, False), ('a', True, True), ('b', True, True), ('c', False, True)]
-
-    A forbidden token leaves a the smaller Sigma, 1 against 2, and yet a is ahead at every scale:
-
-    >>> theorem1([0, -1, -float("inf")], [0, -1, -1])
-    Theorem1Verdict(printed does not apply, mended does not apply, corrected holds; crossings: 0 below 1, 0 above)
     """
     pair = GapPair.of(a, b)
     ends = sign_parity(pair.difference)

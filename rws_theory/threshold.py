@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from rws_theory.certified.brent import brent_root
 from rws_theory.certified.selection_sums import Row, sample, sharp_sum
-from rws_theory.confidence import check_logits
+from rws_theory.confidence import check_range, check_rows
 from rws_theory.selection import Bracket
 from rws_theory.show import figures, shortened, table_html
 
@@ -35,10 +35,9 @@ class ThresholdPiece(NamedTuple):
 class ThresholdPath:
     """The positions that reach a threshold over a range of scales: see :func:`threshold_path`.
 
-    tau: the threshold, a probability. pieces: in rising order; each begins where the one before ends, and together they
-    cover [c_min, c_max]. Each has all positions of the one before, and more. brackets: the intervals in which positions
-    pass the threshold, rising and disjoint; outside them every piece is proved. The end that two pieces share is an
-    estimate inside one. certified: every bracket lies inside the range and has a relative width of 1e-12 or less.
+    tau: the threshold, a probability. pieces: rising, covering [c_min, c_max]; each has all positions of the one
+    before, and more. brackets: the intervals in which positions pass the threshold; outside them every piece is proved.
+    certified: every bracket lies inside the range and has a relative width of 1e-12 or less.
     """
 
     tau: float
@@ -76,18 +75,15 @@ class _Pass(NamedTuple):
 def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) -> ThresholdPath:
     """Find the positions of confidence tau or more at every scale c in [c_min, c_max].
 
-    Position i has confidence P_i(c) = 1 / (1 + F_i(c)), F_i(c) = sum_k exp(-c u_ik) over the finite gaps u_ik of its
-    logits. F_i does not increase with c, so each position passes tau at most once, upwards, and the number of positions
-    is a non-decreasing step function (docs/theory.md, eq. (T64)): a larger scale commits more tokens at a threshold.
-
-    Each passing is enclosed between two floats at which log F_i - log((1 - tau) / tau) has proved, different signs; the
-    sums are those that prove :func:`rws_theory.selection_path` (eq. (T35)).
+    Each position passes tau at most once, upwards (docs/theory.md, eq. (T64)): a larger scale commits more tokens at a
+    threshold. Each passing is enclosed between two floats at which log F_i - log((1 - tau) / tau) has proved, different
+    signs; the sums are those that prove :func:`rws_theory.selection_path` (eq. (T35)).
 
     Guaranteed: outside ``brackets`` each piece holds exactly the positions with P_i(c) >= tau, of the float64 numbers
-    given. Not guaranteed: what holds inside a bracket.
+    given.
 
-    logits : shape (positions, d); -inf is a forbidden token. tau : a probability, 0 < tau < 1. c_min, c_max :
-    0 < c_min <= c_max < inf. ValueError for other values, and for c_max times a margin beyond float64.
+    logits: shape (positions, d); -inf is a forbidden token. tau: a probability, 0 < tau < 1. c_min, c_max: 0 < c_min <=
+    c_max < inf. ValueError for other values, and for c_max times a margin beyond float64.
 
     >>> path = threshold_path([[3.0, 1.0, 0.0], [2.0, 1.5, 0.0]], 0.9, 0.1, 32.0)
     >>> path
@@ -95,14 +91,10 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     >>> [(round(piece.lower, 6), piece.positions) for piece in path.pieces]
     [(0.1, ()), (1.227144, (0,)), (4.39718, (0, 1))]
     """
-    x = check_logits(logits)
-    if x.ndim != 2:
-        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    x = check_rows(logits)
     if not (isinstance(tau, int | float) and 0 < tau < 1):
         raise ValueError(f"tau must be a probability between 0 and 1, got {tau!r:.80}")
-    if not 0 < c_min <= c_max < math.inf:
-        raise ValueError(f"c_min and c_max must satisfy 0 < c_min <= c_max < inf, got {c_min} and {c_max}")
-    low, high = float(c_min), float(c_max)
+    low, high = check_range(c_min, c_max)
     with localcontext(_CONTEXT):
         target = ((1 - Decimal(tau)) / Decimal(tau)).ln()  # to 38 digits
     always, passes = list[int](), list[_Pass]()

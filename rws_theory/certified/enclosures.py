@@ -23,10 +23,8 @@ _MANY = 4096  # with more terms than this, models of more than 128 bits take min
 class Crossing:
     """One proved crossing inside (lower, upper), or a cluster of unknown content if `multiplicity` is None.
 
-    lower, upper: floats around it. At odd multiplicity P^a - P^b has different, proved signs at the two. multiplicity:
-    proved multiplicity of the one zero of P^a - P^b inside: 1 where the curves change order transversally, 2 at a
-    tangency. None for a cluster: a near-tangency, in which the number of zeros is not known. root: an estimate inside
-    [lower, upper]; not proved.
+    At odd multiplicity P^a - P^b has different, proved signs at lower and upper. multiplicity: proved, of the one zero
+    inside: 1 where the curves change order, 2 at a tangency; None for a near-tangency. root: an estimate; not proved.
     """
 
     lower: float

@@ -1,9 +1,7 @@
 """The difference g(r) = F_a(r) - F_b(r) of two gap sums as an exact exponential sum, with signs that are proved.
 
-float64 logits are dyadic rationals. So their gaps, the cancellation of shared gaps, the power sums that decide g near 0
-and the integrals that bound the number of zeros are computed in integers, without rounding. Only g itself is
-transcendental. Its sign comes from float64 with an error bound (docs/theory.md, eq. (T18)) and, where that cannot
-decide, from ball arithmetic (Arb, by python-flint) of growing precision.
+float64 logits are dyadic rationals, so gaps, power sums and integrals of g are computed in integers. Only g itself is
+transcendental. Its sign comes from float64 with an error bound (docs/theory.md, eq. (T18)) or from ball arithmetic.
 """
 
 from __future__ import annotations

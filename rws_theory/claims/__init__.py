@@ -1,7 +1,6 @@
-"""The ledger: the statements of the paper that can be checked, each with a verdict that is computed when asked.
+"""The claim check: the statements of the paper that can be checked, each with a verdict that is computed when asked.
 
-One function checks one statement; its docstring says how, and docs/theory.md holds the proofs. `PARTS` lists
-them: the method, Theorem 1, its example, rewards, tables, and what we add (N-...).
+One function checks one statement; docs/theory.md holds the proofs. `PARTS` lists them by what they are about.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
 from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Verdict, marked, named, source
-from rws_theory.claims.tables import costs, counts, scores, win_rates
+from rws_theory.claims.tables import counts, scores, win_rates
 from rws_theory.show import shortened
 
 __all__ = ["CHECKS", "OURS", "PAPER", "PARTS", "REMARKS", "Check", "Claim", "Verdict", "claims", "source"]
@@ -79,11 +78,11 @@ _LEDGER: dict[str, dict[str, Check]] = {
         "TAB-temperature-one": scores.temperature_one,
         "TAB-temperature-caption": scores.temperature_caption,
         "F-temperature-quality": scores.temperature_quality,
-        "TAB-overhead": costs.overhead,
-        "TAB-overhead-prompts": costs.overhead_prompts,
-        "TAB-memory": costs.memory,
-        "TAB-frequency": costs.frequency,
-        "TAB-frequency-tradeoff": costs.tradeoff,
+        "TAB-overhead": scores.overhead,
+        "TAB-overhead-prompts": scores.overhead_prompts,
+        "TAB-memory": scores.memory,
+        "TAB-frequency": scores.frequency,
+        "TAB-frequency-tradeoff": scores.tradeoff,
         "TAB-quintile-counts": counts.quintile_counts,
         "TAB-winrate-chance": counts.winrate_chance,
         "TAB-judge-chance": counts.judge_chance,
@@ -111,11 +110,8 @@ CHECKS: dict[str, Check] = {id: check for checks in PARTS.values() for id, check
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     """Check statements of the paper one by one, and yield the verdict, evidence, counterexample and correction of each.
 
-    Guarantee: this call computes every verdict: by exact arithmetic, certified enclosures and exhaustive search, or by
-    confirming on a grid what docs/theory.md proves. All of them take about a minute.
-
-    ids: those to check, in any order; None for all. Claims come in the order of the ledger. ValueError for an unknown
-    id.
+    Every verdict is computed, by exact arithmetic, certified enclosures and exhaustive search; all of them take about a
+    minute. ids: those to check; None for all. Claims come in the order of `CHECKS`. ValueError for an unknown id.
 
     >>> [(claim.id, claim.verdict) for claim in claims(["D-gaps", "T1b-printed"])]
     [('T1b-printed', 'false'), ('D-gaps', 'true')]

@@ -18,15 +18,14 @@ PAPER, REMARKS, OURS = "statements of the paper", "our remarks on its tables", "
 class Claim:
     """One statement of the paper, and the verdict of its check.
 
-    id: short name, unique in the ledger. where: section, table or line of argument that states it. statement: in the
-    notation of `rws_theory.crossings`, for finite logits, as the paper's are. evidence: what was proved, computed or
-    enumerated, with the numbers that came out. counterexample: the smallest one in exact form, with what "smallest"
-    means; None unless refuted. correction: the corrected statement, proved in docs/theory.md; None if not needed.
+    where: section, table or line that states it. statement: in the notation of `rws_theory.crossings`, for finite
+    logits. evidence: what was proved, computed or enumerated. counterexample: the smallest one in exact form; None
+    unless refuted. correction: the corrected statement, proved in docs/theory.md; None if not needed.
 
     verdict: "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
     refutes it. "not about RWS": true of something that the algorithm does not do. "inconsistent unless": printed
-    numbers contradict each other by `counterexample`, unless what `correction` says. "not confirmed": the check that
-    should have confirmed or refuted it did not; no claim of the ledger should ever say so.
+    numbers contradict each other, unless what `correction` says. "not confirmed": its check failed, which should never
+    happen.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Search pairs of gap vectors on a grid: every pair up to a size, what is true of each, and the first with a property.
 
-Gaps are positive integers over a common positive integer, the unit. One counterexample is smaller than another if it
-has fewer tokens, then a smaller largest integer, then is first in lexicographic order, then has the smaller unit.
+Gaps are positive integers over an integer, the unit. Counterexamples are ordered by tokens, largest integer,
+lexicographic order, unit.
 """
 
 from __future__ import annotations

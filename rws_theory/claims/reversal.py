@@ -1,8 +1,7 @@
 """Theorem 1 (rank reversal), its proof, and the intuition before it (Sections 4.2 and 4.3, Appendix D).
 
 Throughout, g = F_a - F_b with F_x(r) = sum_k exp(-r u_k) over the gaps u of x, and P^a > P^b exactly where g < 0.
-docs/theory.md, sections 2 and 3, proves what holds instead of Theorem 1. The checks here look for the smallest
-counterexample, or confirm a statement on every pair of a grid.
+docs/theory.md, sections 2 and 3, proves what holds instead.
 """
 
 from __future__ import annotations

@@ -141,11 +141,7 @@ def scaling() -> Claim:
 
 
 def algorithm() -> Claim:
-    """Refute the corollary for RWS by one masked model, in rational arithmetic, and count how often it fails.
-
-    The model is :func:`rws_theory.worlds.less_reward.rws_less_reward_example` (docs/theory.md, section 9). The counts
-    sum the cells of :func:`rws_theory.worlds.ensembles.corollary_study`, each with its own random models.
-    """
+    """Refute the corollary for RWS by `rws_less_reward_example`, and count how often it fails by `corollary_study`."""
     example = rws_less_reward_example()
     study = corollary_study()
     shown = []

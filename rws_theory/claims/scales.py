@@ -1,7 +1,6 @@
 """Ours: who is ahead at every scale, how far a scale may move, which rewards scaling raises, what passes a threshold.
 
-docs/theory.md, sections 15 and 18 to 20, has the proofs. Each check confirms a statement on all cases of a grid, with
-exact or certified arithmetic, and says what came out.
+docs/theory.md, sections 15 and 18 to 20, has the proofs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""How far the order in which tokens were committed is from left to right.
+"""Generation orders: how far one is from left to right, and what it can change in the distribution of the output.
 
-:mod:`~rws_theory.orders.deviation` is the paper's Generation Order Deviation (GOD), :mod:`~rws_theory.orders.null` its
-distribution under random orders, :mod:`~rws_theory.orders.significance` a test of an observed order, and
-:mod:`~rws_theory.orders.arness` Kendall's tau and AR-ness. What an order can change in the law of the output is
-enumerated by :mod:`~rws_theory.orders.invariance`.
+:mod:`~rws_theory.orders.deviation` measures an order, :mod:`~rws_theory.orders.invariance` enumerates its effect.
 """
 
 from __future__ import annotations

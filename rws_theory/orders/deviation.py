@@ -1,9 +1,7 @@
-"""Generation Order Deviation: how far the order in which positions were committed is from left to right.
+"""How far the order in which positions were committed is from left to right: GOD, and AR-ness.
 
-GOD is Spearman's footrule divided by the number of positions (P. Diaconis and R. L. Graham, "Spearman's footrule as a
-measure of disarray", J. R. Stat. Soc. B 39, 1977). So its mean and variance under a random order and its maximum are
-known. Its whole null distribution is in :mod:`~rws_theory.orders.null`, a test against it in
-:mod:`~rws_theory.orders.significance`.
+n GOD is Spearman's footrule (P. Diaconis and R. L. Graham, J. R. Stat. Soc. B 39, 1977). AR-ness@k is of S. Gong et
+al., "DiffuCoder" (arXiv 2506.20639, Section 4.1 and Appendix A.2). Proofs: docs/theory.md, section 10.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.checks import one_of, whole
 
-__all__ = ["footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"]
+__all__ = ["footrule_max", "footrule_mean", "generation_order_deviation", "global_arness", "local_arness"]
 
 Reading = Literal["tokens", "steps"]
 READINGS = get_args(Reading)
@@ -29,25 +27,22 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
 
     The paper does not say what o_i counts when one step commits several tokens. Both readings are offered:
 
-    - ``"tokens"``: o_i is the rank of position i when positions are sorted by (commit step, position): the tokens of
-      one step are taken from left to right. a_i = i. In token positions. n GOD is Spearman's footrule.
-    - ``"steps"``: o_i is the step that committed position i. a_i is the step that would have committed it had the same
-      number of tokens per step been committed strictly from left to right (the commit steps, sorted). In steps.
-
-    With one token in every step from 0 on the readings agree. With k tokens a step they have different units, a step
-    being worth k tokens, and must not be compared with each other.
+    - ``"tokens"``: o_i is the rank of position i when positions are sorted by (commit step, position), a_i = i. In
+      token positions; n GOD is Spearman's footrule.
+    - ``"steps"``: o_i is the step that committed position i. a_i is the step that would have, had as many tokens per
+      step been committed strictly from left to right. In steps.
 
     commit_step: integers, shape (n,) or (batch, n): the step, from 0, at which each answer position was committed. The
-    result is float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n): the exact value rounded once
-    while n times the largest step is below 2^53, beyond that within n 2^-53 of itself. ValueError for what are no
-    integers, a negative step (a position never committed), n = 0, more than two axes, and an unknown reading.
+    result is float64, a scalar or shape (batch,): the exact value rounded once while n times the largest step is below
+    2^53. ValueError for what are no integers, a negative step (a position never committed), n = 0, more than two axes,
+    and an unknown reading.
 
     >>> float(generation_order_deviation([0, 2, 1, 3])), float(generation_order_deviation([3, 2, 1, 0]))
     (0.5, 2.0)
     >>> [float(generation_order_deviation([1, 1, 0, 0], reading)) for reading in ("tokens", "steps")]
     [2.0, 1.0]
     """
-    steps = check_commit_step(commit_step)
+    steps = _checked_steps(commit_step)
     one_of("reading", reading, READINGS)
     if reading == "tokens":
         order = np.argsort(steps, kind="stable")  # stable: the tokens of one step from left to right
@@ -62,124 +57,119 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
 def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
     """Return the mean GOD of a uniformly random order of n positions: (n^2 - 1) / (3 n) (docs/theory.md, eq. (T47)).
 
-    With `block`, the order is uniformly random inside each of the n / block consecutive blocks, and the blocks are
-    committed from left to right: n is replaced by the block's length.
+    With `block`, the order is random inside each of the n / block consecutive blocks, committed from left to right: n
+    is replaced by the block's length. With `per_step` = k, each step commits k of the open positions at random. In the
+    "steps" reading the mean is then that of s = n / k positions. In the "tokens" reading it is less than (n^2 - 1) / (3
+    n) and is summed over all orders by dynamic programming (eq. (T49)).
 
-    With `per_step` = k tokens in every step, each step commits k of the positions still open, uniformly at random. In
-    the "steps" reading the mean is that of an order of s = n / k positions, (s^2 - 1) / (3 s) steps. In the "tokens"
-    reading the tokens of a step go from left to right, which removes disorder: the mean is less than (n^2 - 1) / (3 n)
-    for k >= 2, and is summed exactly over all orders by dynamic programming (eq. (T49)).
-
-    Returns a float, in token positions or in steps: the exact value, rounded once. ValueError unless n >= 1, block
-    divides n and per_step divides the block (or n).
+    The exact value, rounded once. ValueError unless n >= 1, block divides n and per_step divides the block (or n).
 
     >>> footrule_mean(4), round(footrule_mean(256, block=32), 2)
     (1.25, 10.66)
     >>> round(footrule_mean(64, 32, per_step=2), 3), footrule_mean(64, 32, per_step=2, reading="steps")
     (10.484, 5.3125)
     """
-    length, k = check_shape(n, block, per_step, reading)
+    length, k = _checked_shape(n, block, per_step, reading)
     if reading == "steps":
         length, k = length // k, 1
     if k == 1:
         return (length * length - 1) / (3 * length)
-    return float(token_moments((k,) * (length // k))[0] / length)
-
-
-def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
-    """Return the variance of the GOD of a random order, for the same random orders as :func:`footrule_mean`.
-
-    For one token per step, Var(n GOD) = (n + 1) (2 n^2 + 7) / 45 for n >= 2 (docs/theory.md, eq. (T47)), and 0 for n =
-    1, where that formula does not hold. The n / block blocks are independent, so their variances add up. With k tokens
-    in each of s steps the "steps" reading has Var(GOD) = (s^2 - 1) (2 s^2 + 7) / (45 s^2 (k s - 1)) (eq. (T48)). In the
-    "tokens" reading the variance is counted in integers over all orders, in O(n^2 k) steps (eq. (T49)).
-
-    Returns a float, in squared token positions or squared steps: the exact value, rounded once. Errors are those of
-    :func:`footrule_mean`.
-
-    >>> footrule_variance(4), round(footrule_variance(256, block=32) ** 0.5, 3)
-    (0.2708333333333333, 0.429)
-    >>> round(footrule_variance(64, 32, per_step=2, reading="steps"), 4)
-    0.1853
-    """
-    length, k = check_shape(n, block, per_step, reading)
-    blocks = n // length
-    if length == k:
-        return 0.0  # one step: one order
-    if reading == "steps":
-        s = length // k
-        return (s * s - 1) * (2 * s * s + 7) / (45 * s * s * (length - 1) * blocks)
-    if k == 1:
-        return (length + 1) * (2 * length * length + 7) / (45 * length * length * blocks)
-    return float(token_moments((k,) * (length // k))[1] / (length * length * blocks))
+    return float(_mean_of_tokens(length // k, k) / length)
 
 
 def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
-    """Return the largest GOD of any order of n positions: floor(n^2 / 2) / n, that of right to left.
+    """Return the largest GOD of any order, that of right to left: floor(n^2 / 2) / n.
 
-    With `block`, it is the largest over orders that finish each block of that length before the next: floor(block^2 /
-    2) / block. With `per_step` = k tokens in each of s steps it is floor(s^2 / 2) / s steps in the "steps" reading, and
-    k times that many token positions in the "tokens" reading. Right to left reaches both (docs/theory.md, eq. (T50)).
+    With `block`, of orders that finish each block of that length before the next. With `per_step` = k tokens in each of
+    s steps it is floor(s^2 / 2) / s steps, and k times that many token positions (docs/theory.md, eq. (T50)). The exact
+    value, rounded once. ValueError as in :func:`footrule_mean`.
 
-    The exact value, rounded once. ValueError unless n >= 1, block divides n and per_step divides the block (or n).
-
-    >>> footrule_max(4), footrule_max(5), footrule_max(256, block=32)
-    (2.0, 2.4, 16.0)
-    >>> footrule_max(6, per_step=2), footrule_max(6, per_step=2, reading="steps")
-    (2.6666666666666665, 1.3333333333333333)
+    >>> footrule_max(5), footrule_max(256, block=32), footrule_max(6, per_step=2, reading="steps")
+    (2.4, 16.0, 1.3333333333333333)
     """
-    length, k = check_shape(n, block, per_step, reading)
+    length, k = _checked_shape(n, block, per_step, reading)
     s = length // k
     return (s * s // 2) * (1 if reading == "steps" else k) / s
 
 
 @lru_cache(maxsize=64)
-def token_moments(counts: tuple[int, ...]) -> tuple[Fraction, Fraction]:
-    """Return the exact mean and variance of n GOD, tokens reading, when step g commits counts[g] random open positions.
+def _mean_of_tokens(steps: int, k: int) -> Fraction:
+    """Return the exact mean of n GOD, tokens reading, where each of s steps commits k random open positions.
 
     A scan over the cuts of docs/theory.md, eq. (T49).
     """
-    n = sum(counts)
-    states = {(0, 0): (1, 0, 0)}  # (filled ranks of earlier steps, of this step): orders, sum of D, sum of D^2
-    start = 0
-    for c in counts:
-        states = _enter(states, start, c)
-        for u in range(c):
-            after: dict[tuple[int, int], tuple[int, int, int]] = {}
-            for (a, v), (count, first, second) in states.items():
-                for key, ways in (((a + 1, v), start - a), ((a, v + 1), c - v), ((a, v), 1)):
+    n = steps * k
+    # By filled ranks of earlier steps and of this step: the number of orders, and the sum of n GOD over them.
+    states = {(0, 0): (1, 0)}
+    for start in range(0, n, k):
+        states = _enter(states, start, k)
+        for u in range(k):
+            after: dict[tuple[int, int], tuple[int, int]] = {}
+            for (a, v), (count, total) in states.items():
+                for key, ways in (((a + 1, v), start - a), ((a, v + 1), k - v), ((a, v), 1)):
                     if ways:
                         x = 2 * (start - key[0] + max(0, u + 1 - key[1]))
-                        m0, m1, m2 = after.get(key, (0, 0, 0))
-                        after[key] = (
-                            m0 + ways * count,
-                            m1 + ways * (first + x * count),
-                            m2 + ways * (second + 2 * x * first + x * x * count),
-                        )
+                        known = after.get(key, (0, 0))
+                        after[key] = (known[0] + ways * count, known[1] + ways * (total + x * count))
             # A position left for a later step must find a rank there.
-            states = {(a, v): w for (a, v), w in after.items() if start + u + 1 - a - v <= n - start - c}
-        start += c
-    count, first, second = (sum(w[m] for w in states.values()) for m in range(3))
-    mean = Fraction(first, count)
-    return mean, Fraction(second, count) - mean * mean
+            states = {(a, v): w for (a, v), w in after.items() if start + u + 1 - a - v <= n - start - k}
+    count, total = (sum(w[m] for w in states.values()) for m in range(2))
+    return Fraction(total, count)
 
 
 def _enter(
-    states: dict[tuple[int, int], tuple[int, int, int]], position: int, c: int
-) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Start the next step, of c ranks: v of the positions that are still open are committed in it."""
-    entered: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for (a, v), weights in states.items():
+    states: dict[tuple[int, int], tuple[int, int]], position: int, k: int
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Start the next step, of k ranks: v of the positions that are still open are committed in it."""
+    entered: dict[tuple[int, int], tuple[int, int]] = {}
+    for (a, v), (count, total) in states.items():
         open_positions = position - a - v
-        for new in range(min(c, open_positions) + 1):
-            ways = comb(open_positions, new) * perm(c, new)
-            m0, m1, m2 = entered.get((a + v, new), (0, 0, 0))
-            w0, w1, w2 = weights
-            entered[a + v, new] = m0 + ways * w0, m1 + ways * w1, m2 + ways * w2
+        for new in range(min(k, open_positions) + 1):
+            ways = comb(open_positions, new) * perm(k, new)
+            known = entered.get((a + v, new), (0, 0))
+            entered[a + v, new] = (known[0] + ways * count, known[1] + ways * total)
     return entered
 
 
-def check_commit_step(commit_step: ArrayLike) -> NDArray[np.integer]:
+def local_arness(commit_step: ArrayLike, k: int = 1) -> Any:
+    """Return local AR-ness@k: how often a committed token continues a run of k next tokens (Gong et al. 2025).
+
+    Let p_1, ..., p_n be the positions in commit order, the tokens of one step from left to right. Token t scores where
+    (p_{t-k}, ..., p_t) are consecutive positions in increasing order. Only tokens with k predecessors are averaged, so
+    left to right has 1, as the paper says; its formula divides by all T steps.
+
+    commit_step: as of :func:`generation_order_deviation`. k: 1 <= k < n. The result is float64 in [0, 1].
+
+    >>> [float(local_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
+    [0.4, 0.25]
+    """
+    steps = _checked_steps(commit_step)
+    n = steps.shape[-1]
+    if whole("k", k) >= n:
+        raise ValueError(f"k must be below the number of positions, {n}, got {k}")
+    follows = np.diff(np.argsort(steps, kind="stable")) == 1
+    return np.lib.stride_tricks.sliding_window_view(follows, k, axis=-1).all(axis=-1).mean(axis=-1)
+
+
+def global_arness(commit_step: ArrayLike, k: int = 1) -> Any:
+    """Return global AR-ness@k: how often a committed token is among the k earliest still masked (Gong et al. 2025).
+
+    The tokens of one step are committed one after the other, from left to right. Non-decreasing in k, and 1 for left to
+    right. Parameters and return value are those of :func:`local_arness`, with any k >= 1.
+
+    >>> [float(global_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
+    [0.8333333333333334, 1.0]
+    """
+    steps = _checked_steps(commit_step)
+    whole("k", k)
+    rank = np.argsort(np.argsort(steps, kind="stable"))  # when each position is committed, as a token
+    # Masked positions to the left of a token as it is committed: those further left that are committed later.
+    n = steps.shape[-1]
+    masked_left = ((rank[..., None, :] > rank[..., :, None]) & np.tril(np.ones((n, n), dtype=bool))).sum(axis=-1)
+    return (masked_left < k).mean(axis=-1)
+
+
+def _checked_steps(commit_step: ArrayLike) -> NDArray[np.integer]:
     """Return `commit_step` as integers of shape (n,) or (batch, n), n >= 1, none negative, or raise ValueError."""
     steps = np.asarray(commit_step)
     if steps.dtype.kind not in "iu":
@@ -191,7 +181,7 @@ def check_commit_step(commit_step: ArrayLike) -> NDArray[np.integer]:
     return steps
 
 
-def check_shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
+def _checked_shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
     """Check the arguments, and return the length of a block and the tokens per step."""
     one_of("reading", reading, READINGS)
     total, length, k = whole("n", n), whole("block", n if block is None else block), per_step

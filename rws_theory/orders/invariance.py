@@ -1,7 +1,8 @@
-"""The exact law of what decoding writes, under any order that looks at the canvas, in fractions.
+"""The exact distribution of what decoding writes, under any order that looks at the canvas, in fractions.
 
-If the predictions are the conditionals of one joint law and one token a step is sampled, every order gives that law
-(docs/theory.md, section 16). The functions here enumerate small models, so that this and its exceptions can be seen.
+It is the model's own, if the predictions are the conditionals of one joint distribution and one token a step is
+sampled. The functions here enumerate small models, so that this and its exceptions can be seen (docs/theory.md, section
+16).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _MASK = -1
 
 
 def table_law(weights: Any) -> Law:
-    """Return the law of a joint table: p(x) = weights[x] / total, the impossible left out.
+    """Return the distribution of a joint table: p(x) = weights[x] / total, the impossible left out.
 
-    weights: shape (vocabulary,) * length, whole numbers or fractions, none negative; floats are taken as the exact
-    numbers they are. ValueError for other shapes, negative weights and a total of 0.
+    weights: shape (vocabulary,) * length, none negative; floats are taken as the exact numbers they are. ValueError for
+    other shapes, negative weights and a total of 0.
 
     >>> table_law([[3, 0], [1, 0]])
     {(0, 0): Fraction(3, 4), (1, 0): Fraction(1, 4)}
@@ -88,22 +89,16 @@ def by_confidence(scale: float = 1.0) -> Order:
 def output_law(
     conditionals: Conditionals, length: int, order: Order, *, per_step: int = 1, commit: Commit = "sampled"
 ) -> Law:
-    """Return the exact law of the text that decoding writes on `length` masks.
+    """Return the exact distribution of the text that decoding writes on `length` masks.
 
     A step asks for the rows of the canvas and commits the first `per_step` masked positions of the order. "sampled"
-    draws their tokens independently from their rows; "argmax" takes the most likely ones, the lowest among equals. An
-    order may use anything that the canvas determines: confidences, scales, rewards of completions.
-
-    With the conditionals of a joint law, one sampled token a step gives that law, whatever the order (docs/theory.md,
-    eq. (T65)). Tokens of one step may be impossible together. Such a canvas stays as it is, and its probability is a
-    part of the distance from the law.
-
-    The work is about vocabulary^length calls of `conditionals`. ValueError for length or per_step below 1, another
-    commit, and an order that does not name enough masked positions.
+    samples their tokens independently from their rows; "argmax" takes the most likely ones, the lowest among equals. An
+    order may use anything that the canvas determines. Tokens of one step may be impossible together: such a canvas
+    stays as it is. The work is about vocabulary^length calls of `conditionals`. ValueError for length or per_step below
+    1, another commit, and an order that does not name enough masked positions.
 
     >>> weights = [[3, 1], [1, 5]]
-    >>> one = output_law(table_conditionals(weights), 2, by_confidence(8.0))
-    >>> one == table_law(weights)
+    >>> output_law(table_conditionals(weights), 2, by_confidence(8.0)) == table_law(weights)
     True
     >>> two = output_law(table_conditionals(weights), 2, by_confidence(8.0), per_step=2)
     >>> str(total_variation(two, table_law(weights)))
@@ -130,14 +125,13 @@ def output_law(
 
 
 def drawn_first_law(conditionals: Conditionals, length: int) -> Law:
-    """Return the exact law where every masked position draws a token, and the one with the most likely draw is kept.
+    """Return the exact distribution where each mask samples a token, and the most likely of these tokens is kept.
 
-    One token a step; the leftmost among equals. So the order sees the draws. Decoders that draw with a temperature and
-    then rank by the probability of what was drawn do this. The law is not that of the model (docs/theory.md, eq.
-    (T69)): likely tokens are kept too often.
+    One token a step; the leftmost among equals. So the order sees the tokens, as in decoders that sample with a
+    temperature and then rank by the probability of the token. The model's distribution is lost (docs/theory.md, eq.
+    (T69)).
 
-    >>> independent = [[6, 4], [3, 2]]  # first token 0 with 2/3, second with 3/5
-    >>> law = drawn_first_law(table_conditionals(independent), 2)
+    >>> law = drawn_first_law(table_conditionals([[6, 4], [3, 2]]), 2)  # first token 0 with 2/3, second with 3/5
     >>> str(sum(p for tokens, p in law.items() if tokens[0] == 0))
     '8/9'
     """
@@ -172,8 +166,8 @@ def total_variation(p: Law, q: Law) -> Fraction:
 def parallel_distances(weights: Any, order: Order) -> list[Fraction]:
     """Return the total variation between a joint table and what decoding writes, for 1, 2, ... tokens a step.
 
-    The first is 0 for every order. The others are what independent draws within a step cost (docs/theory.md, eq.
-    (T66)), at most 1 - V^(T - n) for n tokens of V words in T steps; they need not rise with the number of tokens.
+    The first is 0 for every order. The others are what independent samples within a step cost (docs/theory.md, eq.
+    (T66)).
 
     >>> same = [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]  # three tokens that are always equal
     >>> [str(distance) for distance in parallel_distances(same, by_confidence())]
@@ -185,11 +179,10 @@ def parallel_distances(weights: Any, order: Order) -> list[Fraction]:
 
 
 def exchange_distance(conditionals: Conditionals, canvas: Canvas, i: int, j: int) -> Fraction:
-    """Return the total variation between drawing position i before j and j before i, on a canvas that masks both.
+    """Return the total variation between sampling position i before j and j before i, on a canvas that masks both.
 
-    If all probabilities are positive, it is 0 on all canvases and for all pairs exactly if the rows are the
-    conditionals of one joint law (docs/theory.md, eq. (T67)). One positive number proves that no joint law has these
-    rows. ValueError for positions that are not two masked ones.
+    One positive number proves that no joint distribution has these rows; if all probabilities are positive, the
+    converse holds too (docs/theory.md, eq. (T67)). ValueError for positions that are not two masked ones.
 
     >>> rows = {(-1, -1): {0: (1, 0), 1: (0, 1)}, (0, -1): {1: (1, 0)}, (-1, 1): {0: (1, 0)}}
     >>> exchange_distance(rows.get, (-1, -1), 0, 1)

@@ -19,11 +19,8 @@ NAMES = tuple(
 def printed_in(name: str, *, exact: bool = False) -> dict[str, Any]:
     """Read the numbers that the paper printed in one figure, table or passage.
 
-    Decimals are floats, or the exact Fractions that were printed if `exact`; whole numbers are int. ValueError for an
-    unknown name.
+    Decimals are floats, or Fractions if `exact`; whole numbers are int. ValueError for an unknown name.
 
-    >>> printed_in("table8_temperature")["rows"][0]
-    {'scale': 0.01, 'perplexity': 13.57, 'god': 0.91}
     >>> printed_in("table8_temperature", exact=True)["rows"][0]["perplexity"]
     Fraction(1357, 100)
     """

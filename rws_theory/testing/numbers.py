@@ -8,12 +8,7 @@ from numpy.typing import NDArray
 
 
 def log_uniform(least: float, greatest: float) -> st.SearchStrategy[float]:
-    """Positive floats, spread evenly over the orders of magnitude; shrinks toward 1.
-
-    >>> from hypothesis import find
-    >>> find(log_uniform(1e-3, 1e3), lambda x: True)
-    1.0
-    """
+    """Positive floats, spread evenly over the orders of magnitude; shrinks toward 1."""
     low, high = np.log10(least), np.log10(greatest)
     return st.floats(low, high).map(lambda e: float(min(max(10.0**e, least), greatest)))
 
@@ -29,16 +24,7 @@ def dyadic(bound: int, denominator: int = 4) -> st.SearchStrategy[float]:
 
 
 def rewards(bound: float = 1e308) -> st.SearchStrategy[float]:
-    """Normalised rewards: mostly of ordinary size, sometimes huge.
-
-    >>> from hypothesis import given, settings
-    >>> from rws_theory import reward_factor
-    >>> @settings(derandomize=True, deadline=None)
-    ... @given(rewards(), reward_scales(), epsilons())
-    ... def a_factor_is_a_scale(reward, reward_scale, eps):
-    ...     assert 0 < reward_factor(reward, reward_scale, eps) < np.inf
-    >>> a_factor_is_a_scale()
-    """
+    """Normalised rewards: mostly of ordinary size, sometimes huge."""
     return st.one_of(st.floats(-8, 8), st.floats(-60, 60), st.floats(-bound, bound))
 
 
@@ -59,12 +45,7 @@ def wide_scales(least: float = 1e-300, greatest: float = 1e300) -> st.SearchStra
 
 
 def wide_numbers(bound: float = 1e308) -> st.SearchStrategy[float]:
-    """Signed floats: ordinary, on a grid, next to one another, huge, tiny, subnormal and zero.
-
-    >>> from hypothesis import find
-    >>> abs(find(wide_numbers(), lambda x: 0 < abs(x) < 1e-310)) < 1e-310
-    True
-    """
+    """Signed floats: ordinary, on a grid, next to one another, huge, tiny, subnormal and zero."""
     signs = st.sampled_from([1.0, -1.0])
     sizes = log_uniform(1e-6, 1e6) | log_uniform(1e-300, bound)
     special = [0.0, -0.0, 1.0, float(np.nextafter(1.0, 2.0)), 5e-324, -5e-324, 2.0**-1022, bound, -bound]
@@ -73,16 +54,7 @@ def wide_numbers(bound: float = 1e308) -> st.SearchStrategy[float]:
 
 @st.composite
 def commit_steps(draw: st.DrawFn, max_positions: int = 10) -> NDArray[np.int64]:
-    """Step, from 0, at which each of n positions is committed, int64 [n]: any order, 1 to 3 tokens per step.
-
-    >>> from hypothesis import given, settings
-    >>> from rws_theory import footrule_max, generation_order_deviation
-    >>> @settings(derandomize=True, deadline=None)
-    ... @given(commit_steps())
-    ... def right_to_left_is_the_largest(steps):
-    ...     assert generation_order_deviation(steps) <= footrule_max(steps.size)
-    >>> right_to_left_is_the_largest()
-    """
+    """Step, from 0, at which each of n positions is committed, int64 [n]: any order, 1 to 3 tokens per step."""
     counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=max_positions))[:max_positions]
     steps = np.repeat(np.arange(len(counts)), counts)[:max_positions]
     return np.array(draw(st.permutations(list(steps))), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies of small exact models, with canvases and rewards, and of laws with rewards that tilt them."""
+"""Hypothesis strategies of small exact models, with canvases and rewards, and of distributions with rewards."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ def canvases(words: int, length: int) -> st.SearchStrategy[list[int]]:
 
 
 def random_table(seed: int, length: int, words: int, *, holes: float = 0.0) -> JointTable:
-    """Return a seeded joint table, a share `holes` of whose sequences is impossible.
-
-    >>> random_table(0, 3, 2)
-    JointTable(length=3, vocabulary=2, 8 of 8 possible)
-    """
+    """Return a seeded joint table, a share `holes` of whose sequences is impossible."""
     rng = np.random.default_rng(seed)
     log_p = 2 * rng.standard_normal((words,) * length)
     log_p[rng.random(log_p.shape) < holes] = -np.inf
@@ -34,11 +30,7 @@ def random_table(seed: int, length: int, words: int, *, holes: float = 0.0) -> J
 
 
 def random_chain(seed: int, words: int, *, holes: float = 0.0) -> MarkovChain:
-    """Return a seeded Markov chain, a share `holes` of whose steps is impossible; word 0 can always follow.
-
-    >>> random_chain(0, 3)
-    MarkovChain(vocabulary=3, 9 of 9 steps possible)
-    """
+    """Return a seeded Markov chain, a share `holes` of whose steps is impossible; token 0 can always follow."""
     rng = np.random.default_rng(seed)
     initial, steps = 2 * rng.standard_normal(words), 2 * rng.standard_normal((words, words))
     steps[rng.random(steps.shape) < holes] = -np.inf
@@ -52,18 +44,6 @@ def models_with_canvas(draw: st.DrawFn) -> tuple[MaskedModel, MaskedModel, list[
     """A joint table or a Markov chain of up to 4 positions and 3 tokens, the same as a joint table, and a canvas.
 
     The canvas may have probability 0, as a prompt may.
-
-    >>> from hypothesis import assume, given, settings
-    >>> @settings(derandomize=True, deadline=None)
-    ... @given(models_with_canvas())
-    ... def conditionals_are_those_of_the_table(case):
-    ...     model, table, canvas = case
-    ...     try:
-    ...         truth = table.conditionals(canvas)
-    ...     except ValueError:  # it has probability 0
-    ...         assume(False)
-    ...     assert np.allclose(np.exp(model.conditionals(canvas)), np.exp(truth), atol=1e-12)
-    >>> conditionals_are_those_of_the_table()
     """
     length, words = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     seed, holes = draw(st.integers(0, 10**6)), draw(st.sampled_from([0.0, 0.4]))
@@ -108,13 +88,7 @@ def wide_chains(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 @st.composite
 def corpora(draw: st.DrawFn, max_vocabulary: int = 4) -> tuple[list[list[int]], int]:
-    """Up to 4 sequences of up to 12 ids each, and the vocabulary that the ids are below.
-
-    >>> from hypothesis import find
-    >>> sequences, vocabulary = find(corpora(), lambda corpus: corpus[1] == 2 and len(corpus[0]) == 2)
-    >>> {token for sequence in sequences for token in sequence} <= {0, 1}
-    True
-    """
+    """Up to 4 sequences of up to 12 ids each, and the vocabulary that the ids are below."""
     vocabulary = draw(st.integers(1, max_vocabulary))
     sequence = st.lists(st.integers(0, vocabulary - 1), min_size=1, max_size=12)
     return draw(st.lists(sequence, min_size=1, max_size=4)), vocabulary
@@ -122,16 +96,7 @@ def corpora(draw: st.DrawFn, max_vocabulary: int = 4) -> tuple[list[list[int]], 
 
 @st.composite
 def ngram_worlds(draw: st.DrawFn, max_vocabulary: int = 4) -> NGram:
-    """N-gram worlds of order 1 to 4, fitted to `corpora`.
-
-    >>> from hypothesis import given, settings
-    >>> @settings(derandomize=True, deadline=None, max_examples=20)
-    ... @given(ngram_worlds())
-    ... def no_text_is_more_probable_than_the_best(world):
-    ...     drawn = world.sample(4, np.random.default_rng(0))
-    ...     assert world.log_prob(drawn) <= world.log_prob(world.best(4)) + 1e-12
-    >>> no_text_is_more_probable_than_the_best()
-    """
+    """N-gram models of order 1 to 4, fitted to `corpora`."""
     sequences, vocabulary = draw(corpora(max_vocabulary))
     return NGram.fit(sequences, draw(st.integers(1, 4)), vocabulary=vocabulary, minimum=draw(st.integers(1, 2)))
 
@@ -140,13 +105,9 @@ def ngram_worlds(draw: st.DrawFn, max_vocabulary: int = 4) -> NGram:
 def additive_rewards(
     draw: st.DrawFn, vocabulary: int, kind: Literal["words", "pairs", "keywords"] | None = None
 ) -> AdditiveReward:
-    """Rewards that add up along a text: of each word [V], of each word after another [V, V], or of keywords.
+    """Rewards that add up along a text: of each token [V], of each token after another [V, V], or of keywords.
 
     kind: one of these alone.
-
-    >>> from hypothesis import find
-    >>> find(additive_rewards(3, "pairs"), lambda reward: True).shape
-    (3, 3)
     """
     kind = draw(st.sampled_from(["words", "pairs", "keywords"])) if kind is None else kind
     if kind == "keywords":
@@ -160,16 +121,7 @@ def additive_rewards(
 def tilted_inputs(
     draw: st.DrawFn, bound: float = 5.0, reward_bound: float = 5.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log-probabilities of up to six states, unnormalised, some -inf, and their rewards, some equal; float64 [n] each.
-
-    >>> from hypothesis import given, settings
-    >>> from rws_theory.tilting import tilt
-    >>> @settings(derandomize=True, deadline=None)
-    ... @given(tilted_inputs())
-    ... def a_tilt_is_a_distribution(law):
-    ...     assert abs(np.exp(tilt(*law, 2.0)).sum() - 1) < 1e-12
-    >>> a_tilt_is_a_distribution()
-    """
+    """Log-probabilities of up to six states, unnormalised, some -inf, and their rewards, some equal; float64 [n]."""
     size = draw(st.integers(1, 6))
     log_p = np.array(draw(st.lists(st.floats(-bound, bound), min_size=size, max_size=size)))
     closed = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))

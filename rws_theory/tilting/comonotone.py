@@ -28,10 +28,9 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Fall:
-    """Two states on which scaling lowers the reward: given that one of them is drawn, E[R] falls at every scale.
+    """Two states, by index, on which scaling lowers the reward: given one of them, E[R] falls at every scale.
 
-    ``likelier`` and ``better`` are their indices: the likelier one has the smaller reward. ``before`` is E_p[R] and
-    ``after`` E_{p^2}[R] given these two, exact: the logits as they are, and doubled.
+    ``likelier`` has the smaller reward. ``before`` is E_p[R] and ``after`` E_{p^2}[R] given these two, exact.
     """
 
     likelier: int
@@ -50,7 +49,7 @@ class ScalingReward:
 
     raises: E_{p^c}[R] does not fall with c, at any c and under any conditioning. strict: and on all states together it
     rises strictly. levels: the proof of ``raises``: by rising weight, no level's lowest reward is below the highest of
-    the one before. Empty where it fails. fall: the proof of the contrary, two states; None where it ``raises``.
+    the one before. fall: the proof of the contrary, two states; None where it ``raises``.
     """
 
     raises: bool
@@ -72,32 +71,18 @@ class ScalingReward:
 def scaling_raises_reward(p: ArrayLike | Sequence[Any], reward: ArrayLike | Sequence[Any]) -> ScalingReward:
     """Decide whether scaling the logits of p raises the mean of a reward R at every scale and under every conditioning.
 
-    These are equivalent (docs/theory.md, eq. (T82)):
+    That is so exactly if p(x) < p(y) never comes with R(x) > R(y), over the states of positive probability
+    (docs/theory.md, eq. (T82)). Else E_{p^c}[R] given two states falls at every c: ``fall`` has them. Each step of a
+    decoder conditions p on the tokens that are committed. So a guarantee for every step exists only where the reward
+    ranks outcomes as p does.
 
-    - p(x) < p(y) never comes with R(x) > R(y), over the states of positive probability;
-    - E_{p^c}[R | S] does not fall as c grows, for every set S of states and every c;
-    - the same for every set of two states.
-
-    The first gives the second by Chebyshev's association inequality, as d/dc E = Cov(log p, R). Two states that break
-    the first break the third at every c: ``fall`` has them. Each step of a decoder conditions p on the words that are
-    committed. So a guarantee for every step exists only where the reward ranks outcomes as p does, and adds nothing.
-
-    Exact: float64 values are taken as the rationals they are; int and Fraction are welcome. The cost is one sort.
-
-    p: weights of the states, >= 0 and not all 0; they need not sum to 1. A state of weight 0 is left out. reward: as
-    many finite numbers, in any unit. ValueError unless both are sequences of one length, for weights that are negative,
-    not finite or all 0, and for rewards that are not finite.
+    Exact: float64 values are taken as the rationals they are; int and Fraction are welcome. p: weights of the states,
+    >= 0 and not all 0; they need not sum to 1. reward: as many finite numbers. ValueError for others.
 
     >>> scaling_raises_reward([1, 2, 2, 5], [0, 1, 3, 3])
     ScalingReward(never falls: E[R] rises with c; 3 levels of p)
     >>> scaling_raises_reward([2, 1], [0, 1])
     ScalingReward(can fall: Fall(given states 0 and 1: E[R] from 0.33333 to 0.2 at c = 2))
-
-    On all states together E[R] may rise at every c > 0 and still fall once some are excluded:
-
-    >>> result = scaling_raises_reward([8, 4, 1], [2, 0, 1])
-    >>> result.fall.likelier, result.fall.better, result.fall.before, result.fall.after
-    (1, 2, Fraction(1, 5), Fraction(1, 17))
     """
     weights, rewards = _numbers(p, "p"), _numbers(reward, "reward")
     if len(weights) != len(rewards):

@@ -6,63 +6,40 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.checks import whole
+from rws_theory.confidence import real
 from rws_theory.show import one_line
-from rws_theory.tilting.weights import Floats, Weights
 
 MAX_ORDER = 8
+Floats = NDArray[np.float64]
 
 
 def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
     """Return the log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2): nats, shape (..., states).
 
-    No weight is formed before the largest is divided out, so the error of each is at most eps (n + 2 m(x) + 2
-    E_{p_r}[m]). A log-probability beyond float64 is -inf. ValueError for NaN, infinite rewards of possible states, r R
-    beyond float64, or no possible state.
+    The error of each is at most eps (n + 2 m(x) + 2 E_{p_r}[m]). ValueError for NaN, infinite rewards of possible
+    states, r R beyond float64, or no possible state.
 
     >>> tilt([-700.0, 0.0], [1.0, 0.0], 700.0).round(6).tolist()
     [-0.693147, -0.693147]
     """
-    state = Weights(log_p, reward, r)
+    state = _Weights(log_p, reward, r)
     return state.log_weights - state.log_total[..., None]
-
-
-def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """Return A(r) = log sum_x p(x) e^{rR(x)} in nats, p normalised so that A(0) = 0 (Appendix E, up to a constant).
-
-    Error at most 3 eps (n + E_p[m] + E_{p_r}[m] + max |r R|). Where all |r (R - E_p[R])| <= 1 it is also at most 3 eps
-    (n + M) max |r R|, M that of p: a small r loses no digits. Domain and errors as in :func:`tilt`.
-
-    >>> round(float(log_partition([0.0, 0.0], [0.0, 1e6], 1.0)), 6)  # 1e6 - log 2
-    999999.306853
-    """
-    state, base = Weights(log_p, reward, r), Weights(log_p, reward, r, "base")
-    mean, deviation = base.centred()
-    rest = (state.start - base.start) + (state.log_total - base.log_total)
-    with np.errstate(over="ignore", invalid="ignore"):  # where this is so, `near` is False
-        small = base.r[..., None] * deviation
-        # E_p[e^{r (R - E R)}] - 1 >= 0 by Jensen's inequality: the logarithm of a small tilt loses nothing either.
-        grown = np.log1p((base.probabilities * np.expm1(small)).sum(axis=-1))
-        close = base.r * (base.origin + mean) + grown
-        near = np.abs(small).max(axis=-1) <= 1
-    return np.where(near, close, base.r * state.origin + rest)[()]
 
 
 def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: int = 2) -> Floats:
     """Return the derivatives A'(r), A''(r), ..., which are the cumulants of R under p_r: shape (..., order).
 
-    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R], kappa_3 is the third central moment, in powers of R's unit; the rest
-    follow by a recursion of central moments (docs/theory.md, eq. (T41)).
-
-    Rewards are measured from the one of the likeliest state of p_r and divided by their spread. So a large offset of R
-    costs no accuracy beyond its own rounding, and a nearly certain p_r keeps its small variance to full relative
-    accuracy: kappa_n is within 3 n! eps (n_states + M) E|R - kappa_1|^n + eps |kappa_n|. order: 1 to 8. ValueError for
-    another order, for a cumulant beyond float64, and as in :func:`tilt`.
+    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R]; the rest follow by a recursion of central moments (docs/theory.md, eq.
+    (T41)). Rewards are measured from the likeliest state's, in units of their spread: a large offset of R costs no
+    accuracy, and a nearly certain p_r keeps its small variance. kappa_n is within 3 n! eps (n_states + M) E|R -
+    kappa_1|^n + eps |kappa_n|. order: 1 to 8. ValueError for another order, a cumulant beyond float64, and as in
+    :func:`tilt`.
 
     >>> tilted_cumulants([0.0, 0.0], [0.0, 1.0], 0.0, order=4).tolist()
     [0.5, 0.25, 0.0, -0.125]
@@ -70,7 +47,7 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
     [1000000.5, 0.25]
     """
     whole("order", order, 1, MAX_ORDER)
-    state = Weights(log_p, reward, r)
+    state = _Weights(log_p, reward, r)
     mean, deviation = state.centred()
     spread = np.abs(deviation).max(axis=-1)
     unit = np.where(spread > 0, spread, 1.0)
@@ -87,21 +64,16 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
 
 
 def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """Return the gain E_{p_r}[R] - E_p[R] of tilting by r, in R's unit; Theorem 2 says that it is >= 0 for r > 0.
+    """Return the gain E_{p_r}[R] - E_p[R] of tilting by r, in R's unit.
 
-    Theorem 2: let p be a distribution on finitely many states and r > 0. Then E_{p_r}[R] >= E_p[R], with equality
-    exactly where Var_{p_r}[R] = 0 (docs/theory.md, eq. (T39)). See :func:`variance_identity` for the paper's own proof.
+    Theorem 2 says that it is >= 0 for r > 0, with equality exactly where Var_{p_r}[R] = 0 (docs/theory.md, eq. (T39)).
+    It is computed as a sum of terms of one sign (eq. (T40)), so a small r loses no digits and the sign is right.
+    Relative error at most 2 eps (n + M), M the sum of those of p and p_r. Errors as in :func:`tilt`.
 
-    What is computed is a sum of terms of one sign (eq. (T40)), so a small r loses no digits and the result never has
-    the wrong sign. Relative error at most 2 eps (n + M), M the sum of those of p and p_r. Negative r gives the
-    (non-positive) gain of that direction. Errors as in :func:`tilt`.
-
-    >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4)
-    0.3808
-    >>> float(tilted_gain([0.0, 0.0], [0.0, 1.0], 1e-300))
-    2.5e-301
+    >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4), float(tilted_gain([0.0, 0.0], [0.0, 1.0], 1e-300))
+    (0.3808, 2.5e-301)
     """
-    base = Weights(log_p, reward, r, "base")
+    base = _Weights(log_p, reward, r, "base")
     _, x = base.centred()
     scale = base.r[..., None]
     log_q = base.log_weights - base.log_total[..., None]
@@ -117,32 +89,27 @@ def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
 def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
     """Return E_{p^c}[R], the mean reward after all logits are multiplied by c, in R's unit.
 
-    The distribution is p^c / Z on the support of p, for any finite c (c > 0 is an inverse temperature). Error at most 2
-    eps (n + M) E|R - E[R]| + eps |E[R]|, expectations under p^c and M from m(x) = |c (log p(x) - log p(x*))|. Errors as
-    in :func:`tilt`.
+    The distribution is p^c / Z on the support of p, for any finite c. Error at most 2 eps (n + M) E|R - E[R]| + eps
+    |E[R]|, M from m(x) = |c (log p(x) - log p(x*))|. Errors as in :func:`tilt`.
 
     >>> [round(float(scaled_reward_mean(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.3333, 0.346, 0.3077]
     """
-    state = Weights(log_p, reward, c, "scaled")
+    state = _Weights(log_p, reward, c, "scaled")
     return (state.origin + state.centred()[0])[()]
 
 
 def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
     """Return d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign: what scaling the logits does to the reward.
 
-    Proof: docs/theory.md, eq. (T43). It is >= 0 for every c if R is a non-decreasing function of log p on the support,
-    and > 0 unless R is constant there (eq. (T44)). Otherwise the sign is free: for p = (8, 4, 1)/13 and R = (0, 1, 0)
-    it is positive for c < 1/3 and negative beyond. So no monotonicity of the reward in the factor, hence none for RWS,
-    follows from Theorem 2.
-
-    Error at most 2 eps (n + M) times the product of the standard deviations of log p and R under p^c, M as in
-    :func:`scaled_reward_mean`. Unnormalised input is fine.
+    It is >= 0 for every c if R is a non-decreasing function of log p on the support (docs/theory.md, eq. (T43), (T44)).
+    Error at most 2 eps (n + M) times the product of the standard deviations of log p and R, M as in
+    :func:`scaled_reward_mean`.
 
     >>> [round(float(scaled_reward_slope(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.077, 0.0, -0.0984]
     """
-    state = Weights(log_p, reward, c, "scaled")
+    state = _Weights(log_p, reward, c, "scaled")
     _, deviation = state.centred()
     levels = np.where(np.isneginf(state.log_p), 0.0, state.log_p)
     mean = (state.probabilities * levels).sum(axis=-1, keepdims=True)
@@ -152,13 +119,12 @@ def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> An
 def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
     """Say whether R is a non-decreasing function of log p on the support, so that :func:`scaled_reward_slope` is >= 0.
 
-    log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly; errors as in
-    :func:`tilt`.
+    log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly.
 
     >>> rises_with_log_p([0.0, -1.0, -np.inf], [3.0, 2.0, 9.0]), rises_with_log_p(np.log([8, 4, 1]), [0, 1, 0])
     (True, False)
     """
-    state = Weights(log_p, reward, 0.0)
+    state = _Weights(log_p, reward, 0.0)
     if state.log_p.ndim != 1:
         raise ValueError(f"log_p must have shape (states,), got {state.log_p.shape}")
     possible = ~np.isneginf(state.log_p)
@@ -173,9 +139,9 @@ def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
 class VarianceIdentity:
     """The two sides of the paper's A'(r) = A'(0) + r Var_{p_r}[R], and what replaces it; all in R's unit.
 
-    `gain`: A'(r) - A'(0). `printed`: r Var_{p_r}[R]. `integral`: the integral of Var_{p_s}[R] over s from 0 to r;
-    `integral_error`: its difference to half as many points. `scale`: an s between 0 and r with r Var_{p_s}[R] = gain;
-    `corrected`: r Var_{p_s}[R] there.
+    `gain`: A'(r) - A'(0). `printed`: r Var_{p_r}[R]. `integral`: that of Var_{p_s}[R] over s from 0 to r;
+    `integral_error`: its difference to half as many points. `corrected`: r Var_{p_s}[R] at s = `scale`, which is the
+    gain.
     """
 
     gain: float
@@ -191,21 +157,17 @@ class VarianceIdentity:
 def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> VarianceIdentity:
     """Compare A'(r) - A'(0) with r Var_{p_r}[R], as Appendix E has it, and with the two statements that are true.
 
-    The proof of Theorem 2 in Appendix E concludes A'(r) = A'(0) + r Var_{p_r}[R], which is false. Instead, for r != 0,
-    the gain is the integral of Var_{p_s}[R] over s from 0 to r, and it is r Var_{p_s}[R] for some s strictly between
-    (docs/theory.md, eq. (T42)). The conclusion, gain >= 0, follows from either.
+    Instead of the printed identity, the gain is the integral of Var_{p_s}[R] over s from 0 to r, and r Var_{p_s}[R] for
+    some s strictly between (docs/theory.md, eq. (T42)). Either gives gain >= 0.
 
-    log_p, reward: shape (states,); r: one finite number other than 0. `gain` is as accurate as :func:`tilted_gain`,
-    `printed` to 6 eps (n + M) of itself, `corrected` within 1e-14 of the gain, relatively, and what the rounding of
-    `scale` makes of it. `integral` is quadrature on panels that halve toward `scale`, the independent check of `gain`.
-    Trust it as far as `integral_error` says, unless the variance has several peaks far narrower than r (many states
-    with rewards of thousands / r). ValueError for another shape or r, and as in :func:`tilt`.
+    log_p, reward: shape (states,); r: one finite number other than 0. `corrected` is within 1e-14 of the gain,
+    relatively, and what the rounding of `scale` makes of it. `integral` is quadrature on panels that halve toward
+    `scale`, an independent check; trust it as far as `integral_error` says. ValueError for another shape or r, and as
+    in :func:`tilt`.
 
     >>> sides = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
     >>> round(sides.gain, 4), round(sides.printed, 4), round(sides.integral, 4), round(sides.corrected, 4)
     (0.3808, 0.21, 0.3808, 0.3808)
-    >>> 0 < sides.scale < 2
-    True
     """
     from scipy.integrate import fixed_quad  # here, so that the exact models do not wait for it
 
@@ -238,3 +200,71 @@ def _mean_value(function: Callable[[float], float], average: float, r: float) ->
             return float(root)
     # The function is its average up to rounding: no sign is left to change.
     return float(min(np.linspace(0.0, r, 513)[1:-1], key=lambda s: abs(function(s) - average)))
+
+
+class _Weights:
+    """Checked input and the weights e^{log_p + r R - shift}, their total and the reward's origin, on a common shape."""
+
+    def __init__(
+        self, log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, kind: Literal["tilted", "base", "scaled"] = "tilted"
+    ) -> None:
+        """Check the input and form the weights of a `kind`.
+
+        "tilted": p e^{rR}; "base": p, where r is only checked; "scaled": p^r.
+        """
+        raw = real(log_p, "log_p")
+        if raw.ndim == 0 or raw.shape[-1] == 0:
+            raise ValueError(f"log_p must have shape (..., states) with states >= 1, got shape {raw.shape}")
+        if np.isnan(raw).any() or np.isposinf(raw).any():
+            raise ValueError("log_p must be finite or -inf (an impossible state), got nan or inf")
+        if np.isneginf(raw).all(axis=-1).any():
+            raise ValueError("log_p must leave at least one state possible, got only -inf")
+        scale, values = real(r, "r"), real(reward, "reward")
+        if not np.isfinite(scale).all():
+            raise ValueError(f"r must be finite, got {scale[~np.isfinite(scale)].flat[0]}")
+        try:
+            shape = np.broadcast_shapes(raw.shape, values.shape, (*scale.shape, 1))
+        except ValueError:
+            shapes = f"{raw.shape}, {values.shape} and {scale.shape}"
+            raise ValueError(f"log_p, reward and r (one axis less) must broadcast, got shapes {shapes}") from None
+        self.log_p = np.broadcast_to(raw, shape)
+        self.r = np.broadcast_to(scale, shape[:-1])
+        impossible = np.isneginf(self.log_p)
+        self.reward = np.where(impossible, 0.0, np.broadcast_to(values, shape))
+        if not np.isfinite(self.reward).all():
+            raise ValueError(f"reward must be finite, got {self.reward[~np.isfinite(self.reward)].flat[0]}")
+        # One of log p and r R is measured from its value at the likeliest state, so that their rounding there is none.
+        driver = np.where(impossible, 0.0, self.log_p) if kind == "scaled" else self.reward
+        base = np.where(impossible, -np.inf, 0.0) if kind == "scaled" else self.log_p
+        factor = self.r if kind != "base" else np.zeros_like(self.r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rough = base + factor[..., None] * driver
+            best = rough.argmax(axis=-1)[..., None]
+            for _ in range(2):  # measured from a state, constants of log p and R no longer hide which is the likeliest
+                start, driver_at = (np.take_along_axis(part, best, axis=-1) for part in (base, driver))
+                relative = (base - start) + factor[..., None] * (driver - driver_at)
+                best = relative.argmax(axis=-1)[..., None]  # NaN only where r R overflows, which is refused below
+            driver_at = np.take_along_axis(driver, best, axis=-1)
+            shift = (np.take_along_axis(base, best, axis=-1) + factor[..., None] * driver_at)[..., 0]
+            self.origin = np.take_along_axis(self.reward, best, axis=-1)[..., 0]
+            span = np.abs(self.r)[..., None] * np.abs(driver - driver_at)
+            offsets = self.reward - self.origin[..., None]
+        if not (np.isfinite(shift).all() and np.isfinite(span).all() and np.isfinite(offsets).all()):
+            raise ValueError(f"reward times r must stay within float64, got a span of {span.max()}")
+        self.offsets = np.where(impossible, 0.0, offsets)
+        start = np.take_along_axis(base, best, axis=-1)
+        with np.errstate(over="ignore"):  # a difference beyond float64 is a weight of 0
+            self.log_weights = (base - start) + factor[..., None] * (driver - driver_at)
+            top = self.log_weights.max(axis=-1)  # 0 up to rounding, which is large where log p and r R cancel
+            weights = np.exp(self.log_weights - top[..., None])
+            total = weights.sum(axis=-1)
+            self.probabilities = weights / total[..., None]
+        self.log_total = top + np.log(total)
+
+    def centred(self) -> tuple[Floats, Floats]:
+        """Return E[R] - origin, (...), and R - E[R] on the support (0 elsewhere), (..., states)."""
+        mean = (self.probabilities * self.offsets).sum(axis=-1)
+        deviation = self.offsets - mean[..., None]
+        correction = (self.probabilities * deviation).sum(axis=-1)  # the rounding of `mean`, to first order
+        deviation = np.where(np.isneginf(self.log_p), 0.0, deviation - correction[..., None])
+        return mean + correction, deviation

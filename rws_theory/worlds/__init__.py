@@ -1,10 +1,4 @@
-"""Masked models whose conditionals are exact, and the decoders and studies that run on them.
-
-:mod:`~rws_theory.worlds.joint_table` holds any distribution over short sequences, :mod:`~rws_theory.worlds.markov`
-Markov chains of any length. :mod:`~rws_theory.worlds.reference_decoder` is the paper's algorithm in a few lines.
-:mod:`~rws_theory.worlds.ensembles` compares RWS with its controls on random models, and
-:mod:`~rws_theory.worlds.less_reward` is one model on which RWS provably earns less reward.
-"""
+"""Masked models whose conditionals are exact, and the decoders and studies that run on them."""
 
 from __future__ import annotations
 

@@ -41,13 +41,5 @@ from .reference_decoder import (
     rws_rule as rws_rule,
     table_reward as table_reward,
 )
-from .processes import (
-    Absorbing as Absorbing,
-    Editing as Editing,
-    Process as Process,
-    Uniform as Uniform,
-    divergence as divergence,
-    process_law as process_law,
-)
 from .slopes import RewardSlopes as RewardSlopes, reward_slopes as reward_slopes
 from .tilts import Automaton as Automaton, keywords as keywords

@@ -1,7 +1,6 @@
 """Test Corollary 1 on random exact models: does RWS end with more reward than decoding that ignores the reward?
 
-All models of an ensemble are decoded at once on their joint tables. :func:`decode_tables` is tested against the decoder
-of one model, :mod:`~rws_theory.worlds.reference_decoder`.
+All models of an ensemble are decoded at once on their joint tables.
 """
 
 from __future__ import annotations
@@ -63,13 +62,7 @@ class RewardTally:
         return self.more + self.equal + self.less
 
     def interval(self, outcome: Literal["more", "equal", "less"], confidence: float = 0.95) -> tuple[float, float]:
-        """Return the Clopper-Pearson interval of the outcome's probability in the ensemble: coverage >= `confidence`.
-
-        The tail beyond each end is (1 - confidence) / 2 to ten digits, up to what the rounding of the ends makes of it.
-
-        >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).interval("more")]
-        [0.212, 0.4]
-        """
+        """Return the Clopper-Pearson interval of the outcome's probability: coverage >= `confidence`."""
         return clopper_pearson(getattr(self, outcome), self.models, confidence)
 
     def more_if_different(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -88,8 +81,7 @@ class CorollaryCell:
     """One ensemble and one reward: tallies of the `final` reward and of the `first_step`.
 
     `final` is against confidence, constant, shuffled and flipped decoding, in this order. `first_step` compares E_p[R |
-    what RWS commits first] with confidence decoding's, and with E_p[R] before ("nothing"): Corollary 1 says that it is
-    never less than the latter.
+    first commit of RWS] with confidence decoding's, and with E_p[R] before ("nothing").
     """
 
     ensemble: Ensemble
@@ -122,12 +114,9 @@ def corollary_study(
 
     One token a step. The controls: "constant", each model decoded with the mean factor of its RWS run; "shuffled", the
     normalised rewards of the RWS run permuted among its steps; "flipped", RWS of the negated normalised reward. Rewards
-    are normalised by their exact mean and deviation under the model. :func:`random_tables` and :func:`random_rewards`
-    describe the ensembles.
-
-    Same arguments, same result; every cell has its own random stream. Comparisons are of float64 rewards; equal tokens
-    give equal rewards. ValueError for models < 1, length or words < 2, tables of more than 2**28 entries in all, and
-    scales as in :func:`rws_theory.gain.reward_factor`.
+    are normalised by their exact mean and deviation under the model. Same arguments, same result. ValueError for models
+    < 1, length or words < 2, tables of more than 2**28 entries in all, and scales as in
+    :func:`rws_theory.gain.reward_factor`.
 
     >>> study = corollary_study(models=20, length=3, words=3)
     >>> len(study.cells), [c.against for c in study.cells[0].final], {c.models for c in study.cells[0].final}
@@ -166,14 +155,10 @@ def corollary_study(
 
 
 def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng: np.random.Generator) -> Floats:
-    """Draw log-probabilities of M joint tables: normalised, nats, shape (M,) + (words,) * length.
+    """Sample log-probabilities of M joint tables: normalised, nats, shape (M,) + (words,) * length.
 
-    "softmax-normal": independent normal log-weights of deviation 2. "dirichlet": flat Dirichlet over all sequences
-    (exponential weights). "markov": Markov chains whose initial and transition distributions are softmaxes of normal
-    logits of deviation 1.5. ValueError for another name.
-
-    >>> float(np.exp(random_tables("markov", 1, 3, 2, np.random.default_rng(0))).sum().round(12))
-    1.0
+    "softmax-normal": normal log-weights of deviation 2. "dirichlet": flat Dirichlet over all sequences. "markov":
+    Markov chains whose distributions are softmaxes of normal logits of deviation 1.5. ValueError for another name.
     """
     one_of("ensemble", ensemble, get_args(Ensemble))
     shape = (models, *(words,) * length)
@@ -190,14 +175,10 @@ def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng:
 
 
 def random_rewards(reward: Reward, tables: Floats, rng: np.random.Generator) -> Floats:
-    """Draw or derive the rewards of all sequences of M tables, in their shape.
+    """Sample or derive the rewards of all sequences of M tables, in their shape.
 
-    "log-probability": log p itself, the best case for decoding by confidence. "independent": standard normal, drawn per
-    sequence. "sub-structure": log-probability of the tokens at positions 1, 3, 5, ... alone, within 2^-51 (2 + |value|)
-    while no probability underflows. ValueError for another name.
-
-    >>> random_rewards("log-probability", np.log([[0.25, 0.75]]), np.random.default_rng(0)).round(3).tolist()
-    [[-1.386, -0.288]]
+    "log-probability": log p itself, the best case for decoding by confidence. "independent": standard normal.
+    "sub-structure": log-probability of the tokens at positions 1, 3, 5, ... alone. ValueError for another name.
     """
     if reward == "log-probability":
         return tables
@@ -212,11 +193,8 @@ def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> Tab
     """Decode M joint tables at once, one token a step, as `decode_masked` does with each and its normalised reward.
 
     log_p, rewards: shape (M,) + (words,) * n, the log-probabilities (nats, up to a constant) and rewards of all
-    sequences. rule: from the step and the normalised rewards (M,) to the factors. Conditionals are sums of the table
-    restricted to what is revealed, divided by its largest entry: sequences below e^-745 of that count as impossible.
-    Expected rewards are as accurate as :func:`~rws_theory.tilting.tilted_cumulants`, orders as
-    :func:`~rws_theory.confidence.log_odds`. ValueError for shapes that differ or a reward that is constant under a
-    model.
+    sequences. rule: from the step and the normalised rewards (M,) to the factors. Sequences below e^-745 of a table's
+    largest entry count as impossible. ValueError for shapes that differ or a reward that is constant under a model.
 
     >>> decodes = decode_tables(np.log([[[3.0, 1.0], [1.0, 5.0]]]), [[[0.0, 1.0], [0.0, 0.0]]], constant_rule(1.0))
     >>> decodes.tokens.tolist(), decodes.commit_step.tolist(), decodes.final.tolist()

@@ -88,7 +88,7 @@ def frontier(
 
     Between two texts the next weight to try is the one at which both are equally good (Eisner and Severance 1976).
     Either a better text turns up there, or there is none between them. n: a length, or a canvas with -1 where masked;
-    log p is then that given its revealed words. searches: the largest number of them; where it runs out, `complete` is
+    log p is then that given its revealed tokens. searches: the largest number of them; where it runs out, `complete` is
     False. ValueError unless beta > 0 and searches >= 2, and for a length that `NGram.best` refuses.
 
     >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
@@ -134,16 +134,10 @@ def frontiers(
     contexts: Sequence[Sequence[int] | Ints],
     betas: Sequence[float],
 ) -> list[Frontier]:
-    """Find the texts of n words that are best at each weight of the reward, after each context.
+    """Find the texts of n tokens that are best at each weight of the reward, after each context.
 
-    A weight is searched once for all contexts: the search looks at what follows a text, not at what stands before it.
-    No text lies above a frontier's bound. `complete` is False: between two weights another text may be best. ValueError
-    unless the weights are finite, at least 0, and rise.
-
-    >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
-    >>> curve, _ = frontiers(world, [0.0, 1.0], 3, [[0], [1]], [0.0, 4.0])
-    >>> [point.tokens.tolist() for point in curve.points]
-    [[0, 0, 0], [1, 1, 1]]
+    A weight is searched once for all contexts. `complete` is False: between two weights another text may be best.
+    ValueError unless the weights are finite, at least 0, and rise.
     """
     weights = np.asarray(betas, dtype=float)
     if weights.size == 0 or not np.isfinite(weights).all() or weights[0] < 0 or (np.diff(weights) <= 0).any():

@@ -68,10 +68,9 @@ class InformationCurve:
     def schedule(self, counts: Sequence[int]) -> StepSchedule:
         r"""Return what a schedule costs: KL(p || q) in nats, the mean over orders and contexts.
 
-        Step t writes k_t words, each drawn by itself, at positions of a random order. With m_t words before it, the
-        divergence is sum_t k_t h_(m_t) - sum_i h_i (docs/theory.md, eq. (T92); Chen, Cong and Li, arXiv 2511.04647). It
-        is that of the law given the order; the mixture over orders is no further from p. ValueError unless the counts
-        are positive and sum to the length.
+        Step t commits k_t tokens, each sampled by itself, at positions of a random order. With m_t tokens before it,
+        the divergence is sum_t k_t h_(m_t) - sum_i h_i (docs/theory.md, eq. (T92); Chen, Cong and Li, arXiv
+        2511.04647). ValueError unless the counts are positive and sum to the length.
         """
         for number, count in enumerate(counts):
             whole(f"counts[{number}]", count)
@@ -84,9 +83,8 @@ class InformationCurve:
     def best_schedule(self, steps: int) -> StepSchedule:
         """Return the schedule of that many steps with the least divergence; of equals, one whose first steps are small.
 
-        By dynamic programming over the words that are left, in time steps n^2: no other schedule of this many steps has
-        a smaller divergence on this curve. With a drawn curve the choice is fitted to the draws, so its own estimate is
-        low: measure it on others. ValueError unless 1 <= steps <= n.
+        By dynamic programming over the tokens that are left. With a sampled curve the choice is fitted to the samples,
+        so its own estimate is low: measure it on others. ValueError unless 1 <= steps <= n.
         """
         n = self.entropy.size
         whole("steps", steps, 1, n)
@@ -118,13 +116,12 @@ def information_curve(
     draws: int = 0,
     rng: np.random.Generator | None = None,
 ) -> InformationCurve:
-    """Return the information curve of a world, its mean over contexts.
+    """Return the information curve of an exact model, its mean over contexts.
 
-    Exact for a joint table (2^length subsets), a Markov chain of any length (n products of its matrix), an n-gram world
-    of order 1 or 2 without a tilt, and others of at most 65,536 texts. For a larger n-gram world, `draws` texts for
-    each context: a text of the world and a random order give the entropies of all words that are masked after i others,
-    whose mean over draws has no bias. ValueError for a larger world without draws, draws or contexts where they say
-    nothing, and another length than the table's.
+    Exact for a joint table, a Markov chain of any length, an n-gram model of order 1 or 2 without a tilt, and others of
+    at most 65,536 texts. For a larger n-gram model, `draws` texts for each context, each revealed in a random order,
+    give an unbiased estimate. ValueError for a larger model without draws, draws or contexts where they say nothing,
+    and another length than the table's.
 
     >>> information_curve(JointTable(np.log([[3.0, 1.0], [1.0, 3.0]])), 2).entropy.round(3).tolist()
     [0.693, 0.562]
@@ -162,12 +159,11 @@ def best_schedule(
     draws: int = 0,
     rng: np.random.Generator | None = None,
 ) -> StepSchedule:
-    """Return how many words each of so many steps should write, in random order, so that the law is nearest the world.
+    """Return how many tokens each of so many steps should commit, in random order, to be nearest the model.
 
     `InformationCurve.best_schedule` of :func:`information_curve`, whose arguments these are.
 
-    >>> chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
-    >>> best_schedule(chain, 8, 3)
+    >>> best_schedule(MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]])), 8, 3)
     StepSchedule((2, 2, 4), KL(p || q) 0.429 nats)
     """
     return information_curve(world, length, contexts=contexts, draws=draws, rng=rng).best_schedule(steps)

@@ -1,8 +1,8 @@
 """Masked models with exact conditionals: what one offers, and any distribution over short sequences as a table.
 
-A mask predictor gives, for every masked position, the distribution of its token given the revealed ones. A trained
-network approximates these conditionals. Here they follow exactly from a joint distribution, so whatever decoding does
-with them can be compared with the truth. :mod:`~rws_theory.worlds.markov` has chains of any length.
+A trained mask predictor approximates the distribution of each masked token given the revealed ones. Here these
+conditionals follow exactly from a joint distribution, so whatever decoding does with them can be compared with the
+truth.
 """
 
 from __future__ import annotations
@@ -55,14 +55,11 @@ class JointTable:
     """An arbitrary distribution over sequences, given by the log-probability of each.
 
     log_p: shape (vocabulary,) * length, nats, up to a constant; -inf is an impossible sequence. It is stored
-    normalised. Memory and time are vocabulary^length, so keep both small. ValueError for axes of different lengths, no
-    axes, NaN or +inf, and no possible sequence.
+    normalised. ValueError for axes of different lengths, no axes, NaN or +inf, and no possible sequence.
 
     >>> table = JointTable(np.log([[3.0, 1.0], [1.0, 5.0]]))
     >>> table
     JointTable(length=2, vocabulary=2, 4 of 4 possible)
-    >>> np.exp(table.conditionals([MASK, MASK])).round(2).tolist()
-    [[0.4, 0.6], [0.4, 0.6]]
     >>> np.exp(table.conditionals([0, MASK])).round(2).tolist()
     [[1.0, 0.0], [0.75, 0.25]]
     """
@@ -98,10 +95,9 @@ class JointTable:
     def conditionals(self, canvas: Sequence[int] | Ints) -> Floats:
         """Return log p(x_i = v | revealed), nats, shape (length, vocabulary); each row sums to 1 in probability.
 
-        canvas: `length` tokens, -1 where masked. A revealed position has 0 at its token and -inf elsewhere. The table
-        is summed over the other masked positions in log space. With N = vocabulary^length each entry is within 2^-52 (3
-        + 3 log N + 2 |log p(x_i = v, revealed)|). ValueError for a canvas of another length, a token out of range, or
-        revealed tokens of probability 0.
+        canvas: `length` tokens, -1 where masked. A revealed position has 0 at its token and -inf elsewhere. With N =
+        vocabulary^length each entry is within 2^-52 (3 + 3 log N + 2 |log p(x_i = v, revealed)|). ValueError for a
+        canvas of another length, a token out of range, or revealed tokens of probability 0.
         """
         shown = check_canvas(canvas, self)
         masked = np.flatnonzero(shown == MASK)
@@ -128,9 +124,8 @@ class JointTable:
 def reward_statistics(table: JointTable, rewards: ArrayLike) -> tuple[float, float]:
     """Return the exact mean and standard deviation of a reward under p, the paper's mu_R and sigma_R, in R's unit.
 
-    rewards: the reward of each sequence, in the shape of the table. It is ignored where the sequence is impossible, so
-    R = log p may be given as it is. Errors are those of :func:`rws_theory.tilting.tilted_cumulants` at r = 0: relative
-    for the deviation. ValueError as in :func:`rws_theory.tilting.tilt`.
+    rewards: in the shape of the table; ignored where the sequence is impossible. Accuracy:
+    :func:`rws_theory.tilting.tilted_cumulants` at r = 0. ValueError as in :func:`rws_theory.tilting.tilt`.
 
     >>> reward_statistics(JointTable(np.zeros((2, 2))), [[0.0, 2.0], [2.0, 0.0]])
     (1.0, 1.0)

@@ -1,8 +1,4 @@
-"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic.
-
-Corollary 1 says that RWS improves the expected reward at every step. This model, the smallest of its kind, refutes it
-for the algorithm: two positions, three words, and a reward of 0 or 1.
-"""
+"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic."""
 
 from __future__ import annotations
 
@@ -21,13 +17,11 @@ Weights = tuple[tuple[int, ...], ...]
 class LessReward:
     """A two-position masked model, a reward, and what both decodings do with them; all numbers exact.
 
-    `weights[i][j]` is the weight of the sequence (i, j), `rewards[i][j]` its reward; `mean` and `variance` are those of
-    the reward under the model. `candidate` is the first greedy completion and `normalised_squared` its r^2 (r > 0).
-    `factor_above` is an integer proved to be at most RWS's first factor c. `odds_at_one` are F = (1 - P) / P of both
-    positions at c = 1; lower is more confident. Let a and b be the positions that confidence decoding and RWS commit
-    first: `advantage` is a rational proved to be above F_b(c) / F_a(c) for every c >= `factor_above`. `confidence` and
-    `rws` are the outputs, `confidence_reward` and `rws_reward` their rewards, `confidence_expected` and `rws_expected`
-    E_p[R | first commit].
+    `weights[i][j]` is the weight of the sequence (i, j), `rewards[i][j]` its reward. `candidate` is the first greedy
+    completion and `normalised_squared` its r^2 (r > 0). `factor_above` is an integer proved to be at most RWS's first
+    factor. `odds_at_one` are F = (1 - P) / P of both positions at c = 1. `advantage` is a rational proved to be above
+    F_b(c) / F_a(c) for every c >= `factor_above`, where confidence decoding commits a first and RWS b. `confidence` and
+    `rws` are the outputs, with their rewards and E_p[R | first commit].
     """
 
     weights: Weights
@@ -65,16 +59,13 @@ class LessReward:
 def rws_less_reward_example() -> LessReward:
     """Return the smallest model on which RWS provably earns less reward than confidence decoding, from its table.
 
-    Two positions, three words, seven equally likely draws; the reward is 1 if the first word is 0. Confidence decoding
-    secures the reward. RWS at s_R = 8 commits the other position first, and ends with reward 0; its first commit alone
-    takes the expected reward from 4/7 to 1/3, where Corollary 1 promises no decrease. Smallest means first by
-    positions, then words, then total weight. The whole argument: docs/theory.md, section 9.
+    The reward is 1 if the first token is 0. Confidence decoding secures it. RWS at s_R = 8 commits the other position
+    first, which takes the expected reward from 4/7 to 1/3, and ends with reward 0. Smallest means first by positions,
+    then tokens, then total weight (docs/theory.md, section 9).
 
     >>> example = rws_less_reward_example()
     >>> example.proved, example.step_proved, example.confidence, example.rws
     (True, True, (0, 1), (1, 0))
-    >>> print(example.confidence_reward, example.rws_reward, example.mean, example.rws_expected)
-    1 0 4/7 1/3
     """
     weights = ((1, 2, 1), (2, 0, 1), (0, 0, 0))
     rewards = ((1, 1, 1), (0, 0, 0), (0, 0, 0))
@@ -84,12 +75,10 @@ def rws_less_reward_example() -> LessReward:
 def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps: Fraction) -> LessReward:
     """Decode a two-position model by confidence and by RWS in rational arithmetic; `proved`: RWS earns less.
 
-    RWS's factor c = s_R sqrt(sigmoid(r) + eps) and the confidences at c are irrational; they are bounded by rationals
-    (docs/theory.md, eq. (T45) and (T46)).
-
-    weights, rewards: square tables of integers, weights >= 0 and not all 0; reward_scale >= 1; eps > 0. ValueError
-    where a greedy choice is tied, so that a tie rule matters, where the positions are equally confident at c = 1, or
-    where the first completion's reward is not above the mean, which is all that the bounds cover.
+    The irrational factor and confidences are bounded by rationals (docs/theory.md, eq. (T45) and (T46)). weights,
+    rewards: square tables of integers, weights >= 0 and not all 0; reward_scale >= 1; eps > 0. ValueError where a
+    greedy choice is tied, where the positions are equally confident at c = 1, or where the first completion's reward is
+    not above the mean.
     """
     size = len(weights)
     cells = [(weights[i][j], rewards[i][j]) for i in range(size) for j in range(size)]

@@ -20,12 +20,10 @@ class MarkovChain:
     """A chain p(x) = initial(x_1) prod_i transitions(x_i, x_{i+1}) over tokens 0 .. vocabulary - 1, of any length.
 
     log_initial: shape (vocabulary,). log_transitions: shape (vocabulary, vocabulary), from row to column. Both in nats,
-    each distribution up to a constant (they are stored normalised); -inf is impossible. ValueError for other shapes,
-    NaN or +inf, or a distribution without a possible token.
+    up to a constant (they are stored normalised); -inf is impossible. ValueError for other shapes, NaN or +inf, or a
+    distribution without a possible token.
 
     >>> chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
-    >>> chain
-    MarkovChain(vocabulary=2, 4 of 4 steps possible)
     >>> np.exp(chain.conditionals([0, MASK, 0])).round(3).tolist()
     [[1.0, 0.0], [0.988, 0.012], [1.0, 0.0]]
     """
@@ -55,10 +53,9 @@ class MarkovChain:
     def conditionals(self, canvas: Sequence[int] | Ints) -> Floats:
         """Return log p(x_i = v | revealed), nats, shape (positions, vocabulary); each row sums to 1 in probability.
 
-        canvas: tokens, -1 where masked. By forward-backward (docs/theory.md, eq. (T53)), in time positions *
-        vocabulary^2; in log space, so no length underflows. With L positions each entry is within 2^-51 L (1 + log
-        vocabulary + |log p(x_i = v, revealed)|). ValueError for a token out of range or revealed tokens of probability
-        0.
+        canvas: tokens, -1 where masked. By forward-backward in log space (docs/theory.md, eq. (T53)). With L positions
+        each entry is within 2^-51 L (1 + log vocabulary + |log p(x_i = v, revealed)|). ValueError for a token out of
+        range or revealed tokens of probability 0.
         """
         shown = check_canvas(canvas, self)
         allowed = np.zeros((shown.size, self.vocabulary))
@@ -103,7 +100,7 @@ def contraction(chain: MarkovChain) -> float:
 
     tau = tanh(D / 4), where e^D is the largest P(x, y) P(x', y') / (P(x, y') P(x', y)): Birkhoff's coefficient. Two
     masked positions at distance d have at most tau^d log vocabulary nats of mutual information (docs/theory.md, eq.
-    (T95)). In [0, 1]: 0 for independent words, 1 where a step is impossible.
+    (T95)).
 
     >>> round(contraction(MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))), 9)
     0.8

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.worlds.backoff import Backoff, Floats, Ints, fit_backoff
-from rws_theory.worlds.backoff_passes import passes_of
 from rws_theory.worlds.best_text import best_texts
 from rws_theory.worlds.joint_table import MASK, check_canvas
-from rws_theory.worlds.lattice import Lattice, lattice_of
+from rws_theory.worlds.lattice import Lattice, lattice_of, passes_of
 from rws_theory.worlds.part_memory import PartMemory
 from rws_theory.worlds.tilts import AdditiveReward, Automaton, Tilt, additive, no_tilt
 
@@ -26,11 +25,11 @@ _LONGEST = 2**20  # words of a text
 
 @dataclass(frozen=True, eq=False)
 class NGram:
-    """An n-gram model p(x) = prod_i P(x_i | the words before), or its tilt p(x) exp(beta R(x)) / Z over a length.
+    """An n-gram model p(x) = prod_i P(x_i | the tokens before), or its tilt p(x) exp(beta R(x)) / Z over a length.
 
     Seen as a Markov chain over the contexts that the counts know, it has exact conditionals for any masked positions
-    (docs/theory.md, section 14). Make one by :meth:`fit`, and its tilts by :meth:`tilt`. All methods take a `context`:
-    ids before the text. Where they take `n`, it is a length or a canvas with -1 where masked.
+    (docs/theory.md, section 14). All methods take a `context`: ids before the text. Where they take `n`, it is a length
+    or a canvas with -1 where masked.
 
     >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
     >>> world
@@ -55,10 +54,10 @@ class NGram:
     ) -> NGram:
         """Fit interpolated absolute discounting to sequences of ids (docs/theory.md, eq. (T59)).
 
-        order: 1 to 4, the words of the longest n-gram. vocabulary: ids are below it. discount: taken from each count,
+        order: 1 to 4, the tokens of the longest n-gram. vocabulary: ids are below it. discount: taken from each count,
         within (0, 1). minimum: least count of an n-gram that is listed; one number, or one for each length from 2,
-        ascending. An n-gram that is not listed backs off to its shorter ending. ValueError for other values, or no word
-        at all.
+        ascending. An n-gram that is not listed backs off to its shorter ending. ValueError for other values, or no
+        token at all.
         """
         least = [minimum] * (order - 1) if isinstance(minimum, int) else [int(count) for count in minimum]
         one_of("order", order, (1, 2, 3, 4))
@@ -107,15 +106,13 @@ class NGram:
         return lattice_of(self.chain, self.weights, shared)
 
     def tilt(self, reward: AdditiveReward, beta: float) -> NGram:
-        """Return the law proportional to p(x) exp(beta R(x)), which is again such a model.
+        """Return the distribution proportional to p(x) exp(beta R(x)), over texts of one length: again such a model.
 
-        reward: [V], added for each word; [V, V], for each word after another, the first one after the context's last
-        word; or an automaton. It is a law over texts of one length, that of the canvas. ValueError for another shape,
-        numbers that are not finite, or weights that spread over more than 600 nats.
+        reward: [V], added for each token; [V, V], for each token after another, the first one after the context's last;
+        or an automaton. ValueError for another shape, numbers that are not finite, or weights that spread over more
+        than 600 nats.
 
         >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
-        >>> world.tilt([0.0, 0.0, 1.0], 2.0)
-        NGram(order=2, vocabulary=3, states=3, arcs=3, tilted by word rewards (beta 2))
         >>> np.exp(world.tilt([0.0, 0.0, 1.0], 2.0).conditionals([0, MASK])).round(3)[1].tolist()
         [0.121, 0.283, 0.596]
         """
@@ -124,9 +121,9 @@ class NGram:
     def conditionals(self, canvas: Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Floats:
         """Return log p(x_i = v | revealed), nats, shape (positions, V); each row sums to 1 in probability.
 
-        Forward-backward over what lies between revealed words, `order` - 1 of which in a row cut the chain. An entry of
-        n positions is within about a factor 1 + n 2^-52 / lambda of its exact value, with the lambda of docs/theory.md,
-        section 14. ValueError for a token out of range.
+        Forward-backward over what lies between revealed tokens, `order` - 1 of which in a row cut the chain. An entry
+        of n positions is within about a factor 1 + n 2^-52 / lambda of its exact value, with the lambda of
+        docs/theory.md, section 14.
         """
         return self.conditionals_batch([canvas], [context])[0]
 
@@ -169,8 +166,8 @@ class NGram:
     def parts(self, canvas: Ints) -> list[tuple[int, int]]:
         """Return the parts of a canvas, begin and end, that determine their own conditionals, given what is before.
 
-        A part begins with a mask. It ends after `order` - 1 revealed words in a row, or with the canvas. Words between
-        parts are revealed. Under a tilt by an automaton of several states, all of the canvas is one part.
+        A part begins with a mask. It ends after `order` - 1 revealed tokens in a row, or with the canvas. Under a tilt
+        by an automaton of several states, all of the canvas is one part.
         """
         if self.weights.states > 1:  # what an automaton has read reaches any distance
             return [(0, canvas.size)] if (canvas == MASK).any() else []
@@ -198,8 +195,7 @@ class NGram:
     def log_partition(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
         """Return log Z, nats: the log of the sum of p(x) exp(beta R(x)) over the texts x that a canvas allows.
 
-        A length, or masks alone, allow all texts: then it is log E_p[exp(beta R)], and 0 without a tilt. With revealed
-        words and without a tilt it is their log-probability.
+        Without a tilt it is the log-probability of the revealed tokens, 0 for a length.
         """
         return self._lattice.log_total(self._canvas(n), self.chain.after(self._context(context)))
 
@@ -264,18 +260,13 @@ class NGram:
     def best(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Ints:
         """Return the most probable text, int64 [n], among those that a canvas allows (Viterbi, 1967).
 
-        Its log-probability is within about n 2^-52 (1 + |log p|) of the largest. ValueError for more than 4096 words,
-        or fewer where the world is large: the choices at all positions and states are kept.
+        Its log-probability is within about n 2^-52 (1 + |log p|) of the largest. ValueError for more than 4096 tokens,
+        or fewer where the model is large.
         """
         return self.bests(n, [context])[0]
 
     def bests(self, n: int | Sequence[int] | Ints, contexts: Sequence[Sequence[int] | Ints]) -> list[Ints]:
-        """Return what :meth:`best` returns after each context; the search, which takes most of the time, is done once.
-
-        >>> world = NGram.fit([[0, 1, 0, 0]], order=2, vocabulary=2)
-        >>> [text.tolist() for text in world.bests(2, [[0], [1]])]
-        [[0, 0], [0, 0]]
-        """
+        """Return what :meth:`best` returns after each context; the search, which takes most of the time, is shared."""
         texts = best_texts(self.chain, self.weights, self._canvas(n))
         return [texts.after(self.chain.after(self._context(context))) for context in contexts]
 

@@ -14,10 +14,6 @@ class PartMemory(local):
     """A memory of parts by the state before each and its tokens; the longest unused go first.
 
     mebibytes: what its arrays may hold together, in each thread, which has its own; None for no limit.
-
-    >>> memory = PartMemory(64)
-    >>> len(memory)
-    0
     """
 
     def __init__(self, mebibytes: float | None = 64) -> None:

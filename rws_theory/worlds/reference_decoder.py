@@ -47,13 +47,11 @@ def decode_masked(
 ) -> MaskedDecode:
     """Decode one sequence of a masked model as the paper's Section 3.2 does, committing `per_step` tokens a step.
 
-    Each step has four parts:
-
     - Step 1: the exact conditionals as logits, and the greedy completion (lowest token among equals).
     - Step 2: its normalised reward, if `reward` (of a complete sequence) is given.
     - Step 3: the factor c = rule(step, reward).
     - Step 4: the masked positions of largest :func:`~rws_theory.confidence.log_odds` at scale c are committed, leftmost
-      first among equals. The last step commits what remains. Log-odds closer than their error may change places.
+      first among equals. The last step commits what remains.
 
     ValueError for a length the model does not have, per_step < 1, and factors that are not positive and finite.
 
@@ -82,11 +80,7 @@ def decode_masked(
 
 
 def constant_rule(scale: ArrayLike) -> FactorRule:
-    """Return the rule of a constant factor `scale`; 1 is plain confidence decoding (the paper's Default).
-
-    >>> constant_rule(2.0)(0, float("nan"))
-    2.0
-    """
+    """Return the rule of a fixed factor `scale`; 1 is plain confidence decoding."""
     return lambda step, reward: scale
 
 
@@ -101,22 +95,12 @@ def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
 
 
 def flipped_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """Return RWS with the sign of the normalised reward flipped: a control that trusts bad completions.
-
-    >>> round(float(flipped_rule(8.0)(0, 2.0)), 4) == round(float(rws_rule(8.0)(0, -2.0)), 4)
-    True
-    """
+    """Return RWS with the sign of the normalised reward flipped: a control that trusts bad completions."""
     return lambda step, reward: reward_factor(-np.asarray(reward), reward_scale, eps)
 
 
 def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """Return RWS factors of given normalised rewards, (..., steps), whatever a completion scores: the shuffled control.
-
-    Give it the rewards of an RWS run, permuted among its steps or taken from another run.
-
-    >>> [round(float(replay_rule([0.0, 3.0], 8.0)(step, float("nan"))), 4) for step in (0, 1)]
-    [5.6569, 7.808]
-    """
+    """Return RWS factors of given normalised rewards, (..., steps), whatever a completion scores."""
     given: NDArray[np.float64] = np.asarray(rewards, dtype=np.float64)
     return lambda step, reward: reward_factor(given[..., step], reward_scale, eps)
 

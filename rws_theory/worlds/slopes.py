@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 from rws_theory.checks import whole
 from rws_theory.show import one_line
 from rws_theory.worlds.backoff import Backoff, Floats, Ints
-from rws_theory.worlds.backoff_passes import Passes, passes_of
 from rws_theory.worlds.joint_table import check_canvas
+from rws_theory.worlds.lattice import Passes, passes_of
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import AdditiveReward, additive
 
@@ -36,10 +36,10 @@ class RewardSlopes:
 
 
 def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequence[int] | Ints = ()) -> RewardSlopes:
-    """Return the first effect of tilting and of scaling on the mean reward of texts of n words after a context.
+    """Return the first effect of tilting and of scaling on the mean reward of texts of n tokens after a context.
 
     By one forward pass of first and second moments (docs/theory.md, eq. (T63)). reward: [V] or an automaton. ValueError
-    for a reward of pairs, a world that is tilted, and n below 1.
+    for a reward of pairs, a model that is tilted, and n below 1.
 
     >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
     >>> slopes = reward_slopes(world, [0.0, 0.0, 1.0], 8)

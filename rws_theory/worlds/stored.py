@@ -17,9 +17,8 @@ __all__ = ["pack", "unpack", "world_of"]
 def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
     """Return the arrays that a chain follows from: what each listed n-gram adds, as float32, and where it stands.
 
-    unigram [V], float64; and by length n of the state: states_n, the arc of the level below that leads to each state
-    (n > 1); arcs_n, how many arcs each state has; word_n and share_n of each arc. `unpack` gives the chain whose shares
-    are those float32 numbers; packed again, it gives the same arrays.
+    unigram [V], float64; and by length n of the state: states_n, the arc of the level below that leads to each state (n
+    > 1); arcs_n, how many arcs each state has; word_n and share_n of each arc.
     """
     arrays: dict[str, NDArray[np.generic]] = {"unigram": chain.unigram}
     for below, level in zip((None, *chain.levels), chain.levels, strict=False):
@@ -37,12 +36,6 @@ def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
     """Return the chain of packed arrays; the probabilities of each state sum to 1 within rounding.
 
     ValueError for arrays that do not fit each other.
-
-    >>> from rws_theory.worlds.backoff import fit_backoff
-    >>> chain = fit_backoff([[0, 1, 0, 1, 2]], order=3, vocabulary=3, discount=0.75, minimum=(1, 1))
-    >>> again = unpack(pack(chain))
-    >>> bool(np.allclose(again.row(again.after([0, 1]))[0], chain.row(chain.after([0, 1]))[0]))
-    True
     """
     try:
         top = sum(name.startswith("arcs_") for name in arrays)

@@ -22,11 +22,10 @@ _SPREAD = 600.0
 class Automaton:
     """A reward that a finite automaton adds up while it reads a text from state 0.
 
-    following: the next state [Q, V]; reward: what the word adds [Q, V]. ValueError for other shapes, a state out of
+    following: the next state [Q, V]; reward: what the token adds [Q, V]. ValueError for other shapes, a state out of
     range or a reward that is not finite.
 
-    >>> every_other_one = Automaton(np.array([[0, 1], [1, 0]]), np.array([[0.0, 0.0], [0.0, 1.0]]))
-    >>> every_other_one.score([1, 1, 0, 1])
+    >>> Automaton(np.array([[0, 1], [1, 0]]), np.array([[0.0, 0.0], [0.0, 1.0]])).score([1, 1, 0, 1])  # every other 1
     1.0
     """
 
@@ -68,11 +67,10 @@ class Automaton:
 
 
 def keywords(phrases: Sequence[Sequence[int]], vocabulary: int) -> Automaton:
-    """Return the reward that counts how many of the phrases, each a row of word ids, a text contains.
+    """Return the reward that counts how many of the phrases, rows of token ids, a text contains; each counts once.
 
-    Each phrase counts once. The states are those of a string-matching automaton (Aho and Corasick, 1975) times the sets
-    of phrases seen, as far as a text can reach them. ValueError for no phrase, an empty one, a word out of range, or
-    more than 4,096 states.
+    The states are those of a string-matching automaton (Aho and Corasick, 1975) times the sets of phrases seen.
+    ValueError for no phrase, an empty one, a token out of range, or more than 4,096 states.
 
     >>> keywords([[2], [0, 1]], vocabulary=3).score([0, 1, 2, 0, 1])
     2.0
@@ -132,11 +130,7 @@ class Tilt:
 
     @property
     def made_of(self) -> str:
-        """What it is made of, in words.
-
-        >>> no_tilt(2).with_reward([0.0, 1.0], 2.0).with_reward([[0.0, 1.0], [1.0, 0.0]], -0.5).made_of
-        'word rewards (beta 2), pair rewards (beta -0.5)'
-        """
+        """What it is made of, in words."""
         if len(self.terms) > 2:
             return f"{len(self.terms)} rewards"
         return ", ".join(f"{kind} (beta {figures(beta)})" for kind, beta in self.terms) or "nothing"

@@ -3,8 +3,9 @@
     python tests/support/try_package.py [--python python3.13 ...]
 
 Wheels are built from this tree and from the source distribution, and must hold the same files byte for byte. Each
---python (default: this one) gets an environment of its own in a temporary folder, where every module that needs no
-extra is imported and one command of each package runs, away from this tree. Needs the package build and a network, or
+--python (default: this one) gets an environment of its own in a temporary folder, away from this tree. There the base
+runs the commands of the theory; with the extra `decode` it decodes; with `figures` every module that needs no other
+extra is imported. Needs the package build and a network, or
 what pip finds without one; takes minutes and some gigabytes. Exit status 1 with one line where something is wrong.
 """
 
@@ -19,6 +20,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
@@ -78,16 +80,31 @@ def use(wheel: Path, python: str, folder: Path) -> str:
     """Install the wheel into an empty environment in `folder` and use it; RuntimeError where that fails."""
     _run([python, "-m", "venv", str(folder)])
     interpreter = str(folder / "bin" / "python")
-    _run([interpreter, "-m", "pip", "install", "-q", str(wheel)])
-    _run([interpreter, "-m", "pip", "check"])
-    modules = _run([interpreter, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
-    claims = json.loads(_run([interpreter, "-I", "-m", "rws_theory", "claims", "--json"], folder))
+
+    def install(extra: str = "") -> None:
+        _run([interpreter, "-m", "pip", "install", "-q", f"{wheel}{extra}"])
+        _run([interpreter, "-m", "pip", "check"])
+
+    def theory(*words: str) -> Any:
+        return json.loads(_run([interpreter, "-I", "-m", "rws_theory", *words, "--json"], folder))
+
+    install()
+    claims, pair = theory("claims"), ("[1.1,0.6,0.3]", "[1.0,0.4,0.4]")
+    crossings = theory("crossings", *pair)["count"]
+    _run([interpreter, "-I", "-c", f"import numpy; numpy.save('logits.npy', [{', '.join(pair)}])"], folder)
+    pieces = len(theory("path", "logits.npy", *"--k 1 --scale-min 0.01 --scale-max 32".split())["pieces"])
+    torch = _run([interpreter, "-I", "-c", "import importlib.util; print(importlib.util.find_spec('torch'))"]).strip()
+    if not claims or (crossings, pieces, torch) != (1, 2, "None"):
+        raise RuntimeError(f"{python}: {len(claims)} claims, {crossings} crossings, {pieces} pieces, torch: {torch}")
+    install("[decode]")
     answer = json.loads(_run([interpreter, "-I", *_GENERATE.split()], folder))
+    if len(answer["tokens"]) != 32:
+        raise RuntimeError(f"{python}: {len(answer['tokens'])} tokens")
+    install("[figures]")
+    modules = _run([interpreter, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
     _run([interpreter, "-I", "-m", "paper_figures", "--help"], folder)
-    if not claims or len(answer["tokens"]) != 32:
-        raise RuntimeError(f"{python}: {len(claims)} claims, {len(answer['tokens'])} tokens")
     version = _run([interpreter, "-V"]).strip()
-    return f"{version}: {modules}; {len(claims)} claims; {answer['reward_calls']} reward calls"
+    return f"{version}: {len(claims)} claims without torch; {answer['reward_calls']} reward calls; {modules}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -29,9 +29,6 @@ enclosures = import_module("rws_theory.certified.enclosures")
 isolation_module = import_module("rws_theory.certified.isolation")
 
 
-APPENDIX_D = ([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
-
-
 def of_gaps(u: object, v: object, **options: float) -> Crossings:
     return crossings(from_gaps(u), from_gaps(v), **options)  # type: ignore[arg-type]
 
@@ -47,18 +44,6 @@ def exactly(u: Iterable[object], v: Iterable[object]) -> Crossings:
 
 def exact_sign(a: np.ndarray, b: np.ndarray, r: float) -> int:
     return exact_ranks.compared(exact_ranks.exact_gaps(a), exact_ranks.exact_gaps(b), Fraction(r))  # type: ignore[arg-type]
-
-
-def test_appendix_d_crosses_at_ten_logarithms_of_the_golden_ratio() -> None:
-    certified = crossings(*APPENDIX_D)
-    assert certified.roots == (pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-12),)
-    assert certified.complete and certified.bound == 1 and certified.sign_at_one == 1
-    assert certified.sigma == pytest.approx((1.3, 1.2)) and certified.delta == pytest.approx((0.5, 0.6))
-    # Ten times the logits are integers, free of rounding: they cross at the logarithm of the golden ratio.
-    (certified,) = crossings([11, 6, 3], [10, 4, 4]).crossings
-    with mpmath.workdps(40):
-        assert certified.lower < mpmath.log(mpmath.phi) < certified.upper
-    assert certified.upper - certified.lower < 1e-12 and certified.multiplicity == 1
 
 
 @given(testing.integer_gap_pairs())
@@ -153,13 +138,6 @@ def test_what_cannot_be_resolved_is_one_cluster_and_not_complete() -> None:
     (cluster,) = computed.crossings
     assert cluster.multiplicity is None and not computed.complete and computed.certificate == "ball"
     assert cluster.lower <= math.log(2) <= cluster.upper and cluster.upper - cluster.lower < 1e-9
-
-
-def test_tiny_and_huge_gaps_in_one_pair() -> None:
-    certified = of_gaps((1e-12, 1e4, 1e4), (2e-12, 2e-12, 3e4))
-    assert certified.complete and certified.count == certified.bound == 2 and certified.sign_at_one == 1
-    low, high = certified.roots  # near r = 5e-5 the large gaps decide; then 2 exp(-2 y) = exp(-y), y = 1e-12 r
-    assert 1e-5 < low < 1e-3 and high == pytest.approx(1e12 * math.log(2), rel=1e-9)
 
 
 def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:

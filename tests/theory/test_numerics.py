@@ -16,14 +16,23 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from references import exact_values
 
-from rws_theory import classify_pairs, crossings, footrule_distribution, kendall_tau, order_test, testing, tilting
-from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
-from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
-from rws_theory.orders.deviation import generation_order_deviation
-from rws_theory.selection import same_at_every_scale, selection_path
-from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
-from rws_theory.worlds.markov import MarkovChain
-from rws_theory.worlds.reference_decoder import table_reward
+from rws_theory import (
+    classify_pairs,
+    crossings,
+    factor_range,
+    gap_statistics,
+    gaps,
+    generation_order_deviation,
+    log_odds,
+    max_probability,
+    normalise,
+    reward_factor,
+    selection_path,
+    testing,
+    tilting,
+)
+from rws_theory.selection import same_at_every_scale
+from rws_theory.worlds import MASK, JointTable, MarkovChain, reward_statistics, table_reward
 
 Floats = NDArray[np.float64]
 EPS = mpf(2) ** -52
@@ -118,20 +127,6 @@ def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: fl
     assert low <= computed <= high
 
 
-@given(st.floats(0, 1), st.booleans(), testing.wide_scales(1e-6, 1e6), testing.wide_scales(1e-12, 1e3))
-def test_inverse_of_the_reward_factor(where: float, near: bool, reward_scale: float, eps: float) -> None:
-    low, high = factor_range(reward_scale, eps)
-    factor = min(max(low * (1 + where**8 * 1e-3) if near else low + where * (high - low), low), high)
-    computed = float(inverse_reward(factor, reward_scale, eps))
-    if factor in (low, high):
-        assert computed == (-np.inf if factor == low else np.inf)
-        return
-    with fifty():
-        exact = (mpf(factor) / mpf(reward_scale)) ** 2 - mpf(eps)
-        bound = 3 * EPS * (exact + mpf(eps)) + EPS * abs(computed) * exact * (1 - exact)
-        within(1 / (1 + mpmath.exp(-mpf(computed))), exact, bound)
-
-
 class Tilted:
     """p_r of its definition at the working precision, and the sizes that its errors depend on."""
 
@@ -201,24 +196,6 @@ def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
             expected = level + r * value - exact.log_total
             if abs(expected) < HUGE:
                 within(log_probability, expected, EPS * (exact.n + 2 * (move + moved)))
-
-
-@given(testing.wide_tilts())
-@example((np.array([1e6, 1e6]), np.array([0.0, 1.0]), 1e-3))
-@example((np.array([0.0, 0.0]), np.array([0.0, 1.0]), 1e-20))
-@example((np.array([0.0, 0.0, -np.inf]), np.array([0.0, 1e-20, 7.0]), 10.0))  # what is impossible hides no small tilt
-def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
-    log_p, reward, r = case
-    with many():
-        base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
-        expected = exact.log_total - base.log_total
-        size = abs(r) * max(map(abs, base.reward))
-        spread = abs(r) * max(map(abs, base.centred(base.reward)))
-        moved = base.mean(base.moves) + exact.mean(exact.moves)
-        small = EPS * (base.n + base.move) * size
-        large = EPS * (exact.n + moved + size)
-        bound = 3 * small if spread <= 0.99 else 3 * (small + large) if spread < 1.01 else 3 * large
-        within(tilting.log_partition(log_p, reward, r), expected, bound + TINY * base.n * (1 + size))
 
 
 @given(testing.wide_tilts(), st.integers(1, 8))
@@ -394,109 +371,6 @@ def test_generation_order_deviation(steps: list[int]) -> None:
     assert abs(computed - exact) <= exact * len(steps) / 2**53 + (0 if exact < 2**53 else exact / 2**53)
     if max(steps) < 2**40:
         rounded(computed, exact)
-
-
-def counted_by_steps(s: int, k: int) -> dict[int, int]:
-    """How many arrangements of k tokens in each of s steps have each sum of |step due - step| / 2, in integers."""
-    states: dict[int, dict[int, int]] = {0: {0: 1}}
-    for _ in range(s):
-        after: dict[int, dict[int, int]] = {}
-        for h, costs in states.items():
-            for p, q, w in itertools.product(range(min(h, k) + 1), range(min(h, k) + 1), range(k + 1)):
-                if w > k - max(p, q):
-                    continue
-                # p tokens due before come now, q due now came before, w due now come now: ways to pair them up.
-                choices = math.prod(
-                    math.comb(m, size) * math.comb(n, size) * math.factorial(size)
-                    for m, n, size in ((h, k, p), (h, k, q), (k - p, k - q, w))
-                )
-                left = h + k - p - q - w
-                row = after.setdefault(left, {})
-                for cost, count in costs.items():
-                    row[cost + left] = row.get(cost + left, 0) + choices * count
-        states = after
-    return states[0]
-
-
-def documented(length: int, blocks: int) -> Fraction:
-    return Fraction(blocks * (32 + length**2), 2**55)
-
-
-@pytest.mark.parametrize(("s", "k", "blocks"), [(7, 1, 2), (32, 1, 1), (12, 2, 2), (6, 4, 1)])
-def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) -> None:
-    counts = counted_by_steps(s, k)
-    whole = {0: 1}
-    for _ in range(blocks):
-        joined: dict[int, int] = {}
-        for (x, m), (y, n) in itertools.product(whole.items(), counts.items()):
-            joined[x + y] = joined.get(x + y, 0) + m * n
-        whole = joined
-    null = footrule_distribution(s * k * blocks, s * k, per_step=k, reading="steps")
-    total = sum(whole.values())
-    for value, probability, half in zip(null.values, null.probabilities, sorted(whole), strict=True):
-        rounded(value, Fraction(2 * half, s * k * blocks))
-        assert abs(Fraction(float(probability)) * total / whole[half] - 1) <= documented(s * k, blocks)
-
-
-def test_probabilities_that_underflow_are_left_out() -> None:
-    null = footrule_distribution(256, 128)
-    assert null.probabilities.min() > 0 and null.probabilities.sum() == pytest.approx(1, abs=1e-12)
-    assert null.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
-
-
-@settings(max_examples=max(20, settings().max_examples // 4))
-@given(
-    st.lists(st.integers(0, 4) | st.sampled_from([40, 1000]), min_size=1, max_size=6),
-    st.sampled_from(["tokens", "steps"]),
-    st.sampled_from(["two-sided", "less", "greater"]),
-)
-def test_order_test(steps: list[int], reading: Any, alternative: Any) -> None:
-    n, labels = len(steps), sorted(steps)
-
-    def footrule(order: Sequence[int]) -> int:
-        if reading == "steps":
-            return sum(abs(a - b) for a, b in zip(order, labels, strict=True))
-        ranks = sorted(range(n), key=lambda i: (order[i], i))
-        return sum(abs(o - i) for o, i in enumerate(ranks))
-
-    totals = [footrule(order) for order in sorted(set(itertools.permutations(steps)))]
-    mean = Fraction(sum(totals), len(totals))
-    variance = sum((t - mean) ** 2 for t in totals) / len(totals)
-    observed = footrule(steps)
-    hits = {
-        "less": [t for t in totals if t <= observed],
-        "greater": [t for t in totals if t >= observed],
-        "two-sided": [t for t in totals if abs(t - mean) >= abs(observed - mean)],
-    }[alternative]
-    exact, normal = (order_test(steps, reading, alternative=alternative, method=m) for m in ("exact", "normal"))
-    with fifty():
-        deviation = mpmath.sqrt(mpf(variance.numerator) / variance.denominator)
-        centre = mpf(mean.numerator) / mean.denominator
-        for computed in (exact, normal):
-            rounded(computed.god, Fraction(observed, n))
-            within(computed.mean, centre / n, n * EPS * centre / n)
-            within(computed.deviation, deviation / n, n * EPS * deviation / n)
-            if variance:
-                z = (observed - centre) / deviation
-                within(computed.z, z, n * EPS * (abs(z) + centre / deviation))
-        p = Fraction(len(hits), len(totals))
-        assert abs(Fraction(exact.p_value) - p) <= p * documented(n, 1)
-        if variance:
-            x = {
-                "less": -(observed + 1 - centre),
-                "greater": observed - 1 - centre,
-                "two-sided": max(abs(observed - centre) - 1, mpf(0)),
-            }[alternative] / deviation
-            p = mpmath.erfc(x / mpmath.sqrt(2)) / (1 if alternative == "two-sided" else 2)
-            within(normal.p_value, min(p, mpf(1)), p * n * EPS * (1 + x**2 + abs(x) * centre / deviation))
-
-
-@given(st.lists(st.integers(0, 9), min_size=2, max_size=12).filter(lambda steps: len(set(steps)) > 1))
-def test_kendall_tau(steps: list[int]) -> None:
-    signs = [np.sign(b - a) for a, b in itertools.combinations(steps, 2)]
-    with fifty():
-        exact = int(sum(signs)) / mpmath.sqrt(mpf(sum(map(abs, map(int, signs)))) * len(signs))
-        within(kendall_tau(steps), exact, 2 * EPS * abs(exact))
 
 
 SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0, 4.0, 4.0, -44.0]) * 2.0**-1044

@@ -113,12 +113,6 @@ def test_pieces_never_miss_a_zero(name: str) -> None:
     assert not counts[none].any() and (counts[one] == 1).all() and not (none & one).any()
 
 
-@pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
-def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
-    classes = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
-    assert classes.count.shape == (n,) and classes.count.sum() == 0 and classes.complete.all()
-
-
 def test_hard_corpus_is_counted_without_a_mistake() -> None:
     pairs = list(corpus(6, np.random.default_rng(11)))
     assert {pair.kind for pair in pairs} == set(KINDS) and {3, 8} <= {pair.count for pair in pairs}

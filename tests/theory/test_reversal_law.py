@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -57,16 +56,6 @@ def test_integrals_are_those_of_quadrature(domain: law.Domain, alpha: float) -> 
     assert by_quadrature(domain, alpha) == pytest.approx((limit.lower + limit.upper) / 2, abs=1e-7)
 
 
-def test_a_quarter_is_where_heavy_and_bounded_tails_meet() -> None:
-    alphas = [0.5, 1.5, 3.0, 10.0, 100.0]
-    heavy = [law.reversal_limit("frechet", alpha) for alpha in alphas]
-    bounded = [law.reversal_limit("weibull", alpha) for alpha in alphas[2:]]
-    rising = [*heavy, law.reversal_limit("gumbel"), *reversed(bounded), law.reversal_limit("weibull", 1.9)]
-    assert all(x.upper < y.lower for x, y in pairwise(rising))
-    assert heavy[-1].lower > 0.2475 and bounded[-1].upper < 0.2525
-    assert heavy[0].lower < 1 / 16 < heavy[0].upper
-
-
 LAWS: list[tuple[Draw, law.Domain, float | None, float]] = [
     (lambda rng, shape: rng.standard_exponential(shape), "gumbel", None, 0.02),
     (lambda rng, shape: rng.laplace(size=shape), "gumbel", None, 0.02),
@@ -98,23 +87,6 @@ def test_a_pair_that_crosses_an_odd_number_of_times_is_reversed(pair: tuple[np.n
     if classes.complete[0] and classes.bound[0] <= 1:  # a tangency counts once, but has even multiplicity
         assert share.reversed == classes.count[0] % 2
     assert share.pairs == 1
-
-
-def test_random_pairs_cross_an_odd_number_of_times_where_they_are_reversed() -> None:
-    a, b = np.random.default_rng(2).standard_normal((2, 500, 12))
-    classes = classify_pairs(a, b)
-    assert classes.complete.all() and set(classes.count.tolist()) >= {0, 1, 2}
-    assert law.end_reversals(a, b).reversed == int((classes.count % 2).sum())
-
-
-def test_reversals_at_the_ends() -> None:
-    a, b = np.random.default_rng(3).standard_normal((2, 400, 32))
-    near_zero, far = law.scale_reversals(a, b, [1e-6, 1e6])
-    assert near_zero.reversed == 0 and far == law.end_reversals(a, b)
-    a, b = np.random.default_rng(5).standard_normal((2, 300, 50))
-    assert law.end_reversals(3 * a + 1, 3 * b - 2) == law.end_reversals(a, b) == law.end_reversals(b, a)
-    assert law.end_reversals([[2.0, 1.0, 0.0]], [[3.0, 2.0, 1.0]]).reversed == 0
-    assert law.end_reversals([[2.0, 1.0, 0.0]], [[2.0, 1.0, -1.0]]).reversed == 0  # equal smallest gaps
 
 
 def test_normal_logits_freeze() -> None:

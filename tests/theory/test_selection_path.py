@@ -140,36 +140,6 @@ def test_touching_curves_change_nothing_and_single_scales_are_decided() -> None:
     assert selection_path(close[::-1], 1, 9.0, 9.0).pieces == (Piece(9.0, 9.0, (0,)),)
 
 
-def test_limits_of_the_scale_order_by_total_gap_and_by_margin() -> None:
-    z = rows_of((3, 3, 3), (1, 6, 6), (2, 9, 9), (2, 2, 99), (1, 1, 1))
-    for c, order in ((1e-9, [3, 2, 1, 0, 4]), (1e5, [0, 2, 3, 1, 4])):
-        for k in range(6):
-            assert selection_path(z, k, c, c).pieces[0].selected == tuple(sorted(order[:k]))
-    fewer = rows_of((5, 5), (1,), (2,), ())  # as c -> 0 fewer allowed tokens come first
-    assert [selection_path(fewer, k, 1e-9, 1e-9).pieces[0].selected for k in (1, 2, 3)] == [(3,), (2, 3), (1, 2, 3)]
-
-
-def test_long_rows_are_summed_within_their_bounds() -> None:
-    """Thousands of tokens, some beyond what a sum keeps; the slow reference is exact_top on either side."""
-    rng = np.random.default_rng(2)
-    z = rng.normal(scale=3.0, size=(3, 1500))
-    z[:, 0] = [15.0, 15.2, 15.1]
-    z[1, 1:9] = 12.0
-    path = selection_path(z, 1, 0.2, 4.0)
-    assert path.certified and len(path.pieces) == 1 + len(path.brackets) == 2
-    for bracket, before, after in zip(path.brackets, path.pieces, path.pieces[1:], strict=False):
-        assert tops_at(z, 1, bracket.lower) == before.selected != after.selected == tops_at(z, 1, bracket.upper)
-
-
-def test_positions_equal_at_every_scale_go_from_the_left() -> None:
-    x, y = [0.0, -1.0, -3.0], [0.0, -2.0, -2.0]  # y is ahead of x at every scale
-    z = np.array([x, [1.0, 4.0, 3.0], y, [-3.0, 0.0, -1.0], [7.0, 5.0, 5.0]])
-    chosen = [selection_path(z, k, 0.1, 8.0).pieces for k in range(6)]
-    assert [p[0].selected for p in chosen] == [(), (2,), (2, 4), (0, 2, 4), (0, 1, 2, 4), (0, 1, 2, 3, 4)]
-    assert all(len(p) == 1 for p in chosen)
-    assert same_at_every_scale(z) == [[0, 1, 3], [2, 4]]
-
-
 def test_a_class_of_equal_rows_gives_some_of_its_members() -> None:
     """Appendix D's pair, each twice: one class loses both its seats, or one, where the curves cross."""
     z = np.array([APPENDIX_D[0], APPENDIX_D[1], APPENDIX_D[1], APPENDIX_D[0]])
@@ -186,22 +156,6 @@ def test_positions_with_one_allowed_token_come_first() -> None:
     assert [p.certificate for p in whole] == ["ranks"] * 3 + [FLOATS, "ranks"]
     assert whole[1] == SelectionPath(1, (Piece(0.5, 2.0, (1,)),), (), True, "ranks", 0)
     assert selection_path(np.zeros((0, 3)), 0, 1.0, 2.0).pieces == (Piece(1.0, 2.0, ()),)
-
-
-def test_evaluations_count_positions_and_scales() -> None:
-    """Both ends once; rows far apart need no more, a cut takes those alone that are still open."""
-    apart = rows_of((1, 1), (4, 4), (9, 9), (20, 20))
-    assert [selection_path(apart, k, 0.5, 8.0).evaluations for k in range(5)] == [0, 8, 8, 8, 0]
-    assert selection_path(np.repeat(apart, 3, axis=0), 4, 0.5, 8.0).evaluations == 8  # one of each class
-    pair = rows_of((2, 2), (1, 4))  # they cross at 0.48 alone
-    assert selection_path(pair, 1, 0.6, 8.0).evaluations == 4
-    # Proved by their slopes and their values at the ends, which chord and tangents leave open: nothing more is asked.
-    ulps = rows_of((1, 1e3), (1 + 2.0**-49, 1e3), (1, 1e3))
-    for k, chosen in ((1, (1,)), (2, (0, 1))):
-        assert selection_path(ulps, k, 1.0, 8.0) == SelectionPath(k, (Piece(1.0, 8.0, chosen),), (), True, FLOATS, 4)
-    assert selection_path(rows_of((1, 3), (1.1, 1.5)), 1, 0.55, 4.0).evaluations <= 36  # monotone: one root and probes
-    assert selection_path(rows_of(*BOTH_FLIPS), 1, 0.01, 32.0).evaluations <= 120
-    assert selection_path(TANGENT, 1, 0.1, 8.0).evaluations <= 60
 
 
 def outside_brackets_it_is_right(path: SelectionPath, z: Floats, k: int, low: float, high: float) -> None:

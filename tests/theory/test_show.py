@@ -39,7 +39,6 @@ SAID = {
         theory.classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]]),
         "PairClasses(2 pairs, 1 cross, up to 1 crossing, all proved)",
     ),
-    "null": (theory.footrule_distribution(3), "FootruleDistribution(3 values, 0 to 1.3333, mean 0.88889)"),
     "tilt": (
         WORLD.tilt([0.0, 0.0, 1.0], 2.0).tilt(np.eye(3), -0.5),
         "NGram(order=3, vocabulary=3, states=7, arcs=10, tilted by word rewards (beta 2), pair rewards (beta -0.5))",
@@ -54,10 +53,6 @@ SAID = {
         "crossings: 1 below 1, 1 above)",
     ),
     "clause": (HARD.mended[1], "Clause(a, holds: 'one crossing in (0, 1), P^a < P^b below it')"),
-    "test": (
-        theory.order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less"),
-        "OrderTest(GOD 0.5, random 2.625 +- 0.64952, z -3.27, p 0.00102 less, exact)",
-    ),
     "claim": (
         Claim("D-gaps", "Appendix D.1", "a < b. " * 30, "true", "By <exact> arithmetic & search."),
         f"Claim(D-gaps, true: '{'a < b. ' * 9}a < ...')",

@@ -110,19 +110,6 @@ def test_a_vocabulary_as_large_as_a_model_s_is_certified() -> None:
         assert tops[0] == stable.selected != tops[1]
 
 
-def test_a_crossing_within_a_float_of_one_leaves_no_room() -> None:
-    z = np.array([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]) * 4.812118250596034  # crosses at 1, which no float is
-    stable = stability_radius(z, 1)
-    assert stable.lower == 0.0 and 1.0 <= stable.upper < 1 + 1e-12
-
-
-@pytest.mark.parametrize("power", [-1040, -300, 300, 1000])
-def test_huge_and_tiny_logits_are_proved_or_left_open(power: int) -> None:
-    z = np.ldexp(np.array([[3.0, 1.0, 0.0], [2.0, 1.5, 0.0]]), power)
-    stable = stability_radius(z, 1)
-    assert stable.lower <= 1 <= stable.upper and stable.selected == (0,)
-
-
 TAUS = st.sampled_from([0.05, 0.5, 0.9, 0.99, 1 - 2**-53, 2**-30]) | st.floats(0.001, 0.999)
 
 

@@ -76,16 +76,11 @@ def test_what_is_drawn_is_valid(name: str, data: st.DataObject) -> None:
         (testing.logit_vectors(2), lambda x: (x == x.max()).sum() > 1),
         (testing.logit_vectors(2), lambda x: np.isneginf(x).any()),
         (testing.logit_vectors(2), lambda x: np.isfinite(x).sum() == 1),
-        (testing.logit_vectors(2), lambda x: np.ptp(x) > 60),
         (testing.logit_pairs(), lambda p: (np.sort(p[0]) == np.sort(p[1])).all()),
         (testing.logit_pairs(), lambda p: np.isfinite(p[0]).sum() != np.isfinite(p[1]).sum()),
         (testing.integer_gap_pairs(), lambda p: p[0] != p[1] and sum(p[0]) == sum(p[1])),
-        (testing.integer_gap_pairs(), lambda p: p[0] == p[1]),
         (testing.commit_steps(), lambda s: np.bincount(s).max() > 1),
-        (testing.commit_steps(), lambda s: s.size > 3 and np.bincount(s).max() == 1),
-        (testing.rewards(), lambda r: abs(r) > 1e300),
         (testing.wide_logits(2, 4), lambda x: 0 < np.abs(x[np.isfinite(x)]).min() < 1e-310),
-        (testing.wide_logits(2, 4), lambda x: np.abs(x[np.isfinite(x)]).max() > 1e300),
         (testing.wide_logits(2, 4), lambda x: np.isneginf(x).any() and np.sort(x)[-1] == np.sort(x)[-2]),
         (
             testing.wide_logits(2, 4),
@@ -93,7 +88,6 @@ def test_what_is_drawn_is_valid(name: str, data: st.DataObject) -> None:
         ),
         (testing.tilted_inputs(), lambda case: np.isneginf(case[0]).any()),
         (testing.tilted_inputs(), lambda case: len(set(case[1].tolist())) == 1 < len(case[1])),
-        (testing.tilted_inputs(), lambda case: len(case[1]) == 1),
     ],
 )
 def test_cases_that_matter_are_reached(strategy: SearchStrategy[Any], condition: Any) -> None:

@@ -13,7 +13,6 @@ from references import polynomial_crossings
 
 import rws_theory.theorem1
 from rws_theory import Crossing, Crossings, crossings, testing
-from rws_theory.parity import parity
 from rws_theory.theorem1 import Clause, Theorem1Verdict, theorem1
 
 WORKED_EXAMPLE = ([Fraction(11, 10), Fraction(6, 10), Fraction(3, 10)], [1, Fraction(4, 10), Fraction(4, 10)])
@@ -38,39 +37,21 @@ def claim(claims: tuple[Clause, ...], name: str) -> Clause:
 @example(([2, 2, 3], [1, 3, 3]))
 @example(([1, 1, 4], [1, 2, 2]))  # equal smallest gap, different multiplicity
 @example(([3], [3]))
-def test_parity_is_that_of_the_exact_roots(pair: tuple[list[int], list[int]]) -> None:
+def test_parities_and_corrected_clauses_are_what_the_exact_roots_say(pair: tuple[list[int], list[int]]) -> None:
+    """For the ends the slow reference is 400 digits of g very near 0 and very far out."""
     u, v = pair
-    truth = polynomial_crossings(u, v)
-    signs = parity(exact(u), exact(v))
+    truth, verdict = polynomial_crossings(u, v), of_gaps(u, v)
+    signs = verdict.parity
     assert signs.below_one == sum(m for r, m in truth if r < 1) % 2
     assert signs.above_one == sum(m for r, m in truth if r > 1) % 2
     assert (signs.power is None) == (signs.gap is None) == (signs.at_one == 0) == (u == v)
-    if u != v:
-        g = sum(math.exp(-k) for k in u) - sum(math.exp(-k) for k in v)
-        assert signs.at_one == (-1 if g > 0 else 1) or abs(g) < 1e-12
-
-
-@settings(max_examples=examples(150))
-@given(testing.integer_gap_pairs())
-def test_signs_at_the_ends(pair: tuple[list[int], list[int]]) -> None:
-    """The slow reference: 400 digits of g very near 0 and very far out."""
-    u, v = pair
-    signs = parity(exact(u), exact(v))
     with mpmath.workdps(400):
-        for r, sign in ((mpmath.mpf(10) ** -6, signs.near_zero), (mpmath.mpf(50), signs.near_infinity)):
+        for r, sign in ((mpmath.mpf(10) ** -6, signs.near_zero), (1, signs.at_one), (50, signs.near_infinity)):
             g = mpmath.fsum(mpmath.exp(-r * k) for k in u) - mpmath.fsum(mpmath.exp(-r * k) for k in v)
             assert sign == -mpmath.sign(mpmath.chop(g, mpmath.mpf(10) ** -380))
-
-
-@settings(max_examples=examples(80))
-@given(testing.integer_gap_pairs())
-def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]]) -> None:
-    u, v = pair
-    verdict = of_gaps(u, v)
     assert [c.name for c in verdict.corrected] == ["low", "high", "none"]
     assert all(c.holds is not False for c in verdict.corrected)
     if verdict.crossings.complete:
-        truth = polynomial_crossings(u, v)
         assert all(c.holds for c in verdict.corrected)
         assert verdict.below_one == sum(r < 1 for r, _ in truth)
         assert verdict.above_one == sum(r > 1 for r, _ in truth)
@@ -97,28 +78,14 @@ def test_the_mended_theorem_holds_up_to_dimension_three(pair: tuple[list[int], l
     assert verdict.mended_holds is True
 
 
-def test_the_sign_of_b_is_reversed() -> None:
-    """Appendix D's pair: delta_a < delta_b, and it is the mended premise of (b) that is met and right."""
-    verdict = theorem1(*WORKED_EXAMPLE)
-    assert (verdict.below_one, verdict.above_one) == (0, 1) and verdict.hypothesis
-    assert verdict.sigma == (Fraction(13, 10), Fraction(12, 10)) and verdict.delta == (Fraction(1, 2), Fraction(3, 5))
-    assert not claim(verdict.printed, "b").premise
-    assert claim(verdict.printed, "c").premise and claim(verdict.printed, "c").holds is False
-    assert claim(verdict.mended, "b").premise and verdict.mended_holds
-    # The smallest pair that meets the printed premise of (b): one gap each, no crossing at all.
-    smallest = of_gaps((2,), (1,))
-    assert claim(smallest.printed, "b") == Clause("b", True, "one crossing in (1, inf), P^a < P^b above it", False)
-    assert smallest.mended_holds and smallest.no_flip
-
-
 def test_without_its_hypothesis_and_with_forbidden_tokens() -> None:
     verdict = theorem1(*WORKED_EXAMPLE[::-1])
     assert not verdict.hypothesis and verdict.printed_holds and verdict.mended_holds
     assert not any(c.premise for c in (*verdict.printed, *verdict.mended))
     same = theorem1([1.0, 0.0], [3.0, 2.0])
     assert same.parity.power is None and same.printed_holds and same.no_flip and same.below_one == 0
-    assert parity([0, -1, -np.inf], [0, -1]) == parity([5, 4], [0, -1])
-    more = parity([0, -3, -3], [0, -1])  # two gaps against one: behind near 0, ahead far out
+    assert theorem1([0, -1, -np.inf], [0, -1]).parity == theorem1([5, 4], [0, -1]).parity
+    more = theorem1([0, -3, -3], [0, -1]).parity  # two gaps against one: behind near 0, ahead far out
     assert (more.power, more.near_zero, more.near_infinity, more.gap) == (0, -1, 1, 1)
     alone = theorem1([2.0], [0.0, -1.0])
     assert alone.delta == (math.inf, 1) and not alone.hypothesis and alone.no_flip and alone.dimension == 2
@@ -176,7 +143,7 @@ def test_every_sentence_is_judged(
     ],
 )
 def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
-    signs = parity(exact(u), exact(v))  # type: ignore[arg-type]
+    signs = of_gaps(u, v).parity
     assert (signs.power, signs.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
 
 

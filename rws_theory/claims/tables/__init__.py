@@ -1,8 +1,4 @@
-"""The arithmetic of the printed tables, against each other and against the text, in exact decimals.
-
-A printed number stands for every number that rounds to it. Two printed numbers agree if some numbers in their intervals
-do (docs/theory.md, section 12).
-"""
+"""The arithmetic of the printed tables: a printed number stands for every number that rounds to it, exactly."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.file import SCHEMA
 from rws_decode.trace.trace import Trace
 from rws_decode.view.drafts import play
-from rws_theory.orders.arness import global_arness, local_arness
+from rws_theory import global_arness, local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")
 OTHER = Trace.from_step_map(None, [0, 1, 0, 2], texts=["a", " dog", " is", "."], prompt="name a pet")

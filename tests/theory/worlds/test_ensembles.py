@@ -121,29 +121,6 @@ def expected_after(table: JointTable, reward: Floats, computed: decoder.MaskedDe
     return float((p * reward).sum() / p.sum())
 
 
-def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
-    """After e^-150 and e^-200, which are 0 in float32, the second position is the surer one."""
-    log_p, rewards = [[[0, -200], [-150, -400]]], [[[0, 1], [2, 3]]]
-    for kind in (np.float32, np.float64, np.int64):
-        decodes = ensembles.decode_tables(
-            np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), decoder.constant_rule(1.0)
-        )
-        assert decodes.commit_step.tolist() == [[1, 0]] and decodes.tokens.tolist() == [[0, 0]]
-        assert decodes.final.dtype == decodes.initial.dtype == np.float64
-        assert decodes.commit_step.dtype == decodes.tokens.dtype == np.int64
-
-
-def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
-    tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
-    decodes = ensembles.decode_tables(tables, rewards, decoder.constant_rule(1.0))
-    assert decodes.commit_step.tolist() == [[1, 0]] and decodes.tokens.tolist() == [[0, 0]]
-    shifted = ensembles.decode_tables([tables[0], np.add(tables[0], 1e4)], rewards * 2, decoder.constant_rule(1.0))
-    assert shifted.tokens.tolist() == [[0, 0]] * 2 and shifted.commit_step.tolist() == [[1, 0]] * 2
-    p = 1 / (1 + math.e)
-    assert decodes.initial[0] == decodes.after_first[0] == pytest.approx(p)
-    assert decodes.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
-
-
 def test_rws_provably_earns_less_on_the_smallest_model() -> None:
     example = rws_less_reward_example()
     assert example.proved and example.step_proved

@@ -153,17 +153,6 @@ def test_a_bigram_world_is_its_markov_chain() -> None:
     np.testing.assert_allclose(world.conditionals(canvas), chain.conditionals(canvas), rtol=0, atol=1e-11)
 
 
-def test_a_law_of_large_beta_gives_its_best_text() -> None:
-    rng = np.random.default_rng(0)
-    world = NGram.fit([text_of(rng, 500, 8)], 3, vocabulary=8)
-    reward = np.zeros(8)
-    reward[5] = 1.0
-    tilted = world.tilt(reward, 500.0)
-    assert tilted.tilted and not world.tilted and tilted.divergence(9) > 0 == world.divergence(9)
-    assert tilted.best(12).tolist() == [5] * 12 == tilted.sample(12, rng).tolist()
-    assert tilted.mean(reward, 12) == pytest.approx(12.0)
-
-
 def chain_of(order: int, seed: int) -> Backoff:
     rng = np.random.default_rng(seed)
     vocabulary = int(rng.integers(2, 6))
