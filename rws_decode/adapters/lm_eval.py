@@ -22,6 +22,8 @@ import torch
 from torch.nn import functional as F
 
 from rws_decode.adapters.config import RWSGenerationConfig
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import tell
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.law import strategy_log_prob
@@ -33,8 +35,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
 from rws_theory.checks import one_of, whole
-from rws_theory.commands.options import check_writable
-from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.

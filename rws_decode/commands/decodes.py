@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rws_decode import settings
+from rws_decode.cli.options import fixed, group, json_option, option, parameters, read_options
+from rws_decode.cli.progress import loading, tell
 from rws_decode.commands.options import (
     END_OF_TEXT,
     GUIDANCE,
@@ -19,11 +21,10 @@ from rws_decode.commands.options import (
     shape_help,
     threads_option,
 )
+from rws_decode.commands.presets import AppliedPreset, with_preset
 from rws_decode.presets import load as load_preset
 from rws_decode.steering.table import check_method, is_method
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading, tell
 
 if TYPE_CHECKING:
     from rws_decode.rewards import RewardModel
@@ -64,6 +65,18 @@ class DecodeOptions:
     )
     threads: int | None = threads_option()
     json: bool = json_option()
+
+    applied: AppliedPreset | None = fixed(None)
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options, those of the preset where the command line gives none, which standard error is told."""
+        given, applied = with_preset(given, {each.name: each.default for each in parameters(cls)})
+        options = read_options(cls, given)
+        object.__setattr__(options, "applied", applied)
+        if applied is not None:
+            applied.tell()
+        return options
 
     def __post_init__(self) -> None:
         if self.prompt.text is not None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
-
+from rws_decode.commands.shown import print_json
 from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
-from rws_theory.commands.options import JsonOptions
+
+GROUP = "Decode"
 
 
-def run(options: JsonOptions) -> int:
-    """Print the table of strategies."""
-    if options.json:
+def strategies(*, json: bool = False) -> None:
+    """Say what each strategy does, in a line.
+
+    Parameters
+    ----------
+    json
+        print the result as JSON on standard output
+    """
+    if json:
         entries = [{"name": name, "reads": STRATEGIES[name].reads, "about": STRATEGIES[name].about} for name in OFFERED]
         entries += [
             {"name": name, "reads": [*entry.numbers, "reward"], "about": entry.about, "steers": True}
             for name, entry in METHODS.items()
         ]
-        print(json.dumps(entries))
-        return 0
+        print_json(entries)
+        return
     width = max(map(len, OFFERED))
     for name in OFFERED:
         entry = STRATEGIES[name]
@@ -33,7 +39,6 @@ def run(options: JsonOptions) -> int:
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
         print(f"{name:{width}}  {method.about}\n{'':{width}}  [{' '.join(parts)}]")
     print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
-    return 0
 
 
 _OTHERS = {"reward": "NAME", "run": "FILE"}

@@ -11,8 +11,8 @@ from paper_figures.__main__ import main
 from paper_figures.commands import SCORE
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, WorldPredictor, load_predictor, load_reward, strategy_log_prob
+from rws_decode.cli.app import run_line
 from rws_decode.rewards.world import era_reward
-from rws_theory.commands.line import run_line
 
 SHAPE = ["--length", "6", "--steps", "3", "--block", "6"]
 METHODS = "default rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 tilt-sample:1 tilt-decode:1".split()

@@ -18,9 +18,9 @@ from paper_figures.__main__ import rws
 from rws_decode.__main__ import COMMANDS as DECODING
 from rws_decode.__main__ import GROUP
 from rws_decode.__main__ import main as decoding
+from rws_decode.cli.app import Command
 from rws_theory.__main__ import COMMANDS as THEORY
 from rws_theory.__main__ import main as theory
-from rws_theory.commands.line import Command
 
 ADDED = "bench"  # that an entry point adds to the decoder's, and that no other table holds
 NAMES = [*DECODING, *THEORY, *FIGURES, ADDED]

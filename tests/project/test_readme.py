@@ -15,9 +15,9 @@ import rws_theory.__main__ as theory
 from paper_figures.commands import BENCH, TRAIN
 from paper_figures.contents import NAMES
 from paper_figures.studies import STUDIES, options_class
+from rws_decode.cli.app import fill_parser
+from rws_decode.cli.options import add_options
 from rws_decode.strategies.table import OFFERED
-from rws_theory.commands.line import fill_parser
-from rws_theory.commands.options import add_options
 
 ROOT = Path(__file__).parents[2]
 # Options of pytest's, pip's, accelerate's and the harness's own.

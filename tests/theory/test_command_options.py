@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from rws_theory.commands.line import Parser
-from rws_theory.commands.options import add_options, fixed, group, json_option, option, read_options
+from rws_decode.cli.app import Parser
+from rws_decode.cli.options import add_options, fixed, group, json_option, option, read_options
 
 
 @dataclass(frozen=True)

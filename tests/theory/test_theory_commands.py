@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rws_theory.commands import claims as claims_command
+from rws_theory.commands import line
 
 import rws_theory.claims
 import rws_theory.selection
 from rws_theory.__main__ import COMMANDS, main
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.commands import claims as claims_command
-from rws_theory.commands import line
 from rws_theory.selection import Bracket, Piece, SelectionPath
 
 LEDGER = Path(__file__).with_name("ledger.json")

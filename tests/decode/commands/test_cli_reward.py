@@ -11,8 +11,8 @@ from paper_figures.studies import options_class
 from paper_figures.studies.design.options import with_own_rewards
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer
 from rws_decode.__main__ import main
+from rws_decode.cli.options import add_options, given_options, read_options
 from rws_decode.rewards.base import OWN_REWARDS
-from rws_theory.commands.options import add_options, given_options, read_options
 
 EXAMPLE = "--example 3 --length 8"
 
