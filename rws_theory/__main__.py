@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from json import dumps, loads
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -34,6 +34,8 @@ _AT_ONE = {
     0: "a and b are equally confident at every scale",
     1: "at scale 1, a is more confident than b",
 }
+
+Whole = Annotated[int, Parameter(converter=lambda kind, tokens: kind(tokens[0].value))]  # not 1.5, which is rounded
 
 
 def claims(ids: tuple[str, ...] = (), /, *, list: bool = False, json: bool = False) -> None:
@@ -89,7 +91,7 @@ def crossings(a: str, b: str, /, *, json: bool = False) -> None:
     print(dumps(_crossings_json(result), allow_nan=False) if json else _crossings_text(result))
 
 
-def path(logits: str, /, *, k: int, scale_min: float, scale_max: float, json: bool = False) -> None:
+def path(logits: str, /, *, k: Whole, scale_min: float, scale_max: float, json: bool = False) -> None:
     """List the k most confident positions at every scale of a range, with proof.
 
     Parameters

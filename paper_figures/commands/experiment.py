@@ -32,6 +32,13 @@ def __getattr__(name: str) -> Callable[..., int]:
     """Return the command of a study, which reads its options; only the one that is called is made."""
     if name not in STUDIES:
         raise AttributeError(name)
+    command = as_command(lambda given: _run_all(name, given.study, given.draw, given.json), study_options(name))
+    command.__doc__ = f"{STUDIES[name].summary[:1].upper()}{STUDIES[name].summary[1:]}."
+    return command
+
+
+def study_options(name: str) -> type:
+    """Return the class of what the command of a study reads: its own options as `study`, and what becomes of them."""
 
     @dataclass(frozen=True)
     class Options:
@@ -44,9 +51,7 @@ def __getattr__(name: str) -> Callable[..., int]:
             options = read_options(cls, given)
             return replace(options, study=with_own_rewards(options.study, given))
 
-    command = as_command(lambda options: _run_all(name, options.study, options.draw, options.json), Options)
-    command.__doc__ = f"{STUDIES[name].summary[:1].upper()}{STUDIES[name].summary[1:]}."
-    return command
+    return Options
 
 
 def _run_all(name: str, options: Any, draw: bool, as_json: bool) -> int:

@@ -67,7 +67,8 @@ def run_line(prog: str, argv: Sequence[str] | None = None, usual: Callable[[list
             raise ValueError(f"no command {name!r}{advice}")
         else:
             app = _app(prog)
-            _add(app, commands[name])
+            if _add(app, commands[name]) and not rest:
+                raise ValueError(f"a name is missing; {prog} {name} --help lists them")
             return _called(app, [name, *_texts(rest)]) or 0
         return 0
 
@@ -144,22 +145,24 @@ def _root(point: EntryPoint) -> str:
     return point.module.partition(".")[0]
 
 
-def _add(app: App, point: EntryPoint) -> None:
+def _add(app: App, point: EntryPoint) -> bool:
+    """Register a command, and return whether it has commands of its own."""
     from cyclopts import App
 
     target = point.load()
     if isinstance(target, App):
         app.command(target, name=point.name)
-        return
+        return True
     told = (inspect.getdoc(target) or "").partition("\nParameters\n")[0].strip()
     paragraphs = [" ".join(each.split()) for each in told.split("\n\n")]
     app.command(as_command(target), name=point.name, help="\n\n".join(paragraphs))
+    return False
 
 
 def _app(prog: str) -> App:
     from cyclopts import App, Parameter
 
-    usual = Parameter(negative=(), consume_multiple=1, converter=_converted, show_default=_shown)
+    usual = Parameter(negative=(), consume_multiple=1, allow_repeating=True, converter=_converted, show_default=_shown)
     return App(prog, default_parameter=usual, help_format="plaintext", version=__version__)
 
 

@@ -184,36 +184,38 @@ def _declared(part: _Group) -> Iterator[tuple[str, Any, _Option | _Group]]:
 
 def _read(part: _Group, given: Mapping[str, Any]) -> Any:
     values: dict[str, Any] = {}
+    named = {name: declared for name, _, declared in _declared(part) if isinstance(declared, _Option)}
+    chosen = [name for name in named if name in given]
+    if part.one_of and len(chosen) != 1:
+        told = f", not {' and '.join(named[name].flag(name) for name in chosen)}" if chosen else ""
+        raise ValueError(f"one of {', '.join(one.flag(name) for name, one in named.items())} is needed{told}")
     for name, _, declared in _declared(part):
         if isinstance(declared, _Group):
             values[name] = _read(declared, given)
         elif name in given:
             value = given[name]
             values[name] = value[0] if declared.each and isinstance(value, tuple) and len(value) == 1 else value
-            if declared.writes and value is not None:
+            kind = declared.instead_of or name
+            if rivals := [each for each in chosen if each != name and kind in (each, named[each].instead_of)]:
+                raise ValueError(f"{declared.flag(name)} is given beside {named[rivals[0]].flag(rivals[0])}: give one")
+            if declared.writes and isinstance(value, Path):
                 check_writable(declared.flag(name), value, declared.writes)
     return part.kind(**values) if part.default is None else replace(part.default, **values)
 
 
 def _parameters(part: _Group, panel: Any) -> Iterator[inspect.Parameter]:
-    from cyclopts import Group, validators
+    from cyclopts import Group
 
-    hints, options = get_type_hints(part.kind), list(_declared(part))
-    rivals = {declared.instead_of for _, _, declared in options if isinstance(declared, _Option)} - {""}
-    exclusive = {name: Group(f"{name}, or", show=False, validator=validators.MutuallyExclusive()) for name in rivals}
-    for name, default, declared in options:
+    hints = get_type_hints(part.kind)
+    for name, default, declared in _declared(part):
         if isinstance(declared, _Option):
-            groups = [each for each in (panel, exclusive.get(declared.instead_of or name)) if each is not None]
-            if groups and panel is None:
-                groups.append(Group.create_default_parameters())
-            yield _parameter(name, hints[name], default, declared, tuple(groups))
+            yield _parameter(name, hints[name], default, declared, panel)
         else:
-            one_of = validators.LimitedChoice(1, 1) if declared.one_of else None
             title = declared.title and f"{declared.title[0].upper()}{declared.title[1:]}"
-            yield from _parameters(declared, Group.create_ordered(title, validator=one_of) if title else panel)
+            yield from _parameters(declared, Group.create_ordered(title) if title else panel)
 
 
-def _parameter(name: str, hint: Any, default: Any, declared: _Option, groups: tuple[Any, ...]) -> inspect.Parameter:
+def _parameter(name: str, hint: Any, default: Any, declared: _Option, panel: Any) -> inspect.Parameter:
     from cyclopts import Parameter, validators
 
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -224,8 +226,8 @@ def _parameter(name: str, hint: Any, default: Any, declared: _Option, groups: tu
     how: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar or _METAVARS.get(value)}
     if declared.positional or declared.flags:
         how["name"] = declared.flag(name) if declared.positional else declared.flags
-    if groups:
-        how["group"] = groups
+    if panel is not None:
+        how["group"] = panel
     if (declared.least, declared.most) != (None, None):
         how["validator"] = validators.Number(gte=declared.least, lte=declared.most)
     if several:
