@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from json import dumps, loads
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rws_theory.crossings import Crossings
     from rws_theory.selection import SelectionPath
 
+_EVERY = 10.0  # seconds from one line of progress to the next
 _PROOF = {
     "float64": "float64 sums with an error bound",
     "ball": "ball arithmetic",
@@ -58,10 +60,12 @@ def claims(ids: tuple[str, ...] = (), /, *, list: bool = False, json: bool = Fal
         return
     checked = check(ids or None)
     if json:
-        records, total = [], len(set(ids)) or len(CHECKS)
+        records, total, told = [], len(set(ids)) or len(CHECKS), monotonic()
         for claim in checked:
             records.append(claim.as_dict())
-            print(f"claims: {len(records)} of {total}, {claim.id}", file=sys.stderr, flush=True)
+            if len(records) == total or monotonic() - told > _EVERY:
+                told = monotonic()
+                print(f"claims: {len(records)} of {total}", file=sys.stderr, flush=True)
         print(dumps(records, indent=1))
         return
     verdicts = {author: Counter[str]() for author in (PAPER, REMARKS, OURS)}
@@ -149,6 +153,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads: what is left is not written again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (ValueError, OSError, CycloptsError) as error:
         called = " ".join(["python -m rws_theory", *(word for word in words[:1] if word in app)])
         print(f"{called}: {printable(str(error), 600)}", file=sys.stderr)

@@ -8,7 +8,6 @@ from typing import Any
 # The name that is imported, and the extra of pyproject.toml that brings it.
 EXTRAS = {
     "accelerate": "multi-gpu",
-    "argcomplete": "completion",
     "datasets": "benchmarks",
     "distributed": "cluster",
     "gguf": "gguf",

@@ -163,7 +163,13 @@ def _app(prog: str) -> App:
     from cyclopts import App, Parameter
 
     usual = Parameter(negative=(), consume_multiple=1, allow_repeating=True, converter=_converted, show_default=_shown)
-    return App(prog, default_parameter=usual, help_format="plaintext", version=__version__)
+    return App(
+        prog,
+        default_parameter=usual,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+        version=__version__,
+    )
 
 
 def _called(app: App, words: Sequence[str]) -> Any:
@@ -175,6 +181,8 @@ def _called(app: App, words: Sequence[str]) -> Any:
             return app(words, exit_on_error=False, print_error=False, result_action="return_value")
         except CycloptsError as error:
             raise ValueError(str(error)) from error
+        except SystemExit as end:  # rich ends so where nobody reads the help
+            raise end.__context__ or end from None
 
 
 def _converted(kind: Any, tokens: Any) -> Any:

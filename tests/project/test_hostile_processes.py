@@ -23,7 +23,7 @@ from rws_decode.common import files as rws_files
 from rws_decode.trace.trace import load
 
 ROOT = Path(__file__).parents[2]
-CROSSINGS = ["-m", "rws_theory", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
+CROSSINGS = ["-m", "rws_decode", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
 GENERATE = ["generate", "--model", "mini", "--prompt", "a cat", "--length", "8", "--steps", "4", "--block", "8"]
 
 

@@ -36,7 +36,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from rws_theory.commands.crossings import read_npy
 from tiny_models import bert_predictor
 
 from paper_figures.data.rows import local_rows
@@ -62,6 +61,7 @@ from rws_decode.strategies.factors import RWS
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.trace import load
 from rws_theory import selection_path
+from rws_theory.__main__ import read_npy
 
 SECONDS = 20
 BYTES = 3 * 2**30
