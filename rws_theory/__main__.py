@@ -1,4 +1,4 @@
-"""Command line: `python -m rws_theory claims|crossings|path`; `rws` has the same commands."""
+"""Command line: `python -m rws_theory COMMAND`, of claims, crossings and path; `rws` has the same commands."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rws_theory.claims import Claim
     from rws_theory.crossings import Crossings
     from rws_theory.selection import SelectionPath
+
+GROUP = "Theory"  # in `rws --help`
 
 _EVERY = 10.0  # seconds from one line of progress to the next
 _PROOF = {

@@ -23,7 +23,7 @@ from rws_decode.cli.progress import notes, tell
 from rws_theory import __version__
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
     from cyclopts import App
 
@@ -32,7 +32,6 @@ T = TypeVar("T")
 ENTRY_POINTS = "rws.commands"
 GROUPS = ("Decode", "Inspect", "Study", "Theory", "Maintain")  # in the help, before those of other packages
 RESUMES = "; the same command continues where it stopped"
-_OURS = ("rws_theory", "rws_decode", "paper_figures")
 _ABOUT = "Reward-Weighted Sampling: decode, prove, reproduce."
 _COMPLETE = "--install-completion"
 
@@ -83,7 +82,7 @@ def entry_points() -> dict[str, EntryPoint]:
     from importlib import metadata
 
     found: dict[str, EntryPoint] = {}
-    for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda each: _root(each) not in _OURS):
+    for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda each: not _is_ours(each.dist)):
         found.setdefault(point.name, point)
     return found
 
@@ -107,8 +106,8 @@ def about(point: EntryPoint) -> About | None:
             elif part.targets[0].id == point.attr and isinstance(part.value, ast.Call):  # an App
                 given = {each.arg: each.value for each in part.value.keywords}
                 said["help"] = ast.literal_eval(given["help"]) if "help" in given else ""
-    theirs = "Theory" if _root(point) == _OURS[0] else _root(point)
-    return About(said.get("help", ""), said.get("GROUP", theirs), said.get("RESUMES", False))
+    package = point.module.partition(".")[0]
+    return About(said.get("help", ""), said.get("GROUP", package), said.get("RESUMES", False))
 
 
 def complete_app(prog: str) -> App:
@@ -141,8 +140,9 @@ def closest(word: str, names: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def _root(point: EntryPoint) -> str:
-    return point.module.partition(".")[0]
+@cache
+def _is_ours(distribution: Distribution | None) -> bool:
+    return distribution is not None and distribution.name == "rws-toolkit"
 
 
 def _add(app: App, point: EntryPoint) -> bool:

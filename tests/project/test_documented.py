@@ -411,10 +411,13 @@ def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.
         start = words[: next((i for i, word in enumerate(words) if not word.islower()), len(words))]
         start = [str(ROOT / word) if "/" in word else word for word in start]
         monkeypatch.setattr(sys, "argv", [*start[1:2], "--help"])
-        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
-            called([*start, "--help"])
+        with contextlib.redirect_stdout(out):
+            try:
+                status = called([*start, "--help"])
+            except SystemExit as ended:  # of scripts
+                status = ended.code
         help_text = out.getvalue()
-        assert ended.value.code == 0 and "usage: " in help_text, name
+        assert status == 0 and "usage: " in help_text.lower(), name
         assert [option for option in re.findall(r"--[a-z][\w-]*", name) if option not in help_text] == [], name
 
 
