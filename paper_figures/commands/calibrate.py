@@ -45,7 +45,7 @@ class CalibrateOptions:
             raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
 
 
-def calibrate(options: CalibrateOptions) -> int:
+def calibrate(options: CalibrateOptions) -> None:
     """Measure mean and deviation of a reward model's scores.
 
     The file and `--json` hold `mean`, `std` and `template`, which `load_reward` reads, and `calibration`, how they came
@@ -126,7 +126,6 @@ def calibrate(options: CalibrateOptions) -> int:
         if options.json
         else _summary(model.name, sample, len(chosen) - len(fitting))
     )
-    return 0
 
 
 def _data(options: CalibrateOptions) -> tuple[list[dict[str, Any]], dict[str, Any]]:

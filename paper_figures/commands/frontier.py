@@ -38,7 +38,7 @@ class FrontierOptions:
     json: bool = json_option()
 
 
-def frontier(options: FrontierOptions) -> int:
+def frontier(options: FrontierOptions) -> None:
     """Find the frontier of log-probability and reward, and place methods below it.
 
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
@@ -85,7 +85,6 @@ def frontier(options: FrontierOptions) -> int:
     result = {"frontier": best, "points": [asdict(point) for point in points], "complete": curve.complete}
     result["slopes"] = slopes
     print(json.dumps(result, allow_nan=False) if options.json else _tables(result, predictor.words.text))
-    return 0
 
 
 def _tables(result: dict[str, Any], text: Any) -> str:

@@ -47,7 +47,7 @@ class JudgeOptions:
     json: bool = json_option()
 
 
-def judge(options: JudgeOptions) -> int:
+def judge(options: JudgeOptions) -> None:
     """Ask a language model which of two answers is better, in both orders.
 
     ValueError for input that cannot be used, ConnectionError for no answer. `--json`: `requests`, to be made, and
@@ -66,7 +66,7 @@ def judge(options: JudgeOptions) -> int:
     if options.dry_run:
         if options.json:
             print(json.dumps(count._asdict()))
-        return 0
+        return
     if count.requests and not options.yes:
         _confirm(count.requests)
     with warnings.catch_warnings():
@@ -91,7 +91,6 @@ def judge(options: JudgeOptions) -> int:
         why = " (cut short: max_tokens)" if invalid[0].finish == "length" else ""
         line = " ".join(invalid[0].raw.split())[:80]
         tell(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}")
-    return 0
 
 
 def _pairs(path: str, with_question: bool) -> tuple[list[str | int], list[Pair]]:

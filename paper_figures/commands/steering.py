@@ -40,7 +40,7 @@ class SteeringOptions:
                 check_text(name, "--methods")
 
 
-def steering(options: SteeringOptions) -> int:
+def steering(options: SteeringOptions) -> None:
     """Measure how far methods are from the true tilt, at budgets of forwards.
 
     `--json`: a list of `paper_figures.statistics.tilt_divergence.Divergence`, one for each world, method and budget.
@@ -63,7 +63,6 @@ def steering(options: SteeringOptions) -> int:
     rows = [asdict(row) for row in each(made, "steering", total, "law")]
     frame = pd.DataFrame(rows)
     print(json.dumps(rows, allow_nan=False) if options.json else _text(frame, options))
-    return 0
 
 
 def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:

@@ -38,7 +38,7 @@ class SummarizeOptions:
     json: bool = json_option("print the tables as JSON on standard output")
 
 
-def summarize(options: SummarizeOptions) -> int:
+def summarize(options: SummarizeOptions) -> None:
     """Print the tables of experiments with the paper's numbers beside ours."""
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows, whole_run
@@ -78,7 +78,6 @@ def summarize(options: SummarizeOptions) -> int:
         print(json.dumps({"tables": rows_of, "failures": len(failures)}, allow_nan=False))
     else:
         print("\n\n".join(f"# {name}\n\n{terminal_text(listed)}".rstrip() for name, listed in tables.items()))
-    return 0
 
 
 def _note(text: str) -> None:

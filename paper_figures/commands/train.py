@@ -42,7 +42,7 @@ class TrainOptions:
             raise ValueError(f"--{other} is {getattr(self, other)}: train {self.name} does not read it, leave it out")
 
 
-def train(options: TrainOptions) -> int:
+def train(options: TrainOptions) -> None:
     """Train, measure and write the shipped models."""
     loading("train")
     if options.package is not None:
@@ -57,7 +57,7 @@ def train(options: TrainOptions) -> int:
         assert isinstance(predictor, WorldPredictor)
         measured["MiB of the chain and its operators"] = round(predictor.world.nbytes / 2**20, 1)
         print(json.dumps(measured, indent=1))
-        return 0
+        return
     assert options.runs is not None
 
     import torch
@@ -70,4 +70,3 @@ def train(options: TrainOptions) -> int:
         export_model(options.name, options.runs, options.models)
     else:
         train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)
-    return 0

@@ -22,9 +22,9 @@ and in `my_package/summarise.py`:
             characters of a line
         '''
 
-`summarise DIR --longest 60`, after `rws`, calls it. A whole number that it returns is the exit status, and a ValueError is
-printed in one line with status 2. Nothing of the module is imported before it is called: `rws --help` reads GROUP and
-the first line of the docstring from its source. `RESUMES = True` says that the same command continues where it was
+`summarise DIR --longest 60`, after `rws`, calls it. A whole number that it returns is the exit status, and a ValueError
+is printed in one line with status 2. Nothing of the module is imported before it is called: `rws --help` reads GROUP
+and the first line of the docstring from its source. `RESUMES = True` says that the same command continues where it was
 stopped. Many options, and those that commands share, are fields of a dataclass (`rws_decode.cli.options`): such a
 function has the one argument `options`. A command that has commands of its own is a `cyclopts.App`.
 """

@@ -31,7 +31,7 @@ class DiffOptions:
             locate_model(self.model)
 
 
-def diff(options: DiffOptions) -> int:
+def diff(options: DiffOptions) -> None:
     """Say from their traces where two runs part, and why."""
     from rws_decode.trace.trace import load
 
@@ -44,4 +44,3 @@ def diff(options: DiffOptions) -> int:
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     difference = diff(first, second, predictor)
     print(json.dumps(difference.as_json(), allow_nan=False) if options.json else difference)
-    return 0

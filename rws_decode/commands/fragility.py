@@ -63,7 +63,7 @@ class FragilityOptions:
         return [file for files in found for file in files]
 
 
-def fragility(options: FragilityOptions) -> int:
+def fragility(options: FragilityOptions) -> None:
     """Say which answers, and which score, hinge on a near-tie."""
     scores = None if options.scores is None else list(_scores(options.scores, options.field))
 
@@ -81,12 +81,11 @@ def fragility(options: FragilityOptions) -> int:
     found = fragility(traces, scores, predictor=predictor, reward=reward, decodes=options.flip or 1, seed=options.seed)
     if options.json:
         print(json.dumps(found.as_json(), allow_nan=False))
-        return 0
+        return
     print(found)
     for file, step, fragile in zip(options.files, found.first_step, found.fragile, strict=True):
         if fragile:
             print(f"  {file.name}: from step {step} on")
-    return 0
 
 
 def _scores(path: Path, field: str) -> Iterator[float]:

@@ -40,7 +40,7 @@ class ImportOptions:
             raise ValueError("--play and --json are given: standard output takes one of them")
 
 
-def import_(options: ImportOptions) -> int:
+def import_(options: ImportOptions) -> None:
     """Make traces of the step maps that a serving engine returns.
 
     JSON: a list of what `generate --json` prints, null where a step map does not tell it, with `missing`, which names
@@ -75,7 +75,6 @@ def import_(options: ImportOptions) -> int:
     if options.out is not None:
         for number, trace in enumerate(traces):
             tell(f"trace: {trace.save(options.out if single else options.out / f'{number}.parquet')}")
-    return 0
 
 
 def _tokenizer(name: str) -> Any:

@@ -31,7 +31,7 @@ class ReplayOptions:
             locate_model(self.model)
 
 
-def replay(options: ReplayOptions) -> int:
+def replay(options: ReplayOptions) -> None:
     """Repeat a run from its trace and say where it differs.
 
     JSON: `same`, whether the tokens and their steps are those recorded; `diverged_at`, the first step that differs, or
@@ -66,4 +66,3 @@ def replay(options: ReplayOptions) -> int:
     else:
         until = f"step {diverged_at} of {trace.steps_run}"
         print(f"the replay differs from the record from {until} on (steps count from 0)")
-    return 0

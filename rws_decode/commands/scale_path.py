@@ -70,13 +70,12 @@ class ScalePathOptions:
             self.shape.make(self.prompt.text)
 
 
-def scale_path(options: ScalePathOptions) -> int:
+def scale_path(options: ScalePathOptions) -> None:
     """List every output of any constant factor, or any reward scale, for one prompt."""
     path = _path(options)
     if options.view is not None:
         tell(f"page: {path.view(options.grid or None).save(options.view)}")
     print(json.dumps(result(path), allow_nan=False) if options.json else _text(path))
-    return 0
 
 
 def _path(options: ScalePathOptions) -> ScalePath:

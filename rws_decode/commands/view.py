@@ -47,7 +47,7 @@ class ViewOptions:
             locate_model(self.model)
 
 
-def view(options: ViewOptions) -> int:
+def view(options: ViewOptions) -> None:
     """Write a page to scrub, or an animated picture, of a run or of two."""
     from rws_decode.trace.trace import load
 
@@ -58,4 +58,3 @@ def view(options: ViewOptions) -> int:
         tell(f"picture: {first.animate(other, predictor).save(options.out)}")
     else:
         tell(f"page: {first.view(other, predictor).save(options.out)}")
-    return 0
