@@ -160,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except (ValueError, OSError, CycloptsError) as error:
         called = " ".join(["python -m rws_theory", *(word for word in words[:1] if word in app)])
-        print(f"{called}: {printable(str(error), 600)}", file=sys.stderr)
+        print(f"{called}: {printable(str(error), 300)}", file=sys.stderr)
         return 2
     return 0
 
