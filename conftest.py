@@ -3,4 +3,4 @@
 from importlib.util import find_spec
 
 collect_ignore = [] if find_spec("triton") else ["rws_decode/gpu/triton_rows.py"]
-collect_ignore += [] if find_spec("rdkit") else ["rws_decode/rewards/chemistry.py"]
+collect_ignore += [] if find_spec("rdkit") else ["rws_decode/extra/sequences/chemistry.py"]

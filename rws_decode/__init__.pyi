@@ -1,8 +1,8 @@
-from .adapters.config import RWSGenerationConfig as RWSGenerationConfig
-from .check.compare import DigestDiff as DigestDiff, compare_digests as compare_digests
-from .check.digest import Digest as Digest, load_digest as load_digest
-from .check.fragility import Fragility as Fragility, fragility as fragility
-from .check.make import check_digest as check_digest
+from .extra.adapters.config import RWSGenerationConfig as RWSGenerationConfig
+from .extra.check.compare import DigestDiff as DigestDiff, compare_digests as compare_digests
+from .extra.check.digest import Digest as Digest, load_digest as load_digest
+from .extra.check.fragility import Fragility as Fragility, fragility as fragility
+from .extra.check.make import check_digest as check_digest
 from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
@@ -15,10 +15,10 @@ from .predictors import (
     WorldPredictor as WorldPredictor,
     load_predictor as load_predictor,
 )
-from .predictors.diffusion_gemma import DiffusionGemma as DiffusionGemma, load_uniform as load_uniform
+from .extra.uniform.diffusion_gemma import DiffusionGemma as DiffusionGemma, load_uniform as load_uniform
 from .predictors.watch import watch as watch
 from .replay.diff import TraceDiff as TraceDiff, diff as diff
-from .replay.path_diagnostics import (
+from .extra.path_diagnostics.diagnostics import (
     PathDiagnostics as PathDiagnostics,
     circulation as circulation,
     exchange_distance as exchange_distance,
@@ -44,10 +44,10 @@ from .scales.path import (
 )
 from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
 from .settings import Options as Options, Savings as Savings, Shape as Shape
-from .steering.best_of import SVDD as SVDD, BestOf as BestOf, BestOrder as BestOrder, SoftBestOf as SoftBestOf
-from .steering.particles import ParticleGibbs as ParticleGibbs, Particles as Particles
-from .steering.reward_lookahead import RewardLookahead as RewardLookahead
-from .steering.steer import Steering as Steering, steer as steer
+from .extra.steering.best_of import SVDD as SVDD, BestOf as BestOf, BestOrder as BestOrder, SoftBestOf as SoftBestOf
+from .extra.steering.particles import ParticleGibbs as ParticleGibbs, Particles as Particles
+from .extra.steering.reward_lookahead import RewardLookahead as RewardLookahead
+from .extra.steering.steer import Steering as Steering, steer as steer
 from .final_text import final_reward as final_reward
 from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
@@ -77,7 +77,7 @@ from .strategies.protocol import (
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
-from .strategies.revising import Edit as Edit, P2 as P2, ReMDM as ReMDM, Wino as Wino
+from .extra.revising.strategies import Edit as Edit, P2 as P2, ReMDM as ReMDM, Wino as Wino
 from .strategies.reward_controls import (
     FlippedReward as FlippedReward,
     RandomReward as RandomReward,
@@ -87,7 +87,11 @@ from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace
 from .view import plots as plots
-from .view.curves_page import curves_page as curves_page
+from .extra.curves_page import curves_page as curves_page
 from .view.decode_page import decode_page as decode_page
 from .view.scale_path_page import scale_path_page as scale_path_page
-from .uniform import UniformDecode as UniformDecode, UniformOptions as UniformOptions, decode_uniform as decode_uniform
+from .extra.uniform.decode import (
+    UniformDecode as UniformDecode,
+    UniformOptions as UniformOptions,
+    decode_uniform as decode_uniform,
+)

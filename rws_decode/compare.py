@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from rws_decode.common.page import Page, pictures
 from rws_decode.decode import decode
+from rws_decode.extra.steering.steer import Steering, drawing, steer
+from rws_decode.extra.steering.table import check_method, fitted, forwards_of, is_method, reward_calls_of
 from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.steering.steer import Steering, drawing, steer
-from rws_decode.steering.table import check_method, fitted, forwards_of, is_method, reward_calls_of
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.decoding import Decoding

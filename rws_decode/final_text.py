@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rws_decode.canvas.layout import Prompt
+from rws_decode.extra.stories.answers import broken_rules
 from rws_decode.job import encode_prompts, warn_of_unread_words
-from rws_decode.mini.stories.answers import broken_rules
 from rws_decode.predictors.base import KnowsProbability, MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.rewards.callable import as_reward

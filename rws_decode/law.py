@@ -78,7 +78,7 @@ def strategy_log_prob(
     ValueError for answers of other lengths, for ids that cannot be written, for a strategy that masks words again, and
     for options that draw before they choose: their probability is no such sum, as what is drawn moves the positions.
 
-    >>> from rws_decode.testing import exact_predictor
+    >>> from rws_decode.extra.testing import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
     >>> texts = [[0, 0], [0, 1], [1, 0], [1, 1]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rws_decode.cli.options import json_option, option
 from rws_decode.cli.progress import each
 from rws_decode.commands.shown import table
-from rws_decode.steering.table import METHODS
+from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import check_text
 
 if TYPE_CHECKING:

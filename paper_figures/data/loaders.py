@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from paper_figures.data.rows import Origin, hub_rows, local_rows
 from rws_decode.common.files import parse_json
-from rws_decode.text.alphabets import SMILES
+from rws_decode.extra.sequences.alphabets import SMILES
 
 Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
 

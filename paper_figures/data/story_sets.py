@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from rws_decode.mini.stories.sample import sample_story
-from rws_decode.mini.stories.tasks import Task, questions, sample_split, split_of
+from rws_decode.extra.stories.sample import sample_story
+from rws_decode.extra.stories.tasks import Task, questions, sample_split, split_of
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
 

@@ -23,7 +23,7 @@ from paper_figures.exhibits.canvas_cells import MASKED
 from paper_figures.exhibits.commit_orders import CommitOrders, commit_orders
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story, interactive
 from paper_figures.exhibits.style import GREY, figure
-from rws_decode.mini.stories.answers import judge
+from rws_decode.extra.stories.answers import judge
 from rws_decode.trace.trace import Trace
 
 NEEDS: tuple[str, ...] = ("commit-order",)

@@ -26,8 +26,8 @@ from rws_decode import (
     scale_path,
 )
 from rws_decode.common.files import read_json, write_bytes, write_json
+from rws_decode.extra.sequences.rewards import humanness
 from rws_decode.final_text import FinalReward
-from rws_decode.rewards.sequences import humanness
 from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
 from rws_decode.text.gaps import fill_gaps
 from rws_decode.trace.trace import load

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.style import figure, styled
+from paper_figures.lessons.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.summaries.laws import mean_of, sampler_values
@@ -22,7 +23,6 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.apart import Apart, apart
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.view.case_pages import OrdersCase, orders_page
 from rws_theory.worlds.markov import MarkovChain
 
 if TYPE_CHECKING:

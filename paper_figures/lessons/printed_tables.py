@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paper_figures.exhibits.style import GREY, LINES, figure, styled
+from paper_figures.lessons.case_pages import BarsCase, bars_page
 from paper_figures.plan import make_missing
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.table import Row, to_markdown
 from rws_decode.common.page import Page
-from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_theory.claims import Claim
 from rws_theory.printed import printed_in
 

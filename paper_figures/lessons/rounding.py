@@ -11,12 +11,12 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from paper_figures.lessons.case_pages import BarsCase, bars_page
 from rws_decode import HFMaskPredictor, Options, Shape, Temperature, decode
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLACK, LOOKS, PALE
 from rws_decode.settings import Precision
 from rws_decode.step.select import rank_values
-from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.axes import scale_axis
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 

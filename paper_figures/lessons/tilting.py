@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from paper_figures.lessons.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
-from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory.tilting import (
     rises_with_log_p,

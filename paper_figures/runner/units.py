@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of
+from rws_decode.extra.sequences.chemistry import CHEMISTRY
 from rws_decode.rewards.callable import module_file
-from rws_decode.rewards.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import SHIPPED as REWARDS
 from rws_decode.rewards.registry import kind_of, known_reward
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rws_decode.rewards.likelihood import DEFAULT_VARIABLE, SHIPPED, CausalScorer, encode_pair, load_causal, nll_of
+from rws_decode.extra.likelihood import DEFAULT_VARIABLE, SHIPPED, CausalScorer, encode_pair, load_causal, nll_of
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.checks import whole
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rws_decode.decode import decode
+from rws_decode.extra.steering.steer import steer
+from rws_decode.extra.steering.table import as_method, is_method
+from rws_decode.extra.steering.table import check_method as check_steering
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
-from rws_decode.steering.table import as_method, is_method
-from rws_decode.steering.table import check_method as check_steering
 from rws_decode.strategies.table import STRATEGIES, as_strategy, check_text, strategy_named
 from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, bootstrap_interval
 from rws_decode.decode import decode
+from rws_decode.extra.path_diagnostics.diagnostics import circulation, log_probabilities
 from rws_decode.law import answer_ids
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.path_diagnostics import circulation, log_probabilities
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import filled, row_of
 from rws_theory.confidence import log_odds

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.decode import decode
+from rws_decode.extra.steering.steer import steer
+from rws_decode.extra.steering.table import METHODS, as_method, fitted, forwards_of
+from rws_decode.predictors.exact import TableReward, tabulated_predictor
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
-from rws_decode.steering.table import METHODS, as_method, fitted, forwards_of
-from rws_decode.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable
 
 Floats = NDArray[np.float64]

@@ -35,7 +35,7 @@ from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary
 from paper_figures.studies.summaries.printed import printed_tables
 from paper_figures.studies.work.programs import EXECUTE, program_settings
 from paper_figures.table import Table
-from rws_decode.mini.stories.answers import judge
+from rws_decode.extra.stories.answers import judge
 from rws_theory.checks import finite
 
 NAME = "humaneval"

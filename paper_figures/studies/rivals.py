@@ -1,7 +1,7 @@
 """Compare the samplers of other papers with confidence decoding and RWS, in worlds whose texts can be judged exactly.
 
 Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and by methods
-that steer by the reward (`rws_decode.steering.table`). What comes of it is measured alike: the reward of the final
+that steer by the reward (`extra.steering.table`). What comes of it is measured alike: the reward of the final
 text, its log-probability where the world is exact, the rules that it breaks where the world has rules, how far its
 order is from left to right, and what it cost. Strategies that count themselves take as many steps as they ask for, the
 others --steps; methods draw tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
@@ -31,7 +31,7 @@ from paper_figures.studies.options import RivalsOptions
 from paper_figures.studies.summaries.means import Summary, readable, summary_table
 from paper_figures.studies.work.rivals import HELD_OUT, work
 from paper_figures.table import Table
-from rws_decode.steering.table import check_method, fitted, forwards_of, is_method
+from rws_decode.extra.steering.table import check_method, fitted, forwards_of, is_method
 from rws_decode.strategies.protocol import abilities_of, describe
 from rws_decode.strategies.table import as_strategy, check_text
 from rws_decode.text.words import split_words

@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
 from paper_figures.training.objective import special_id, story_tokenizer
-from rws_decode.mini.stories.tasks import Task, sample_split
+from rws_decode.extra.stories.tasks import Task, sample_split
 
 # Not among the parameters that the config declares.
 _ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}

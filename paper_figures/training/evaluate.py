@@ -10,8 +10,8 @@ from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 from paper_figures.training.objective import encode_tasks, masked_loss, special_id
 from paper_figures.training.reward import KINDS
 from rws_decode.decode import decode
-from rws_decode.mini.stories.answers import Judgement, judge
-from rws_decode.mini.stories.tasks import Task, sample_split
+from rws_decode.extra.stories.answers import Judgement, judge
+from rws_decode.extra.stories.tasks import Task, sample_split
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence

@@ -31,7 +31,7 @@ from paper_figures.training.objective import (
     special_id,
     story_tokenizer,
 )
-from rws_decode.mini.stories.tasks import Task, sample_split
+from rws_decode.extra.stories.tasks import Task, sample_split
 from rws_decode.predictors import HFMaskPredictor
 
 # How often each kind of task is seen; the paper's main task, keywords to story, most.

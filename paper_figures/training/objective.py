@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from rws_decode.mini.stories.grammar import TEMPLATES
-from rws_decode.mini.stories.lexicon import words
-from rws_decode.mini.stories.tasks import Task, prompt_vocabulary
+from rws_decode.extra.stories.grammar import TEMPLATES
+from rws_decode.extra.stories.lexicon import words
+from rws_decode.extra.stories.tasks import Task, prompt_vocabulary
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 

@@ -93,7 +93,7 @@ def _made(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _true_nats(tasks: list[Any]) -> list[float]:
-    from rws_decode.mini.stories.answers import judge
+    from rws_decode.extra.stories.answers import judge
 
     return [-(judge(task.prompt, task.answer).log_probability or 0.0) for task in tasks]
 
@@ -126,14 +126,14 @@ def _export_mini(runs: Path, models: Path) -> None:
     ]
     readme = card(
         "mini",
-        "A masked diffusion model of the story language of `rws_decode.mini.stories`, for `ModernBertForMaskedLM`. It"
+        "A masked diffusion model of the story language of `rws_decode.extra.stories`, for `ModernBertForMaskedLM`. It"
         " answers `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
         "from scratch on text drawn from the grammar (split `mini`)",
         numbers | _made(metadata),
         _command("mini"),
         [
             "Coherence: 128 held-out prompts a kind, confidence decoding, two tokens per step unless said otherwise,"
-            " blocks of 32 at most, judged by `rws_decode.mini.stories.judge`.",
+            " blocks of 32 at most, judged by `rws_decode.extra.stories.judge`.",
             "The log of the run (`training.json`) has loss, NELBO and coherence against seconds of training.",
             "It knows its language and nothing else.",
         ],

@@ -22,9 +22,9 @@ from transformers import ModernBertForMaskedLM, ModernBertForSequenceClassificat
 from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
-from rws_decode.mini.stories.answers import judge
-from rws_decode.mini.stories.sample import corrupt
-from rws_decode.mini.stories.tasks import sample_split
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.stories.sample import corrupt
+from rws_decode.extra.stories.tasks import sample_split
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.strategies.factors import Temperature
 

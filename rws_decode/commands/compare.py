@@ -20,7 +20,7 @@ from rws_decode.commands.shown import (
     prompt_line,
     table,
 )
-from rws_decode.steering.table import is_method
+from rws_decode.extra.steering.table import is_method
 
 GROUP = "Decode"
 

@@ -22,8 +22,8 @@ from rws_decode.commands.options import (
     threads_option,
 )
 from rws_decode.commands.presets import AppliedPreset, with_preset
-from rws_decode.presets import load as load_preset
-from rws_decode.steering.table import check_method, is_method
+from rws_decode.extra.presets import load as load_preset
+from rws_decode.extra.steering.table import check_method, is_method
 from rws_decode.strategies.table import check_text
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Decodes:
 
     def _steered(self, method: str) -> Trace:
         from rws_decode.common.threads import torch_threads
-        from rws_decode.steering.steer import drawing, steer
+        from rws_decode.extra.steering.steer import drawing, steer
 
         options = self.options
         if self._reward is None:

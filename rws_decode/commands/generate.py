@@ -11,7 +11,7 @@ from rws_decode.cli.progress import tell
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, print_json, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
-from rws_decode.steering.table import check_method, is_method
+from rws_decode.extra.steering.table import check_method, is_method
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.table import APART, OFFERED, STRATEGIES, parted, strategy_named
 

@@ -12,9 +12,9 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.commands.shown import print_json
 from rws_decode.common.files import read_json
-from rws_decode.rewards.chemistry import CHEMISTRY
+from rws_decode.extra.sequences.chemistry import CHEMISTRY
+from rws_decode.extra.sequences.rewards import SPECIES
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
-from rws_decode.rewards.sequences import SPECIES
 
 GROUP = "Decode"
 _RDKIT = 'pip install "rws-toolkit[chemistry]"'

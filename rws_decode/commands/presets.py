@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from rws_decode.cli.progress import tell
 from rws_decode.commands.shown import print_json
-from rws_decode.presets import PRESETS, Preset, load
-from rws_decode.presets.preset import SHAPE_OPTIONS, fitted
+from rws_decode.extra.presets import PRESETS, Preset, load
+from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
 
 GROUP = "Decode"
 _WIDTH = 100

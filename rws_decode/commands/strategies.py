@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rws_decode.commands.shown import print_json
-from rws_decode.steering.table import METHODS
+from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import APART, OFFERED, STRATEGIES
 
 GROUP = "Decode"

@@ -8,10 +8,7 @@ of `predictors.base`, each with one function that gives the default for predicto
 (5,)
 """
 
-from rws_decode.predictors.base import MaskPredictor
-from rws_decode.predictors.callable import CallablePredictor
-from rws_decode.predictors.loading import load_predictor
-from rws_decode.predictors.masked_language_model import HFMaskPredictor
-from rws_decode.predictors.world import WorldPredictor
+import lazy_loader
 
-__all__ = ["CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"]
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -30,15 +30,15 @@ from rws_decode.checkpoints.weights import (
     stored_tensors,
 )
 from rws_decode.common.arguments import check_memory, is_id
+from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
+from rws_decode.extra.convert import FAMILIES, family_of
+from rws_decode.extra.lora import add_adapter
+from rws_decode.extra.sequences.alphabets import alphabet_of
 from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.block_causal import BlockCausalPredictor
-from rws_decode.predictors.convert import FAMILIES, family_of
 from rws_decode.predictors.families import Family, class_of, described, line_of, load_tokenizer
-from rws_decode.predictors.lora import add_adapter
 from rws_decode.predictors.masked_language_model import HFMaskPredictor, SequencePredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
-from rws_decode.text.alphabets import alphabet_of
 from rws_theory.extras import required
 
 LoadedPredictor = HFMaskPredictor | WorldPredictor

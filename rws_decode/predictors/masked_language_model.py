@@ -12,10 +12,10 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
+from rws_decode.extra.sequences.alphabets import Alphabet
 from rws_decode.networks.changed import with_forward
 from rws_decode.predictors.base import before_end, checked_mask, predictor_html, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
-from rws_decode.text.alphabets import Alphabet
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import gap_ids, masks_in, without_gaps
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, closing_text, plain_ids, without_specials

@@ -52,7 +52,9 @@ class StepLogits:
 
         k: positions that are chosen, by default as many as the step committed (`view.curves_page`).
         """
-        return pictures("curves_page").curves_page(self, k, scale_min, scale_max)
+        from rws_decode.extra.curves_page import curves_page
+
+        return curves_page(self, k, scale_min, scale_max)
 
     def crossings(self, i: int, j: int) -> Crossings:
         """Return all factors at which two positions of the step change places, with proof (`rws_theory.crossings`).

@@ -3,5 +3,4 @@ from .callable import CallableReward as CallableReward
 from .causal import CausalReward as CausalReward
 from .loading import load_reward as load_reward
 from .network import SequenceClassifierReward as SequenceClassifierReward
-from .quantile import QuantileReward as QuantileReward
 from .registry import PUBLISHED as PUBLISHED, KnownReward as KnownReward, known_reward as known_reward

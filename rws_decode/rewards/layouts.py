@@ -22,7 +22,7 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     shapes_of,
 )
-from rws_decode.rewards.quantile import QuantileHead
+from rws_decode.extra.quantile import QuantileHead
 from rws_decode.rewards.registry import Layout
 
 # Llama's names -> InternLM2's; its fused query, key and value weights are split in `_split`.

@@ -23,17 +23,17 @@ from rws_decode.checkpoints.files import (
 from rws_decode.checkpoints.packages import quiet
 from rws_decode.checkpoints.weights import Stored, loaded_bytes, read_headers, refuse_nonfinite
 from rws_decode.common.arguments import check_memory
+from rws_decode.extra.likelihood import likelihood_reward_named
+from rws_decode.extra.quantile import QuantileHead, QuantileReward
+from rws_decode.extra.sequences.rewards import sequence_reward_named
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import module_reward_named
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
-from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.network import SequenceClassifierReward
-from rws_decode.rewards.quantile import QuantileHead, QuantileReward
 from rws_decode.rewards.registry import Layout, kind_of, layout_of, locate_reward
-from rws_decode.rewards.sequences import sequence_reward_named
 from rws_decode.rewards.templates import Template
 from rws_theory.checks import finite, one_of
 from rws_theory.extras import required
@@ -84,7 +84,7 @@ def load_reward(
         )
     kind = kind_of(name)
     if kind == "exact":
-        from rws_decode.mini.stories.answers import exact_reward
+        from rws_decode.extra.stories.answers import exact_reward
 
         return exact_reward()
     if kind == "world":

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
 from rws_decode.checkpoints.packages import distribution_of, packaged
+from rws_decode.extra.sequences.rewards import EXACT, check_sequence_reward
 from rws_decode.rewards.callable import module_file
-from rws_decode.rewards.sequences import EXACT, check_sequence_reward
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:

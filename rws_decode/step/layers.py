@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.batches import due, row_bytes
+from rws_decode.extra.blocks.kept_keys import keeping
+from rws_decode.extra.revising.layers import editing, revising, said
 from rws_decode.step.completion import Choice, Completion, Done, TokenSampler
 from rws_decode.step.forward import MaskedLogits
-from rws_decode.step.kept_keys import keeping
-from rws_decode.step.revising import editing, revising, said
 from rws_decode.step.step import Decoder, Run, State, forward
 from rws_decode.strategies.counted import entropies, in_rows
 from rws_decode.strategies.protocol import Look, MaskedPositions, abilities_of, doubts_of

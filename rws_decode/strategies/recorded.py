@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.common.later import Floats, NDArray, np
+from rws_decode.extra.revising.strategies import Edit
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.given import RecordedChoice, RecordedOrder, RecordedRevision, RewardReplay, Schedule
-from rws_decode.strategies.revising import Edit
 from rws_decode.strategies.table import strategy_from
 from rws_decode.trace.data import NOT_NEEDED, check_known
 from rws_decode.trace.trace import Trace

@@ -94,15 +94,33 @@ STRATEGIES: dict[str, Entry] = {
     "klass": Entry("parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"),
     "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
     "certainty-prior": Entry("orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"),
-    "remdm": Entry("revising.ReMDM", "confidence; masks tokens again with probability --eta or less (ReMDM)"),
-    "p2": Entry("revising.P2", "the best of committed and masked stay, log p of the first times --eta (P2)"),
-    "wino": Entry("revising.Wino", "all of probability --threshold or more; doubtful ones go again (WINO)"),
-    "edit": Entry("revising.Edit", "all of --threshold or more; tokens give way above --edit (LLaDA2.1)"),
-    "information-gain": Entry(
-        "lookahead.InformationGain", "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)"
+    "remdm": Entry(
+        "revising.strategies.ReMDM",
+        "confidence; masks tokens again with probability --eta or less (ReMDM)",
+        room="extra",
     ),
-    "lopa": Entry("lookahead.LoPA", "all of --threshold or more, and one more looked at, or none (LoPA)"),
-    "lookum": Entry("lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)"),
+    "p2": Entry(
+        "revising.strategies.P2",
+        "the best of committed and masked stay, log p of the first times --eta (P2)",
+        room="extra",
+    ),
+    "wino": Entry(
+        "revising.strategies.Wino",
+        "all of probability --threshold or more; doubtful ones go again (WINO)",
+        room="extra",
+    ),
+    "edit": Entry(
+        "revising.strategies.Edit", "all of --threshold or more; tokens give way above --edit (LLaDA2.1)", room="extra"
+    ),
+    "information-gain": Entry(
+        "lookahead.InformationGain",
+        "what tells most of the rest, of --hypotheses commits looked at (Info-Gain)",
+        room="extra",
+    ),
+    "lopa": Entry("lookahead.LoPA", "all of --threshold or more, and one more looked at, or none (LoPA)", room="extra"),
+    "lookum": Entry(
+        "lookahead.LookUM", "what leaves least uncertain, of --hypotheses commits looked at (LookUM)", room="extra"
+    ),
     "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
     "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
     "random-order": Entry("orders.RandomOrder", "a random order within each block"),

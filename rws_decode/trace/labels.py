@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rws_decode.mini.stories import answers as stories
+from rws_decode.extra.stories import answers as stories
 from rws_decode.trace.data import TraceData
 from rws_theory.show import clipped, shortened
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
 from rws_decode.common.page import Animation, Page, pictures
+from rws_decode.extra.step_maps import Tokenizer, fields_of
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
 from rws_decode.trace.labels import trace_line
-from rws_decode.trace.step_map import Tokenizer, fields_of
 
 if TYPE_CHECKING:
     import pandas
@@ -146,7 +146,9 @@ class Trace(TraceData):
 
         other, predictor: another run beside it, and what proves why they part (`view.animation.animate`).
         """
-        return pictures("animation").animate(self, other, predictor)
+        from rws_decode.extra.animation.animation import animate
+
+        return animate(self, other, predictor)
 
     def crossings(self, step: int, i: int, j: int, predictor: MaskPredictor) -> Crossings:
         """Return every factor at which positions i and j change places in a step: `StepLogits.crossings`.

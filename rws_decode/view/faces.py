@@ -13,6 +13,8 @@ import torch
 
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.compare import Comparison
+from rws_decode.extra.animation.lockstep import unusual
+from rws_decode.extra.path_diagnostics.diagnostics import PathDiagnostics
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.difference import (
     WHY,
@@ -23,14 +25,12 @@ from rws_decode.replay.difference import (
     setting_words,
     told_settings,
 )
-from rws_decode.replay.path_diagnostics import PathDiagnostics
 from rws_decode.replay.step_logits import StepLogits, step_logits
 from rws_decode.scales.path import ScalePath
 from rws_decode.step.select import rank_values
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import CUT_OFF, cut_off, missing_note, run_label, size_in_words, worth
 from rws_decode.trace.trace import Trace
-from rws_decode.view.lockstep import unusual
 from rws_theory.crossings import Crossings
 from rws_theory.show import figures, table_html
 

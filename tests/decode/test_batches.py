@@ -16,9 +16,9 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from rws_decode import RWS, Confidence, Entropy, Margin, Options, RandomOrder, Savings, Shape, Strategy, Temperature
 from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
+from rws_decode.extra.testing.networks import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward
-from rws_decode.testing.networks import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.trace.file import trace_bytes
 
 

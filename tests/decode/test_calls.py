@@ -16,9 +16,9 @@ from transformers import BatchEncoding
 import rws_decode as rws
 from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
 from rws_decode.__main__ import main
-from rws_decode.adapters.generation import generate
 from rws_decode.compare import compare
 from rws_decode.decode import decode
+from rws_decode.extra.adapters.generation import generate
 from rws_decode.gpu import decode_compact
 from rws_decode.job import as_prompts
 from rws_decode.measured_reward import measured_reward

@@ -14,7 +14,7 @@ from tiny_models import bert_predictor, fixed_predictor, llada_predictor, modern
 from torch import Tensor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
-from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
+from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 PROMPTS = ["the cat sat on the mat .", "a dog", ""]

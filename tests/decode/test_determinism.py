@@ -23,10 +23,10 @@ from torch import nn
 
 from rws_decode import RWS, CallableReward, Confidence, Decoding, Entropy, RandomOrder, Savings, decode
 from rws_decode.common.threads import hold_threads, torch_threads
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
-from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.file import trace_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"

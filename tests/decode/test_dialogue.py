@@ -14,23 +14,23 @@ from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
-from rws_decode.adapters.generation import generate
+from rws_decode.extra.adapters.generation import generate
+from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.stories.tasks import split_of
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
+from rws_decode.extra.testing.networks import bert_classifier, word_tokenizer
+from rws_decode.extra.testing.published_rewards import published_vocabulary
 from rws_decode.job import encode_prompts
-from rws_decode.mini.stories.answers import judge
-from rws_decode.mini.stories.tasks import split_of
 from rws_decode.rewards import (
     PUBLISHED,
     CallableReward,
     CausalReward,
-    QuantileReward,
     SequenceClassifierReward,
     load_reward,
 )
 from rws_decode.rewards.base import score_checked
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
-from rws_decode.testing.networks import bert_classifier, word_tokenizer
-from rws_decode.testing.published_rewards import published_vocabulary
 from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))

@@ -13,10 +13,10 @@ from tiny_models import bert_predictor
 
 import rws_decode
 import rws_theory
+from rws_decode.extra.steering.table import METHODS
+from rws_decode.extra.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
 from rws_decode.predictors import CallablePredictor
-from rws_decode.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
 SHAPE = rws_decode.Shape(8, 4, 8)

@@ -18,8 +18,10 @@ from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 from paper_figures.__main__ import main as figures
 from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, Threshold, decode, diff, scale_path
 from rws_decode.__main__ import main
-from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.compare import compare
+from rws_decode.extra.adapters.lm_eval import RWSLM
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import CLS, MASK, SEP
 from rws_decode.gpu import decode_compact
 from rws_decode.job import encode_prompts
 from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
@@ -29,8 +31,6 @@ from rws_decode.rewards.world import era_reward
 from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.orders import Calibrated, OracleOrder
 from rws_decode.strategies.table import OFFERED, STRATEGIES
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import filled, masks_in
 from rws_decode.trace.trace import load
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, decode, presets, step_logits
+from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, decode, step_logits
+from rws_decode.extra import presets
+from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, llama
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.testing.networks import EOS, MASK, VOCABULARY, llama
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -12,14 +12,15 @@ from misuse import refused
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Dialogue, HFMaskPredictor, load_predictor
-from rws_decode.adapters.lm_eval import RWSLM
+from rws_decode.extra.adapters.lm_eval import RWSLM
+from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.diffusion import llada_tokenizer
+from rws_decode.extra.testing.networks import word_tokenizer
+from rws_decode.extra.testing.published_rewards import published_tokenizer
 from rws_decode.networks.modernbert import FileTokenizer
-from rws_decode.rewards import CausalReward, QuantileReward, load_reward
+from rws_decode.rewards import CausalReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.diffusion import llada_tokenizer
-from rws_decode.testing.networks import word_tokenizer
-from rws_decode.testing.published_rewards import published_tokenizer
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}
 FORGED = {

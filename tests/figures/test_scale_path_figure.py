@@ -14,8 +14,8 @@ from paper_figures.figures import scale_path as figure
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.options import GRID
 from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import bert_classifier
 
 PROMPTS = ["the cat sat on a mat .", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}

@@ -30,8 +30,8 @@ from judge_server import JudgeServer, longer
 
 from paper_figures.__main__ import rws
 from paper_figures.runner.results import read_unit_rows
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
-from rws_decode.testing import tiny_checkpoint
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 A2D = "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1"

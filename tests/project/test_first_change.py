@@ -37,7 +37,7 @@ BESIDE = {
 METHOD = '''
 from dataclasses import dataclass
 
-from rws_decode.steering.best_of import BestOf
+from rws_decode.extra.steering.best_of import BestOf
 from rws_decode.strategies.numbers import number
 
 
@@ -50,7 +50,7 @@ class Patient(BestOf):
 '''
 USED = """
 from rws_decode import Shape, compare, load_predictor, load_reward
-from rws_decode.steering.table import as_method
+from rws_decode.extra.steering.table import as_method
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.labels import strategy_label
 
@@ -97,7 +97,7 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patient = '    "patient": Entry("patient.Patient", "patience"),\n'
     for name, text, table, after, entry in (
         ("rws_decode/strategies/above_mean.py", file, "rws_decode/strategies/table.py", "left-to-right", line),
-        ("rws_decode/steering/patient.py", METHOD, "rws_decode/steering/table.py", "svdd", patient),
+        ("rws_decode/extra/steering/patient.py", METHOD, "rws_decode/extra/steering/table.py", "svdd", patient),
         ("paper_figures/figures/how_sure.py", figure, "paper_figures/contents.py", "ledger", listed),
     ):
         (folder / name).write_text(text, encoding="utf-8")

@@ -17,11 +17,12 @@ from paper_figures.bench.shapes import shapes_named
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode import Shape, presets
+from rws_decode import Shape
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.predictors.convert import FAMILIES
+from rws_decode.extra import presets
+from rws_decode.extra.convert import FAMILIES
 from rws_decode.predictors.families import class_of
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.

@@ -29,9 +29,9 @@ from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, 
 from paper_figures.statistics.perplexity import perplexity, windows
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import CallablePredictor, CallableReward, Savings, Shape, decode, load_predictor, load_reward
-from rws_decode.adapters.generation import RWSGenerationConfig
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.adapters.generation import RWSGenerationConfig
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.text.dialogue import check_text
 from rws_decode.trace.trace import load
 from rws_theory.claims import claims

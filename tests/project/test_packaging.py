@@ -46,7 +46,7 @@ def test_every_module_imports_without_any_extra(without: dict[str, Any]) -> None
     assert without["modules"] + len(without["refused"]) == len(files)
     # Kernels are decorated by Triton, and strategies by Hypothesis: these modules cannot be had without, and say so.
     theirs = {"rws_decode.gpu.triton_rows": "gpu", "rws_theory.testing": "hypothesis"}
-    theirs["rws_decode.testing.strategies"] = "hypothesis"
+    theirs["rws_decode.extra.testing.strategies"] = "hypothesis"
     for name, said in without["refused"].items():
         (extra,) = (extra for module, extra in theirs.items() if f"{name}.".startswith(f"{module}."))
         assert said.endswith(f'run pip install "rws-toolkit[{extra}]"') and "\n" not in said

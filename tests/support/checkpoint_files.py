@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from rws_decode.common.files import write_json
-from rws_decode.testing.networks import write_weights
+from rws_decode.extra.testing.networks import write_weights
 
 
 def stored_weights(folder: Path) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import Options, Savings, Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.check.fragility import fragility
+from rws_decode.extra.check.fragility import fragility
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 

@@ -48,17 +48,17 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.calibration import read_pairs
 from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.design.stages import SCHEMA
-from rws_decode.adapters.generation import RWSGenerationConfig
-from rws_decode.check.compare import compare_digests
-from rws_decode.check.digest import load_digest
-from rws_decode.check.make import check_digest
 from rws_decode.checkpoints.files import DIGESTS, models_directory
 from rws_decode.decode import decode
+from rws_decode.extra.adapters.generation import RWSGenerationConfig
+from rws_decode.extra.check.compare import compare_digests
+from rws_decode.extra.check.digest import load_digest
+from rws_decode.extra.check.make import check_digest
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
-from rws_decode.testing import tiny_checkpoint
 from rws_decode.trace.trace import load
 from rws_theory import selection_path
 from rws_theory.__main__ import read_npy

@@ -63,7 +63,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
 
-    adapter = str(importlib.import_module("rws_decode.adapters.lm_eval").__file__)
+    adapter = str(importlib.import_module("rws_decode.extra.adapters.lm_eval").__file__)
     (folder / "model.gguf").write_bytes(b"GGUF")
     generate = ["generate", "--model", "mini", "--device-map", "auto", "--example", "0"]
     return {
@@ -77,7 +77,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "distributed": lambda: on_cluster("tcp://127.0.0.1:1"),
         "gguf": lambda: load_causal(str(folder / "model.gguf")),
         "hypothesis, theory": lambda: importlib.import_module("rws_theory.testing"),
-        "hypothesis, decoder": lambda: importlib.import_module("rws_decode.testing.strategies"),
+        "hypothesis, decoder": lambda: importlib.import_module("rws_decode.extra.testing.strategies"),
         "lm_eval": lambda: runpy.run_path(adapter, run_name="__main__"),
         "openai": lambda: endpoint_of(LLMJudge("made-up", "http://127.0.0.1:1")),
         "openai, experiment": lambda: studying(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.__main__ import main
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 

@@ -1,12 +1,12 @@
-"""Tiny mask predictors in memory, for tests of whatever decodes; those in files are `rws_decode.testing`'s."""
+"""Tiny mask predictors in memory, for tests of whatever decodes; those in files are `rws_decode.extra.testing`'s."""
 
 from typing import Any
 
 from torch import Tensor
 
+from rws_decode.extra.testing.networks import EOS, MASK, PAD, VOCABULARY, bert, llama, modernbert, word_tokenizer
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
-from rws_decode.testing.networks import EOS, MASK, PAD, VOCABULARY, bert, llama, modernbert, word_tokenizer
 
 
 def bert_predictor(seed: int = 0) -> HFMaskPredictor:

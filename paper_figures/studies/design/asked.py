@@ -22,7 +22,7 @@ from rws_decode.canvas.schedule import block_plan
 from rws_decode.checkpoints.files import shipped
 from rws_decode.cli.options import check_writable
 from rws_decode.cli.progress import loading, tell
-from rws_decode.mini.stories.answers import judge
+from rws_decode.extra.stories.answers import judge
 from rws_decode.text.dialogue import check_text
 from rws_decode.text.gaps import masks_in
 

@@ -25,7 +25,7 @@ from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
-from rws_decode.mini.stories.tasks import KINDS
+from rws_decode.extra.stories.tasks import KINDS
 from rws_decode.text.gaps import with_gaps
 
 _SLUG = 20  # characters of a prompt's own words in its name

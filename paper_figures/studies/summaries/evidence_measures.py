@@ -26,10 +26,10 @@ from paper_figures.statistics.intervals import (
 from paper_figures.statistics.paired_proportions import net_share
 from paper_figures.statistics.win_rates import paired_outcomes
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from rws_decode.extra.likelihood import STATISTICS
+from rws_decode.extra.sequences.rewards import statistics_of
 from rws_decode.rewards import load_reward
-from rws_decode.rewards.likelihood import STATISTICS
 from rws_decode.rewards.registry import kind_of
-from rws_decode.rewards.sequences import statistics_of
 from rws_theory.gain import reward_factor
 
 

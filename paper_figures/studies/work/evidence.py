@@ -36,11 +36,11 @@ from paper_figures.studies.work.decoding import (
     strategy_of,
 )
 from rws_decode.decode import decode
+from rws_decode.extra.steering.steer import steer
 from rws_decode.predictors import MaskPredictor, WorldPredictor
 from rws_decode.rewards.base import score_checked
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import steer
 from rws_decode.strategies.table import strategy_from
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import masks_in

@@ -35,7 +35,7 @@ from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from paper_figures.studies.work.programs import run_programs
 from paper_figures.studies.work.timing import time_units
-from rws_decode.mini.stories.answers import judge
+from rws_decode.extra.stories.answers import judge
 from rws_decode.predictors.base import before_end, ends_of
 from rws_decode.rewards.base import score_checked
 from rws_decode.text.dialogue import as_dialogue

@@ -13,10 +13,10 @@ from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import causal_of, predictor_for, prompt_of, reward_for, strategy_of
 from paper_figures.studies.work.evidence import answer_row
 from rws_decode.decode import decode
+from rws_decode.extra.steering.steer import drawing, steer
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
-from rws_decode.steering.steer import drawing, steer
 from rws_decode.text.words import Words, split_words
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace

@@ -11,7 +11,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, predictor_for, prompt_of, reward_for
-from rws_decode.mini.stories.answers import judge
+from rws_decode.extra.stories.answers import judge
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import Over, ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach

@@ -17,7 +17,6 @@ from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
 from rws_decode.view.plots.intervals import intervals, reversal_shares
-from rws_decode.view.plots.order_maps import entropy_left, order_map, order_spread
 from rws_decode.view.plots.scales.curves import confidence_curves
 from rws_decode.view.plots.scales.scale_paths import reward_against_scale, scale_path
 from rws_decode.view.plots.scales.selected import selection, stability, threshold_counts
@@ -41,3 +40,9 @@ __all__ = [
     "steps",
     "threshold_counts",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from rws_decode.extra.path_diagnostics import order_maps
+
+    return getattr(order_maps, name)

@@ -18,11 +18,12 @@ from safetensors.torch import load_file, save_file
 from rws_decode import __main__
 from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
-from rws_decode.predictors import convert, load_predictor, loading
-from rws_decode.predictors.convert import convert as convert_checkpoint
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
-from rws_decode.testing.networks import bert, word_tokenizer
+from rws_decode.extra import convert
+from rws_decode.extra.convert import convert as convert_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
+from rws_decode.extra.testing.networks import bert, word_tokenizer
+from rws_decode.predictors import load_predictor, loading
 
 SHARD, INDEX = "model-00002-of-00003.safetensors", "model.safetensors.index.json"
 EXTRA = "model.transformer.blocks.1.extra.weight"

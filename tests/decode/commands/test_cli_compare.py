@@ -9,7 +9,7 @@ import pytest
 from command_lines import printed
 
 from rws_decode.commands.shown import marked, marker
-from rws_decode.steering.table import METHODS
+from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.trace.labels import CUT_OFF
 

@@ -10,11 +10,11 @@ from command_lines import printed, refusal
 
 from rws_decode import Confidence, Options, RandomOrder, Shape, Strategy, decode, load_predictor, load_reward, replay
 from rws_decode.__main__ import main
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.trace.trace import Trace, load
 
 KEYS = "tokens text completed final_reward log_prob rules_broken commit_step god_tokens god_steps forwards".split()

@@ -10,7 +10,7 @@ from grouped import grouped
 
 from rws_decode import final_reward, load_predictor, load_reward, scale_path
 from rws_decode.__main__ import main
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 
 KEYS = "over scale_min scale_max threshold pieces unexplored breakpoints certified outputs states forwards".split()
 KEYS += "batches grid_forwards reward_calls near_tokens".split()

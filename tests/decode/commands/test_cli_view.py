@@ -8,7 +8,7 @@ from table_models import table_predictor
 
 from rws_decode import Page, Shape, decode, decode_page, load_predictor, load_trace
 from rws_decode.__main__ import main
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 
 
 @pytest.fixture

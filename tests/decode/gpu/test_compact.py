@@ -20,6 +20,7 @@ from paper_figures.studies.work.decoding import decode_units
 from rws_decode import CallablePredictor, Margin, MaskedPositions, Savings, Schedule, Shape, constant_of, decode, replay
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
@@ -35,7 +36,6 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
-from rws_decode.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,

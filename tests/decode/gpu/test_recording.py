@@ -13,12 +13,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES
+from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.testing.networks import word_tokenizer
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from interpreted_rows import Kernels, interpreted
 from torch import Tensor
 
+from rws_decode.extra.testing.strategies import logit_tensors
 from rws_decode.gpu.row_statistics import RELATIVE, Backend, RowStatistics, log_f_error, row_statistics
-from rws_decode.testing.strategies import logit_tensors
 
 INF, NAN = float("inf"), float("nan")
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}

@@ -21,8 +21,8 @@ from rws_decode import RWS, Confidence, HFMaskPredictor, SequenceClassifierRewar
 from rws_decode.checkpoints.files import Checkpoint, models_directory
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
-from rws_decode.mini.stories.answers import judge
-from rws_decode.mini.stories.tasks import split_of
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.stories.tasks import split_of
 from rws_decode.networks.modernbert import FileTokenizer, ModernBertNetwork, file_tokenizer
 from rws_decode.settings import Options
 

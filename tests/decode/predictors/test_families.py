@@ -20,8 +20,8 @@ from transformers import LlamaForCausalLM
 
 from rws_decode import Confidence, HFMaskPredictor, Shape, decode, load_predictor
 from rws_decode.common.files import write_json
-from rws_decode.testing import diffusion, tiny_checkpoint
-from rws_decode.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
+from rws_decode.extra.testing import diffusion, tiny_checkpoint
+from rws_decode.extra.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 
 MASKS = {
     "llada": diffusion.LLADA_IDS["<|mdm_mask|>"],

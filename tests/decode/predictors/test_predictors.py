@@ -15,9 +15,21 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
 from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
+from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
+from rws_decode.extra.testing.networks import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL,
+    UNK,
+    VOCABULARY,
+    bert,
+    llama,
+    word_tokenizer,
+)
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
-from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.testing.networks import CLS, EOS, MASK, PAD, SEP, SPECIAL, UNK, VOCABULARY, bert, llama, word_tokenizer
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)

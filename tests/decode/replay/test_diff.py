@@ -16,7 +16,7 @@ from tiny_models import bert_predictor, fixed_predictor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, LeftToRight, Temperature, Trace, decode, diff
 from rws_decode.__main__ import main
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.trace.data import NOT_NEEDED
 from rws_theory import crossings
 

@@ -13,9 +13,9 @@ from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Margin, Savings, Shape, Temperature, decode
 from rws_decode.__main__ import main
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import EOS, VOCABULARY
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import EOS, VOCABULARY
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 

@@ -14,9 +14,9 @@ from table_models import MASK as LOOP_MASK
 from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode import CallableReward, Margin, Options, Savings, Shape, StepLogits, decode, step_logits
+from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.testing.networks import CLS, MASK, SEP, bert
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.trace import Trace, load
 from rws_theory import crossings

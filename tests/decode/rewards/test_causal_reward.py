@@ -14,9 +14,9 @@ from tiny_models import bert_predictor, llada_predictor
 
 from rws_decode import RWS, Savings, decode
 from rws_decode.common.files import write_json
+from rws_decode.extra.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
+from rws_decode.extra.testing.strategies import edited_texts
 from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, SessionReward, load_reward
-from rws_decode.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
-from rws_decode.testing.strategies import edited_texts
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
-from rws_decode.rewards import QuantileReward, layouts, load_reward, loading
+from rws_decode.extra.quantile import QuantileReward
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
+from rws_decode.rewards import layouts, load_reward, loading
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)

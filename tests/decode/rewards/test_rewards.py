@@ -14,11 +14,11 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 from rws_decode import RWS, Dialogue, FlippedReward, MaskedPositions, Shape, decode
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import ReadsTokens, bounds_of, check_scores, prompts_for, reads_whole, score_checked
 from rws_decode.rewards.network import head_bounds
-from rws_decode.testing import tiny_checkpoint
-from rws_decode.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
 from rws_theory.gain import reward_factor
 
 PAIRS = [

@@ -8,9 +8,9 @@ from misuse import refused
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards import CausalReward, load_reward, loading
 from rws_decode.rewards.registry import SKYWORK_V2, known_reward, locate_reward
-from rws_decode.testing import tiny_checkpoint
 from rws_decode.text.dialogue import Dialogue
 
 HUB_ID = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"

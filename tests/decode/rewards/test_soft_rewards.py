@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from rws_decode.extra.testing.checkpoints import tiny_checkpoint
+from rws_decode.extra.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import SoftReward
 from rws_decode.rewards.network import NetworkReward
 from rws_decode.rewards.world import WorldReward
-from rws_decode.testing.checkpoints import tiny_checkpoint
-from rws_decode.testing.networks import bert_classifier, llama_classifier, word_tokenizer
 from rws_decode.text.words import END, Words
 from rws_theory.worlds import Automaton, keywords
 

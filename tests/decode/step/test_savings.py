@@ -21,10 +21,10 @@ from tiny_models import (
 from paper_figures.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
 from rws_decode.canvas.batches import batches
+from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
+from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
-from rws_decode.testing.networks import word_tokenizer as tiny_tokenizer
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {

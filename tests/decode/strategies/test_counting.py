@@ -28,15 +28,15 @@ from rws_decode import (
     load_predictor,
 )
 from rws_decode.decode import decode
+from rws_decode.extra.lookahead import LoPA
+from rws_decode.extra.revising.strategies import P2, ReMDM, Wino
 from rws_decode.gpu import decode_compact
+from rws_decode.predictors.exact import exact_predictor
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.apart import ApartChoice
-from rws_decode.strategies.lookahead import LoPA
 from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
 from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
-from rws_decode.strategies.revising import P2, ReMDM, Wino
-from rws_decode.testing.exact import exact_predictor
 from rws_theory.testing import random_table
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()

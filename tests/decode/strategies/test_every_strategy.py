@@ -14,15 +14,16 @@ from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import P2, RWS, CallableReward, Edit, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
-from rws_decode.adapters.dream import DreamHooks
-from rws_decode.check.fragility import moved_answers
 from rws_decode.decode import decode
+from rws_decode.extra.adapters.dream import DreamHooks
+from rws_decode.extra.check.fragility import moved_answers
+from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
+from rws_decode.extra.steering.table import METHODS
+from rws_decode.extra.testing.strategies import mask_predictors
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
-from rws_decode.steering.table import METHODS
 from rws_decode.strategies.apart import Apart, ApartChoice
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
-from rws_decode.strategies.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.strategies.orders import (
     Calibrated,
     CertaintyPrior,
@@ -38,7 +39,6 @@ from rws_decode.strategies.protocol import Abilities, MaskedPositions, OrderStra
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED, as_strategy, check_text, strategy_from
 from rws_decode.strategies.table import STRATEGIES as NAMED
-from rws_decode.testing.strategies import mask_predictors
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import load
 

@@ -16,14 +16,14 @@ from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
 from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions, Options, Shape, decode, replay, steer
+from rws_decode.extra.testing.networks import MASK, VOCABULARY
+from rws_decode.extra.testing.strategies import mask_predictors, shapes
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Abilities
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import RWSEvery
-from rws_decode.testing.networks import MASK, VOCABULARY
-from rws_decode.testing.strategies import mask_predictors, shapes
 from rws_theory.gain import factor_range
 
 PREDICTOR = llada_predictor()

@@ -12,10 +12,10 @@ from slow_rows import Row, Rule, by_value, confidence, slow_decode
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
 from rws_decode import RWS, CallableReward, Confidence, MaskPredictor, Shape, Strategy, Temperature, decode
+from rws_decode.extra.testing.networks import EOS
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.testing.networks import EOS
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor()}
 PROMPT = "the cat sat on the mat ."

@@ -15,13 +15,13 @@ from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
 from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, diff, final_reward
+from rws_decode.extra.testing.networks import CLS, MASK, SEP
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.testing.networks import CLS, MASK, SEP
 from rws_decode.text.gaps import row_of
 from rws_decode.trace.file import SCHEMA
 from rws_decode.trace.trace import load

@@ -15,9 +15,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rws_decode import CallablePredictor, HFMaskPredictor, Options, Shape, decode, load_predictor
+from rws_decode.extra.testing.networks import EOS, MASK, bert
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors.base import MaskPredictor, pieces_of
-from rws_decode.testing.networks import EOS, MASK, bert
 from rws_decode.text.words import END
 from rws_decode.trace.checks import PIECES
 from rws_decode.trace.file import SCHEMA, trace_bytes

@@ -16,8 +16,8 @@ from paper_figures.studies.design.prompts import prompts_of
 from rws_decode import Shape, decode, load_predictor, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
 from rws_decode.common.files import parse_json
-from rws_decode.rewards.sequences import humanness
-from rws_decode.text.alphabets import RESIDUES, SMILES
+from rws_decode.extra.sequences.alphabets import RESIDUES, SMILES
+from rws_decode.extra.sequences.rewards import humanness
 from rws_decode.text.gaps import check_gaps, fill_gaps, masks_in, parts_of, with_gaps
 
 # Of humans: CR9114 (PDB 4FQI), FI6 (3ZTN) and Kol (2FB4).
@@ -115,7 +115,7 @@ def test_prompts_are_reactions_with_gaps_in_the_product_and_none_is_in_both_part
 def test_the_reactions_are_canonical_and_most_of_them_balanced() -> None:
     from rdkit import Chem
 
-    from rws_decode.rewards.chemistry import balanced, valid
+    from rws_decode.extra.sequences.chemistry import balanced, valid
 
     texts = ["".join(tokens) for tokens in REACTIONS.values()]
     assert all(valid(text) == 1 for text in texts) and sum(balanced(text) == 0 for text in texts) == 572

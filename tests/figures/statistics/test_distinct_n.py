@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
-from rws_decode.testing.networks import WORDS
+from rws_decode.extra.testing.networks import WORDS
 
 LINE = st.lists(st.sampled_from("abc"), max_size=5).map(" ".join)
 PAIRS = st.lists(st.tuples(LINE, LINE), min_size=1, max_size=5)

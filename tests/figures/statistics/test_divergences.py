@@ -15,7 +15,7 @@ from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from paper_figures.statistics.tilt_divergence import divergences, kl_divergence, small_world
 from rws_decode import CallablePredictor, Options, Shape, WorldPredictor, decode, load_predictor, strategy_log_prob
-from rws_decode.testing import exact_predictor
+from rws_decode.extra.testing import exact_predictor
 from rws_decode.text.words import Words
 from rws_theory.worlds import NGram
 from rws_theory.worlds.joint_table import JointTable

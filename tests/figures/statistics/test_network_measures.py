@@ -22,7 +22,7 @@ from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.summaries.evidence_measures import arms_of
 from rws_decode import CallablePredictor, Shape, load_predictor
 from rws_decode.checkpoints import packages
-from rws_decode.testing import exact_predictor
+from rws_decode.extra.testing import exact_predictor
 from rws_theory import max_probability, reward_factor
 from rws_theory.worlds.joint_table import JointTable
 

@@ -13,7 +13,7 @@ from misuse import refused
 
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
-from rws_decode.testing.networks import EOS, llama, word_tokenizer
+from rws_decode.extra.testing.networks import EOS, llama, word_tokenizer
 
 TEXTS = [
     "the cat sat on the mat .",

@@ -17,7 +17,7 @@ from paper_figures.studies.design.arms import best_of
 from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.summaries.answers import answers_of
 from rws_decode import RWS, Confidence, FlippedReward, Margin, Temperature, decode, load_predictor, load_reward
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 
 SCALES = (1.0, 8.0)
 SHAPE = {"length": 16, "steps": 8, "block": 8}  # of fewer steps most rewards are equal

@@ -18,8 +18,8 @@ from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.temperature import COMPARED, METRICS, answers_table, tables
 from rws_decode import Temperature, decode
-from rws_decode.mini.stories.answers import judge
-from rws_decode.mini.stories.tasks import sample_task
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.stories.tasks import sample_task
 from rws_decode.trace.trace import load
 
 GRID = (1.0, 8.0)

@@ -21,8 +21,8 @@ from paper_figures.sandbox import Limits
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
 from paper_figures.studies.work.programs import EXECUTE, program_settings, run_programs
-from rws_decode.mini.stories.answers import judge
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.testing import tiny_checkpoint
 
 SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
 

@@ -28,7 +28,7 @@ from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergen
 from paper_figures.studies.summaries.laws import leaks as leaks_of
 from paper_figures.studies.work.laws import drawn_ranking_log_prob, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.testing.exact import tabulated_predictor
+from rws_decode.predictors.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
 
 ROOT = Path(__file__).parents[3]

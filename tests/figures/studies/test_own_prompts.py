@@ -13,7 +13,7 @@ from paper_figures.studies import STUDIES
 from paper_figures.studies.design.asked import asked_prompts
 from paper_figures.studies.design.options import Drawn
 from paper_figures.studies.options import DiversityOptions, PrecisionOptions
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
 LAYOUTS = {"llada": "llada", "dream": "dream", "guide": "classifier", "other": "classifier", "causal": "causal"}

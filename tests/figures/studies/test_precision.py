@@ -19,7 +19,7 @@ from paper_figures.runner.results import ResultsWarning, read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode import RWS, Temperature, decode, load_predictor, load_reward
-from rws_decode.testing.networks import bert
+from rws_decode.extra.testing.networks import bert
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")

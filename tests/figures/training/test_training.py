@@ -35,7 +35,7 @@ from paper_figures.training.objective import (
 from paper_figures.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
 from rws_decode.__main__ import main
-from rws_decode.mini.stories.tasks import Task, sample_split, split_of
+from rws_decode.extra.stories.tasks import Task, sample_split, split_of
 from rws_decode.text.words import Words
 
 TINY = MiniRecipe(

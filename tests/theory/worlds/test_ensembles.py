@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rws_decode import RWS, Confidence, Shape, decode
-from rws_decode.testing import exact_predictor, token_reward
+from rws_decode.extra.testing import exact_predictor, token_reward
 from rws_theory.gain import reward_factor
 from rws_theory.worlds import ensembles
 from rws_theory.worlds import reference_decoder as decoder

@@ -15,7 +15,7 @@ from small_worlds import Case, tilted
 from torch import Tensor, from_numpy
 
 from rws_decode import MaskedPositions, RandomOrder, Shape, strategy_log_prob
-from rws_decode.testing import exact_predictor
+from rws_decode.extra.testing import exact_predictor
 from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, contraction, information_curve
 

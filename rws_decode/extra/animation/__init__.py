@@ -1,0 +1,1 @@
+"""Animated pictures of one decode, or of two in lock-step."""

@@ -1,0 +1,1 @@
+"""Models that fill a text block by block, causal in their past, and the kept keys and values that save forwards."""

@@ -1,0 +1,1 @@
+"""What the order of a decode was worth under its model, and maps of it."""

@@ -1,0 +1,1 @@
+"""Proteins and molecules: residues and SMILES as tokens, rewards of chains and of reactions."""

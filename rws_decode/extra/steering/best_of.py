@@ -1,0 +1,88 @@
+"""Answers of which one is taken by its reward: draws (best of N, soft best of N, SVDD), or random orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rws_decode.extra.steering.ensemble import Ensemble
+from rws_decode.extra.steering.particles import drawn, log_mean, tilting
+from rws_decode.extra.steering.protocol import Choice, Copies
+from rws_decode.strategies.numbers import finite_or_infinite, number
+
+
+@dataclass(frozen=True)
+class BestOf(Copies):
+    """Draw N answers and keep the one of most reward, the first among equals (Stiennon et al. 2020, 2009.01325).
+
+    Its law is at most ln N - (N - 1) / N nats from that of one draw (KL divergence; Beirami et al. 2024, 2401.01879).
+    """
+
+    name = "best-of"
+
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: the answers."""
+        return self.n
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        while ensemble.unfinished:
+            ensemble.step()
+        return Choice(ensemble.values().argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class BestOrder(BestOf):
+    """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
+
+    All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth.
+    Copy 0 is random-order with the prompt's seed. strategy: another whose order is drawn, "random-order+apart:3".
+    """
+
+    name = "best-order"
+    draws = False
+    orders = True
+
+
+@dataclass(frozen=True)
+class SoftBestOf(BestOf):
+    """Draw N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
+
+    As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw.
+    """
+
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0)
+    name = "soft-best-of"
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""
+        while ensemble.unfinished:
+            ensemble.step()
+        weights = self.beta * ensemble.values()
+        return Choice(drawn(weights, ensemble.rngs), log_mean(weights))
+
+
+@dataclass(frozen=True)
+class SVDD(Copies):
+    r"""Draw each step N times from one state; go on from one draw, taken with probability proportional to exp(beta V).
+
+    V is the raw reward of the greedy completion after the step, the posterior-mean value of the paper (SVDD-PM), whose
+    alpha is 1 / beta; beta = inf takes the draw of most value. With the exact value function the law would be the tilt;
+    with this one it is not, however many draws there are.
+    """
+
+    beta: float = number("weight of the raw reward", metavar="B", default=1.0, check=finite_or_infinite)
+    name = "svdd"
+
+    def reward_calls(self, steps: int) -> int:
+        """Return the most texts of a prompt: one for each draw."""
+        return self.n * steps
+
+    def run(self, ensemble: Ensemble) -> Choice:
+        chosen = np.zeros(len(ensemble.rngs), np.int64)
+        while ensemble.unfinished:
+            ensemble.step()
+            weights = tilting(ensemble.values(), self.beta)
+            chosen = drawn(weights, ensemble.rngs)
+            ensemble.resample(np.repeat(chosen[:, None], self.n, axis=1))
+        return Choice(np.zeros_like(chosen))

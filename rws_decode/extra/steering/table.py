@@ -1,0 +1,191 @@
+"""The one table of steering methods, by name, and the texts that name one with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.common.arguments import meant
+from rws_decode.strategies.numbers import parts_of
+from rws_decode.strategies.protocol import Strategy, abilities_of
+from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
+from rws_decode.strategies.table import Entry as Line
+from rws_theory.show import quoted
+
+if TYPE_CHECKING:
+    from rws_decode.extra.steering.protocol import SteeringMethod
+
+
+# A method's line: MODULE.CLASS in this package, and what it does. The first number stands after the colon.
+Entry = partial(Line, room="extra.steering")
+
+METHODS: dict[str, Line] = {
+    "best-of": Entry("best_of.BestOf", "the answer of most reward among N draws"),
+    "best-order": Entry("best_of.BestOrder", "the answer of most reward among N random orders, with the best words"),
+    "soft-best-of": Entry("best_of.SoftBestOf", "one of N draws, each with a probability proportional to exp(beta R)"),
+    "particles": Entry("particles.Particles", "N copies, weighed and resampled on the way (FK steering)"),
+    "guided-particles": Entry("entrgi.GuidedParticles", "particles drawn by the reward's gradient (optimal proposal)"),
+    "particle-gibbs": Entry("particles.ParticleGibbs", "particles again and again; one copy repeats the last answer"),
+    "svdd": Entry("best_of.SVDD", "each step drawn N times, one draw taken by its value (SVDD)"),
+    "reward-lookahead": Entry(
+        "reward_lookahead.RewardLookahead", "of N commits the one after which the text scores best"
+    ),
+    "tree-search": Entry("reward_lookahead.TreeSearch", "N canvases kept of their children of most reward (TReASURe)"),
+    "gradient-guidance": Entry("entrgi.GradientGuidance", "logits moved by N gradients of the reward (EntRGi)"),
+}
+
+
+def is_method(text: str) -> bool:
+    """Return whether a text names a steering method."""
+    return text.partition(":")[0].partition("+")[0] in METHODS
+
+
+def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, float | int | str], str | None]:
+    """Return a text's method, its numbers, and the strategy that each copy follows; ValueError, naming the argument.
+
+    The number after the first colon says how many copies, draws, commits or gradients there are.
+
+    >>> method_text("particles:8+beta:2+margin")
+    ('particles', {'n': 8, 'beta': 2.0}, 'margin')
+    """
+    name, first, parts = parts_of(text)
+    if name not in METHODS:
+        near = meant(name, METHODS)
+        raise ValueError(
+            f"{argument} is {quoted(text, 40)}: one of {', '.join(METHODS)} is needed{near}, with a number as in "
+            "best-of:8"
+        )
+    if first is None or not first.isdecimal():
+        raise ValueError(f"{argument} is {text!r:.80}: a whole number is missing, as in {name}:8")
+    (count, _), *others = METHODS[name].numbers.items()
+    declared = dict(others)
+    numbers: dict[str, float | int | str] = {count: int(first)}
+    bases = []
+    for option, value in parts:
+        if option in declared:
+            try:
+                numbers[option] = type(declared[option].usual)(value)
+            except ValueError:
+                raise ValueError(f"{argument} is {text!r:.80}: {option} is {value!r:.40}, a number is needed") from None
+        elif option in STRATEGIES or (option == APART and bases):
+            bases.append(f"{option}:{value}" if value else option)
+        else:
+            part = f"{option}:{value}" if value else option
+            has = f", which has {', '.join(declared)}, as in {next(iter(declared))}:2" if declared else ""
+            raise ValueError(f"{argument} is {text!r:.80}: {part!r:.40} is no strategy and no number of {name}{has}")
+    base = "+".join(bases) or None
+    if base is not None:
+        check_text(base, argument)
+    return name, numbers, base
+
+
+def as_method(method: SteeringMethod | str, argument: str = "method", **numbers: Any) -> SteeringMethod:
+    """Return a method as it is, or the one that a text and numbers name: "particles:8+beta:2", or beta=2.0 beside it.
+
+    ValueError, naming the argument, for an unknown name and for numbers that the method does not have or refuses.
+
+    >>> as_method("particles:8", beta=2.0)
+    Particles(n=8, beta=2.0, ess_threshold=0.5)
+    """
+    return with_base(method, argument, **numbers)[0]
+
+
+def with_base(
+    method: SteeringMethod | str, argument: str = "method", **numbers: Any
+) -> tuple[SteeringMethod, str | None]:
+    """Return the method, as `as_method` does, and the strategy that a text gives to each copy, None without."""
+    if not isinstance(method, str):
+        if numbers:
+            name, value = next(iter(numbers.items()))
+            raise ValueError(f"{name} is {quoted(value)}: {argument} {quoted(method)} has its numbers, leave it out")
+        return method, None
+    name, given, base = method_text(_with_first(method, numbers), argument)
+    rule = METHODS[name].kind
+    known = [field.name for field in fields(rule)]
+    for option, value in numbers.items():
+        if option not in known:
+            raise ValueError(f"{option} is {quoted(value)}: {name} has {', '.join(known)}")
+        if option in given and given[option] != value:
+            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
+    return rule(**(given | numbers)), base
+
+
+def _with_first(text: str, numbers: dict[str, Any]) -> str:
+    """Return a text with its first number, where it stands among the numbers: "particles" and n=8."""
+    head, plus, rest = text.partition("+")
+    if ":" in head or head not in METHODS:
+        return text
+    first = next(iter(METHODS[head].numbers))
+    return f"{head}:{numbers[first]}{plus}{rest}" if first in numbers else text
+
+
+def check_method(text: str, argument: str) -> None:
+    """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses."""
+    try:
+        _, base = with_base(text, argument)
+        if base is not None:
+            check_base(as_strategy(base))
+    except ValueError as error:
+        message = str(error)
+        raise ValueError(
+            message if message.startswith(argument) else f"{argument} is {text!r:.80}: {message}"
+        ) from None
+
+
+def check_base(strategy: Strategy) -> None:
+    """Raise ValueError for a strategy that copies cannot follow in step."""
+    if not abilities_of(strategy).plain:
+        raise ValueError(
+            f"strategy is {strategy!r}: copies stay in step, one that neither counts, masks again nor looks ahead "
+            "is needed"
+        )
+
+
+def forwards_of(text: str, steps: int) -> int:
+    """Return the most forwards that a method takes for a prompt, by its text. steps: of the decode."""
+    return as_method(text).forwards(steps)
+
+
+def reward_calls_of(text: str, steps: int) -> int:
+    """Return the most texts that a method, and its copies' strategy, score for a prompt, gradients too."""
+    method, base = with_base(text)
+    # A strategy asks once for each step of each copy: the canvases of one step more, without the first.
+    asks = base is not None and as_strategy(base).needs_reward
+    return method.reward_calls(steps) + (method.forwards(steps + 1) - 1 if asks else 0)
+
+
+def fitted(
+    text: str, budget: float, cost: Callable[[str], float], unit: str = "forwards", argument: str = "method"
+) -> str:
+    """Return a text with the most copies whose cost stays within a budget, where it has no number: "best-of+rws:8".
+
+    budget: for each prompt; cost: of the text with its number, rising with it, in `unit`. ValueError for a budget that
+    the smallest such method exceeds, and for a method whose cost is always the same.
+
+    >>> def cost(text): return forwards_of(text, 32)
+    >>> [fitted(text, 128, cost) for text in ("best-of+rws:8", "particle-gibbs+sweeps:2", "best-of:2", "rws:8")]
+    ['best-of:4+rws:8', 'particle-gibbs:2+sweeps:2', 'best-of:2', 'rws:8']
+    """
+    head, plus, rest = text.partition("+")
+    if head not in METHODS:
+        return text
+
+    def fits(number: int) -> bool:
+        return cost(f"{head}:{number}{plus}{rest}") <= budget
+
+    few = 2 if head == "particle-gibbs" else 1
+    least = f"{head}:{few}{plus}{rest}"
+    method_text(least, argument)  # refuses in terms of the argument
+    spent, many = cost(least), few + 1
+    if spent == cost(f"{head}:{many}{plus}{rest}"):
+        raise ValueError(f"{argument} is {text!r:.80}: no number changes its {unit}, give one yourself, as in {head}:3")
+    if spent > budget:
+        raise ValueError(f"budget is {budget}: {least} takes {spent:.4g} {unit}")
+    while fits(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if fits(middle) else (few, middle)
+    return f"{head}:{few}{plus}{rest}"

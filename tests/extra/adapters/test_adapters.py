@@ -1,0 +1,324 @@
+"""RWS in Dream's hooks, against a stand-in of Dream's published sampling loop; and as a model of lm-eval."""
+
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from misuse import refused
+from tiny_models import bert_predictor
+from torch import Tensor
+
+from rws_decode import CallableReward, FactorStrategy, Margin, Schedule, Shape, strategy_log_prob
+from rws_decode.extra.adapters.dream import DreamHooks
+from rws_decode.extra.adapters.generation import RWSGenerationConfig, generate
+from rws_decode.extra.adapters.lm_eval import RWSLM, likelihood_bound
+from rws_decode.extra.testing import exact_predictor
+from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer
+from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
+from rws_theory.gain import reward_factor
+from rws_theory.worlds.joint_table import JointTable
+
+Hook = Callable[..., Tensor]
+MODEL, CODEC = bert(), word_tokenizer()
+PROMPTS = ["the cat sat", "a dog ran", "it was red"]
+IDS = torch.tensor([[CLS, *CODEC(prompt, add_special_tokens=False)["input_ids"], SEP] for prompt in PROMPTS])
+LENGTH = 8
+REWARD = CallableReward(lambda prompt, answer: len(set(answer.split())) + 0.1 * len(prompt), mean=4.0, std=1.5)
+
+
+def words(ids: list[int]) -> str:
+    return CODEC.decode(ids, skip_special_tokens=True)
+
+
+def keep_tokens(step: int | None, x: Tensor, logits: Tensor | None) -> Tensor:
+    """Return the tokens as they are, as Dream's default hook does."""
+    return x
+
+
+def keep_logits(step: int, x: Tensor, logits: Tensor) -> Tensor:
+    """Return the logits as they are, as Dream's default hook does."""
+    return logits
+
+
+def dream(
+    tokens_hook: Hook, logits_hook: Hook, *, steps: int = 5, alg: str = "maskgit_plus", dtype: torch.dtype | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    """Sample as Dream does at temperature 0: a timetable from 1 to eps, int(masks (1 - s / t)) commits, topk by row.
+
+    Written from its description; the network here predicts each position in place, so nothing is shifted. Returns the
+    final canvas and the canvas after each step.
+    """
+    x = torch.nn.functional.pad(IDS, (0, LENGTH), value=MASK)
+    times = torch.linspace(1, 1e-3, steps + 1)
+    x, history = tokens_hook(None, x, None), []
+    for step in range(steps):
+        masked = x == MASK
+        with torch.no_grad():
+            logits = MODEL(input_ids=x).logits
+        logits[..., [PAD, MASK]] = -1e4
+        logits = logits_hook(step, x, logits if dtype is None else logits.to(dtype))
+        probabilities = logits[masked].softmax(dim=-1)
+        best, token = probabilities.max(dim=-1)
+        if alg == "topk_margin":
+            two = probabilities.topk(2, dim=-1).values
+            best = two[:, 0] - two[:, 1]
+        masks = masked.sum() / len(x)
+        count = int(masks * (1 - times[step + 1] / times[step])) if step < steps - 1 else int(masks)
+        confidence = torch.full(x.shape, -torch.inf, dtype=logits.dtype)
+        confidence[masked] = best
+        if count:
+            positions = confidence.topk(count).indices
+            filled = x.masked_scatter(masked, token)
+            x = x.scatter(1, positions, filled.gather(1, positions))
+        x = tokens_hook(step, x, logits)
+        history.append(x.clone())
+    return x, history
+
+
+def hooks(strategy: FactorStrategy, **more: Any) -> DreamHooks:
+    options = {"mask_id": MASK, "end_id": EOS, "prompts": PROMPTS, "reward": REWARD, "decode": words}
+    return DreamHooks(strategy, **(options | {"forbidden_ids": [PAD]} | more))
+
+
+def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
+    """Return raw reward and RWS factor of each row's greedy completion, one position at a time."""
+    factors = []
+    for prompt, row, z in zip(PROMPTS, x.tolist(), logits.tolist(), strict=True):
+        answer = []
+        for column in range(IDS.shape[1], len(row)):
+            allowed = [token for token in range(len(z[column])) if token not in (MASK, PAD)]
+            best = max(allowed, key=lambda token: z[column][token])
+            answer.append(best if row[column] == MASK else row[column])
+        text = words(answer[: answer.index(EOS)] if EOS in answer else answer)
+        (raw,) = REWARD.score([prompt], [text])
+        factors.append((raw, float(reward_factor((raw - REWARD.mean) / REWARD.std, 8.0, 1e-5))))
+    return factors
+
+
+@pytest.mark.parametrize("alg", ["maskgit_plus", "topk_margin"])
+def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) -> None:
+    seen: list[list[tuple[float, float]]] = []
+
+    def slow(step: int, x: Tensor, logits: Tensor) -> Tensor:
+        seen.append(slow_factors(x, logits))
+        return logits * torch.tensor([factor for _, factor in seen[-1]])[:, None, None]
+
+    rws = hooks(RWS(8.0))
+    for _ in range(2):  # a second run starts anew
+        final, history = dream(rws.tokens, rws.logits, alg=alg)
+    expected, slow_history = dream(keep_tokens, slow, alg=alg)
+    assert torch.equal(final, expected) and not bool((final == MASK).any())
+    assert all(map(torch.equal, history, slow_history))
+    assert [done.step for done in rws.steps] == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose([done.reward_raw for done in rws.steps], [[raw for raw, _ in row] for row in seen])
+    np.testing.assert_allclose([done.factor for done in rws.steps], [[factor for _, factor in row] for row in seen])
+    assert len(np.unique([done.factor for done in rws.steps])) > 3
+
+
+def test_strategies_without_a_reward_need_neither_reward_nor_text() -> None:
+    plain, _ = dream(keep_tokens, keep_logits)
+    for strategy in (Confidence(), Temperature(1.0), Schedule((1.0,) * 5)):
+        alone = DreamHooks(strategy, mask_id=MASK)
+        assert torch.equal(dream(alone.tokens, alone.logits)[0], plain)
+    hot = DreamHooks(Temperature((2.0, 3.0, 4.0)), mask_id=MASK)
+    x, logits = torch.nn.functional.pad(IDS, (0, 2), value=MASK), torch.randn(3, IDS.shape[1] + 2, 9)
+    assert torch.equal(hot.logits(0, x, logits), logits * torch.tensor([2.0, 3.0, 4.0])[:, None, None])
+
+
+def test_a_reward_is_asked_when_the_strategy_asks() -> None:
+    calls: list[int] = []
+    reward = CallableReward(lambda prompt, answer: calls.append(1) or 5.0, mean=4.0, std=1.5)
+    every = hooks(RWSEvery(8.0, 2), reward=reward)
+    dream(every.tokens, every.logits)
+    assert [bool(np.isnan(done.reward_raw).all()) for done in every.steps] == [False, True, False, True, False]
+    assert every.steps[1].factor.tolist() == [1.0] * 3
+    flipped = hooks(FlippedReward(8.0))
+    dream(flipped.tokens, flipped.logits)
+    assert flipped.steps[0].factor == pytest.approx(reward_factor(-flipped.steps[0].reward_normalised, 8.0, 1e-5))
+
+
+PREDICTOR = bert_predictor()
+SMALL: dict[str, Any] = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
+LONG = " ".join(["the cat sat on a mat ."] * 20)  # 140 tokens, the model reads 64
+
+
+def requests(*args: Any) -> list[Any]:
+    """Make requests of the harness, of its own class where it is installed: the model reads `args` alone."""
+    if find_spec("lm_eval") is None:
+        return [SimpleNamespace(args=each) for each in args]
+    from lm_eval.api.instance import Instance
+
+    return [Instance(request_type="loglikelihood", doc={}, arguments=each, idx=0) for each in args]
+
+
+def exact_bound(predictor: MaskPredictor, prompt: list[int], answer: list[int]) -> float:
+    """Average over all lengths l and all sets of l masked positions, from the definition."""
+    total, length = 0.0, len(answer)
+    for count in range(1, length + 1):
+        sets = list(combinations(range(length), count))
+        for places in sets:
+            shown = [predictor.mask_id if position in places else token for position, token in enumerate(answer)]
+            with torch.inference_mode():
+                logits = predictor.logits(torch.tensor([prompt + shown]), None)[0].double().log_softmax(dim=-1)
+            inside = sum(float(logits[len(prompt) + position, answer[position]]) for position in places)
+            total += inside * length / count / len(sets) / length
+    return total
+
+
+def test_the_estimate_has_the_bound_as_its_mean() -> None:
+    context, continuation = "the cat sat", " on the hill"
+    model = RWSLM(PREDICTOR, mc_num=8, check_greedy=False)
+    prompt, answer = model._pair(context, continuation)
+    truth = exact_bound(PREDICTOR, prompt, answer)
+    draws = []
+    for seed in range(30):
+        model.seed = seed
+        draws.append(model.loglikelihood(requests((context, continuation)))[0][0])
+    assert abs(np.mean(draws) - truth) < 4 * np.std(draws) / math.sqrt(len(draws))
+    assert 0 < np.std(draws) < 0.2 * abs(truth)
+
+
+def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(81)).reshape(3, 3, 3, 3)
+    predictor = exact_predictor(JointTable(np.log(weights)))
+
+    def text(line: str) -> list[int]:
+        return [int(word) for word in line.split()]
+
+    truth = math.log(weights[1, 2, 0, 1] / weights[1].sum())
+    assert exact_bound(predictor, [1], [2, 0, 1]) == pytest.approx(truth)
+    model = RWSLM(predictor, mc_num=600, batch_size=200, encode=text)
+    ((bound, greedy),) = model.loglikelihood(requests(("1", " 2 0 1")))
+    assert bound == pytest.approx(truth, abs=0.1)
+    # A sample of one token leaves nothing to chance.
+    last = RWSLM(predictor, mc_num=1, encode=text)
+    ((likelihood, _),) = last.loglikelihood(requests(("1 2 0", " 1")))
+    assert likelihood == pytest.approx(math.log(weights[1, 2, 0, 1] / weights[1, 2, 0].sum()))
+    (whole,) = RWSLM(predictor, mc_num=600, batch_size=200, encode=text).loglikelihood_rolling(requests(("1 2 0 1",)))
+    assert whole == pytest.approx(math.log(weights[1, 2, 0, 1]), abs=0.1)
+    assert isinstance(greedy, bool)
+    # A strategy's own law is exact: the model's with a token a step (T65), and that of the call with several.
+    one = RWSLM(predictor, likelihood="strategy", max_new_tokens=8, steps=8, block_length=8, encode=text)
+    assert one.loglikelihood(requests(("1", " 2 0 1")))[0][0] == pytest.approx(truth)
+    assert one.loglikelihood_rolling(requests(("1 2 0 1",))) == [pytest.approx(math.log(weights[1, 2, 0, 1]))]
+    several = RWSLM(predictor, likelihood="strategy", max_new_tokens=8, steps=4, block_length=8, encode=text)
+    law = strategy_log_prob(predictor, [1], [[2, 0, 1]], "default", Shape(3, 2, 3))
+    assert several.loglikelihood(requests(("1", " 2 0 1")))[0][0] == pytest.approx(law.log_prob[0])
+    assert law.log_prob[0] != pytest.approx(truth)
+
+
+def test_results_depend_on_neither_order_nor_batches() -> None:
+    asked = requests(("the cat", " sat on the mat"), ("a dog", " ran"), ("it was", ""), ("", "red and blue"))
+    base = RWSLM(PREDICTOR, mc_num=16).loglikelihood(asked)
+    assert base[2] == (0.0, True)
+    for size in (3, 16, "auto"):
+        model = RWSLM(PREDICTOR, mc_num=16, batch_size=size)
+        turned = model.loglikelihood(asked[::-1])[::-1]
+        np.testing.assert_allclose([value for value, _ in turned], [value for value, _ in base], rtol=1e-5)
+        assert [greedy for _, greedy in turned] == [greedy for _, greedy in base]
+    assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(asked)[0] != base[0]
+    drawn = RWSLM(PREDICTOR, likelihood="strategy", strategy="random-order", check_greedy=False)
+    values = [value for value, _ in drawn.loglikelihood(asked)]
+    np.testing.assert_allclose([value for value, _ in drawn.loglikelihood(asked[::-1])][::-1], values, rtol=1e-5)
+    assert values[2] == 0 and all(value < 0 for value in values[:2])
+
+
+def test_what_greedy_decoding_gives_is_greedy() -> None:
+    config = RWSGenerationConfig(max_new_tokens=3, steps=3, block_length=3)
+    # This model answers with special tokens, which only an encoder of its own reads from text.
+    model = RWSLM(PREDICTOR, mc_num=2, encode=lambda text: CODEC(text, add_special_tokens=False)["input_ids"])
+    for context in ("the cat", "a dog ran over"):
+        tokens = CODEC.convert_ids_to_tokens(generate(PREDICTOR, [context], config, return_dict=False)[0].tolist())
+        other = ["bird" if token != "bird" else "dog" for token in tokens]
+        asked = requests(*((context, f" {' '.join(words)}") for words in (tokens, other, tokens[:2] + other[2:])))
+        assert [greedy for _, greedy in model.loglikelihood(asked)] == [True, False, False]
+        model.check_greedy = False
+        assert not any(greedy for _, greedy in model.loglikelihood(asked))
+        model.check_greedy = True
+
+
+def test_long_contexts_lose_their_beginning_and_long_texts_are_scored_in_chunks() -> None:
+    model = RWSLM(PREDICTOR, mc_num=4)
+    ((value, _),) = model.loglikelihood(requests((LONG, " then it ran")))
+    assert math.isfinite(value)
+    (rolled,) = model.loglikelihood_rolling(requests((LONG,)))
+    ids = CODEC(LONG, add_special_tokens=False)["input_ids"]
+    starts = range(0, len(ids), 32)
+    pairs = [(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts]
+    options = {"samples": 4, "batch": 1, "seed": 0}
+    assert rolled == pytest.approx(sum(likelihood_bound(PREDICTOR, *pair, **options) for pair in pairs))
+    assert model.loglikelihood_rolling(requests(("",))) == [0.0]
+    assert model.loglikelihood(requests(("the cat ", "sat"))) == model.loglikelihood(requests(("the cat", " sat")))
+
+
+def test_answers_are_those_of_generate_up_to_the_stops() -> None:
+    contexts = ["the cat", "a dog sat on the mat", "it was red"]
+    texts = generate(PREDICTOR, contexts, **SMALL).texts
+    model = RWSLM(PREDICTOR, **SMALL)
+    assert model.generate_until(requests(*((context, {}) for context in contexts))) == texts
+    stop = str(texts[0]).split()[1]
+    answers = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
+    assert answers == [str(text).split(stop)[0] for text in texts] and answers != texts
+    assert model.generate_until(requests((contexts[0], {"until": stop}))) == answers[:1]
+    (short,) = model.generate_until(
+        requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
+    )
+    assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
+
+
+def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
+    hot = {"do_sample": True, "temperature": 2.0}
+    model = RWSLM(PREDICTOR, seed=3, **SMALL)
+    asked = requests(("the cat", hot), ("the cat", hot), ("the cat", {}), ("the cat", hot))
+    answers = model.generate_until(asked)
+    assert len(set(answers)) == 4 and model.generate_until(asked) == answers
+    drawn = [generate(PREDICTOR, ["the cat"], **SMALL, temperature=2.0, seed=seed).texts[0] for seed in (3, 4, 6)]
+    assert [answers[0], answers[1], answers[3]] == drawn
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        *(
+            (lambda name=name: hooks(RWS(8.0), **{name: None}), f"{name} is None: strategy rws needs it")
+            for name in ("reward", "prompts", "decode")
+        ),
+        (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
+        (lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits), "prompts has 1 texts: the canvas has 3"),
+        (lambda: hooks(RWS(8.0)).tokens(None, IDS, None), "x holds a row without masks"),
+        (lambda: RWSLM(PREDICTOR, strategy="rws", reward_scale=8.0), "reward is None: strategy rws needs a reward"),
+        (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm9k"), "is llada-gsm8k meant?"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", gen_length=8), "gen_length is not an option"),
+        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", config=RWSGenerationConfig()), "give one of them"),
+        (lambda: RWSLM(PREDICTOR, likelihood="law"), "likelihood is 'law'"),
+        (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
+        (lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)), "encode is None: predictor callable has"),
+        (lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))), "top_p is 0.9: of generation"),
+        (lambda: RWSLM(PREDICTOR).loglikelihood(requests(("a", LONG))), "continuation has 140 tokens: tiny-bert"),
+    ],
+)
+def test_what_neither_does_is_refused(make: Callable[[], Any], said: str) -> None:
+    refused(make, said)
+
+
+def test_the_harness_knows_the_model_where_it_is_installed() -> None:
+    if find_spec("lm_eval") is None:
+        assert RWSLM.__bases__ == (object,)
+        return
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import get_model
+
+    assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
+    adapter = RWSLM.create_from_arg_string(
+        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
+    )
+    assert (adapter.config.steps, adapter.batch_size, adapter.rank, adapter.world_size) == (8, 2, 0, 1)

@@ -1,0 +1,192 @@
+"""The generation config and `generate`: names, checks, round trips, seeds, and equality with `decode`."""
+
+import io
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from grouped import grouped
+from tiny_models import bert_predictor
+
+from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
+from rws_decode.extra.adapters.config import CONFIG_NAME
+from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
+from rws_decode.extra.path_diagnostics.diagnostics import path_diagnostics
+from rws_decode.extra.testing.networks import EOS
+from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.strategies.table import OFFERED, STRATEGIES
+from rws_decode.view.drafts import DraftStreamer
+
+PREDICTOR = bert_predictor()
+PROMPTS = ["the cat", "a dog sat on the mat"]
+REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=5.0)
+# Each strategy that needs no file, with usual numbers where it needs some.
+NUMBERS: dict[str, dict[str, Any]] = {
+    name: {number: told.usual for number, told in STRATEGIES[name].numbers.items() if told.needed}
+    for name in OFFERED
+    if "run" not in STRATEGIES[name].reads
+}
+SMALL = RWSGenerationConfig(max_new_tokens=8, steps=4, block_length=4)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_config_survives_json(name: str) -> None:
+    more: dict[str, Any] = {"temperature": 0.5, "cfg_scale": 1.5, "seed": 2**63 - 1, "end_of_text": "defer"}
+    more |= {"eos_token_id": (EOS, 7), "savings": Savings.nothing(memory=5)} | NUMBERS[name]
+    for config in (SMALL.update(strategy=name, **NUMBERS[name]), SMALL.update(strategy=name, **more)):
+        config.validate()
+        read = json.loads(json.dumps(config.to_dict(), allow_nan=False))
+        assert RWSGenerationConfig.from_dict(read) == config
+    assert RWSGenerationConfig.from_dict({}) == RWSGenerationConfig()
+
+
+def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None:
+    config = SMALL.update(strategy="rws", reward_scale=4.0, eos_token_id=(EOS, 7), savings={"settled": True})
+    path = config.save_pretrained(tmp_path / "new" / "folder")
+    assert path.name == CONFIG_NAME and [file.name for file in path.parent.iterdir()] == [CONFIG_NAME]
+    assert RWSGenerationConfig.from_pretrained(path.parent) == config
+    assert RWSGenerationConfig.from_pretrained(path.parent, steps=8) == config.update(steps=8)
+    with pytest.raises(FileNotFoundError, match="no generation config at"):
+        RWSGenerationConfig.from_pretrained(tmp_path)
+    for text, said in (
+        ("{", "rws_generation_config.json: "),
+        ('{"step": 3}', "step is not an option of RWSGenerationConfig: the nearest is steps"),
+        ('{"temperature": NaN}', "temperature is nan"),
+        ('{"steps": 33}', "steps is 33: it must be a multiple of 2"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=said) as error:
+            RWSGenerationConfig.from_pretrained(path.parent)
+        assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"gen_length": 8}, "gen_length is not an option of RWSGenerationConfig: the nearest is max_new_tokens"),
+        ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
+        ({"max_new_tokens": 7}, "block_length is 4: it must divide length, which is 7, such as 1 or 7"),
+        ({"strategy": "rwz"}, "strategy is 'rwz':"),
+        ({"strategy": "rws"}, "reward_scale is None: strategy rws needs it"),
+        ({"strategy": "schedule"}, "run is None: strategy schedule needs it"),
+        ({"eos_token_id": [1, "2"]}, r"eos_token_id is \(1, '2'\): token ids"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:
+    for refused in (lambda: SMALL.update(**options), lambda: generate(PREDICTOR, PROMPTS, SMALL, **options)):
+        with pytest.raises(ValueError, match=said) as error:
+            refused()
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_generate_is_decode(name: str) -> None:
+    config = SMALL.update(strategy=name, **NUMBERS[name])
+    output = generate(PREDICTOR, PROMPTS, config, reward=REWARD)
+    assert isinstance(output, RWSGenerationOutput)
+    options: dict[str, Any] = {"length": 8, "steps": 4, "block": 4, "reward": REWARD, "seed": config.seed}
+    expected = decode(PREDICTOR, PROMPTS, config.make_strategy(), **grouped(**options))
+    assert list(output.traces) == list(expected)
+    assert output.sequences.tolist() == expected.tokens.tolist() and output.sequences.dtype == torch.int64
+    assert output.texts == expected.texts
+    assert (output.forwards, output.reward_calls) == (expected.forwards, expected.reward_calls)
+    assert torch.equal(generate(PREDICTOR, PROMPTS, config, reward=REWARD, return_dict=False), output.sequences)
+
+
+def test_every_option_reaches_the_decode() -> None:
+    options: dict[str, Any] = {
+        "temperature": 0.7,
+        "seed": 3,
+        "cfg_scale": 0.5,
+        "end_of_text": "defer",
+        "eos_token_id": 7,
+        "ranking": "probability",
+        "precision": "float32",
+        "padding": "left",
+        "savings": Savings.nothing(),
+    }
+    untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
+    untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "stride", "key_cache"}
+    assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
+    (trace,) = generate(PREDICTOR, PROMPTS[:1], SMALL, **options).traces
+    assert (trace.length, trace.steps, trace.block) == (8, 4, 4)
+    assert (trace.sampling_temperature, trace.seed, trace.cfg) == (0.7, 3, 0.5)
+    assert (trace.end_of_text, trace.end_ids) == ("defer", [7])
+    assert (trace.ranking, trace.precision, trace.padding) == ("probability", "float32", "left")
+    assert SMALL.update(**options).decode_options()["savings"] == Savings.nothing()
+    assert generate(PREDICTOR, PROMPTS[:1], SMALL, key_cache="dual").traces[0].key_cache == "dual"  # not with guidance
+    assert SMALL.update(strategy="rws-every", reward_scale=8, every=3, eps=0.1).make_strategy() == RWSEvery(8, 3, 0.1)
+
+
+def test_a_run_on_file_is_repeated(tmp_path: Path) -> None:
+    config = SMALL.update(strategy="rws", reward_scale=8.0)
+    (trace,) = generate(PREDICTOR, PROMPTS[:1], config, reward=REWARD).traces
+    path = str(trace.save(tmp_path / "run.parquet"))
+    again = config.update(strategy="schedule", run=path)
+    assert again.make_strategy() == recorded(trace)
+    assert generate(PREDICTOR, PROMPTS[:1], again).sequences.tolist() == [trace.tokens.tolist()]
+    with pytest.raises(ValueError, match="a run of 4 steps, steps is 8"):
+        again.update(steps=8).make_strategy()
+    with pytest.raises(FileNotFoundError, match="no trace at"):
+        again.update(run=path + "x").make_strategy()
+
+
+def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
+    hot = SMALL.update(temperature=1.5)
+
+    def draw(generator: torch.Generator) -> RWSGenerationOutput:
+        output = generate(PREDICTOR, PROMPTS * 2, hot, generator=generator)
+        assert isinstance(output, RWSGenerationOutput)
+        return output
+
+    generator = torch.Generator().manual_seed(7)
+    first, second = draw(generator), draw(generator)
+    seeds = [trace.seed for trace in (*first.traces, *second.traces)]
+    assert len(set(seeds)) == 8
+    assert list(draw(torch.Generator().manual_seed(7)).traces) == list(first.traces)
+    assert first.sequences.tolist() != second.sequences.tolist()
+    alone = generate(PREDICTOR, PROMPTS[:1], hot, seed=seeds[0])
+    assert alone.sequences.tolist() == first.sequences[:1].tolist()
+    order = generate(PREDICTOR, PROMPTS, SMALL, strategy="random-order", generator=torch.Generator().manual_seed(1))
+    decoding = decode(
+        PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), Shape(length=8, steps=4, block=4)
+    )
+    assert order.sequences.tolist() == decoding.tokens.tolist()
+    with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
+        generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
+
+
+ENDING = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, end_id=3)
+
+
+@pytest.mark.parametrize(("predictor", "strategy"), [(ENDING, "default"), (PREDICTOR, "remdm"), (PREDICTOR, "lookum")])
+def test_tokens_per_forward_are_those_of_the_trace_everywhere(predictor: MaskPredictor, strategy: str) -> None:
+    size = {"max_new_tokens": 8, "steps": 8, "block_length": 8}
+    output = generate(predictor, [[2], [1, 2]], strategy=strategy, **NUMBERS[strategy], **size)
+    paths = [path_diagnostics(trace, predictor).tokens_per_forward for trace in output.traces]
+    per = [8 / trace.forwards for trace in output.traces]
+    assert output.tokens_per_forward.tolist() == output.to_frame()["tokens_per_forward"].tolist() == paths == per
+    assert (strategy == "remdm") is any(trace.revisions for trace in output.traces)
+
+
+def streamed() -> tuple[DraftStreamer, io.StringIO]:
+    out = io.StringIO()
+    return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
+
+
+def test_a_stream_is_closed_however_a_decode_ends() -> None:
+    streamer, out = streamed()
+    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == 1)
+    assert out.getvalue().splitlines()[-1] == output.texts[0] and output.traces[0].steps_run == 2
+    streamer, out = streamed()
+    settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=streamer)
+    assert len(out.getvalue().splitlines()) == settled.forwards + 1
+    streamer, out = streamed()
+    with pytest.raises(ValueError, match="reward is None"):
+        generate(PREDICTOR, PROMPTS[:1], SMALL, strategy="rws", reward_scale=8.0, streamer=streamer)
+    assert out.getvalue() == "\n"
+    with pytest.raises(ValueError, match="streamer shows one prompt at a time: prompts holds 2"):
+        generate(PREDICTOR, PROMPTS, SMALL, streamer=streamer)

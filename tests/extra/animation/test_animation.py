@@ -1,0 +1,165 @@
+"""The animated picture: its frames are those of the traces, each box has the colour of what it holds, bytes repeat."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import readme_pictures
+import torch
+from PIL import Image, ImageColor, ImageSequence
+from table_models import REWARD, table_predictor
+
+from rws_decode import Animation, CallablePredictor, Shape, Trace, decode, diff
+from rws_decode.common.palette import AMBER, BLUE, RULE
+from rws_decode.extra.animation.animation import animate, layout_of
+from rws_decode.extra.animation.lockstep import frames_of, prompt_before
+
+SHAPE = Shape(length=8, steps=4, block=8)
+WHITE = (255, 255, 255)
+
+
+@cache
+def run(strategy: str = "rws:4", seed: int = 5, shape: Shape = SHAPE) -> Trace:
+    (trace,) = decode(table_predictor(seed), "", strategy, shape, reward=REWARD)
+    return trace
+
+
+def pictures(animation: Animation) -> list[Image.Image]:
+    return [frame.convert("RGB") for frame in ImageSequence.Iterator(Image.open(io.BytesIO(animation.gif)))]
+
+
+def color(name: str) -> tuple[int, ...]:
+    return ImageColor.getrgb(name)
+
+
+def parted_seed() -> int:
+    return next(seed for seed in range(50) if not diff(run("default", seed), run("temperature:6", seed)).same)
+
+
+@pytest.mark.parametrize("strategies", [("rws:4",), ("default", "temperature:6"), ("wino:0.6", "p2:1")])
+def test_every_box_of_every_frame_has_the_colour_of_what_it_holds(strategies: Sequence[str]) -> None:
+    seed, seen = parted_seed(), set()
+    traces = [run(strategy, seed) for strategy in strategies]
+    frames = frames_of(*traces, None if len(traces) == 1 else diff(*traces))
+    layout = layout_of(traces, frames, prompt_before(traces[0]))
+    drawn = pictures(animate(*traces))
+    assert len(drawn) == len(frames) == max(trace.steps_run for trace in traces) + 2
+    for picture, frame in zip(drawn, frames, strict=True):
+        assert picture.size == layout.size
+        for trace, panel, shown in zip(traces, layout.panels, frame.runs, strict=True):
+            for slot in panel.slots:
+                left, top, right, bottom = slot.box
+                assert slot.position is not None and 0 <= left < right <= layout.size[0]
+                word, new, marked, _ = shown.look(slot.position)
+                chosen = 0 <= frame.step < trace.steps_run and trace.chosen[frame.step, slot.position]
+                assert new == chosen
+                ground = color(RULE) if word is None else color(AMBER) if new else WHITE
+                assert picture.getpixel((left + 1, top + 1)) == picture.getpixel((right - 1, top)) == ground
+                assert (picture.getpixel((left, bottom - 1)) == color(BLUE)) == marked
+                seen.add((word is None, new, marked))
+    assert {(True, False, False), (False, False, False), (False, True, False)} <= seen
+
+
+def standing(trace: Trace, step: int) -> list[str | None]:
+    words = zip(trace.words(trace.tokens), trace.commit_step, strict=True)
+    return [word if at <= step else None for word, at in words]
+
+
+def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() -> None:
+    seed = parted_seed()
+    traces = run("default", seed), run("temperature:6", seed)
+    frames = frames_of(*traces, diff(*traces))
+    for frame in frames:
+        for trace, other, shown in zip(traces, reversed(traces), frame.runs, strict=True):
+            stands, elsewhere = standing(trace, frame.step), standing(other, frame.step)
+            assert list(shown.words) == stands
+            assert shown.marked == {n for n, word in enumerate(stands) if word is not None and word != elsewhere[n]}
+    assert any(shown.marked for frame in frames for shown in frame.runs)
+
+
+def test_the_step_that_parts_the_runs_and_the_end_stand_longer() -> None:
+    seed = parted_seed()
+    first, second = run("default", seed), run("temperature:6", seed)
+    parting = diff(first, second).parting
+    assert parting is not None
+    made = animate(first, second)
+    usual = [2.0, *[0.5] * 4, 4.0]
+    usual[1 + parting.step] = 3.0
+    assert list(made.seconds) == usual
+    file = Image.open(io.BytesIO(made.gif))
+    assert [frame.info["duration"] for frame in ImageSequence.Iterator(file)] == [1000 * s for s in usual]
+    assert file.info["loop"] == 0
+    said = frames_of(first, second, diff(first, second))[1 + parting.step].sentence
+    assert said.startswith(f"Step {parting.step}: the runs part.") and made.alt.startswith("Two decodes in lock-step")
+
+
+def test_equal_runs_say_so_and_runs_of_other_lengths_stand_beside_each_other() -> None:
+    equal = frames_of(run(), run(), diff(run(), run()))
+    assert {frame.sentence for frame in equal[1:]} == {"Both runs commit the same words at the same steps."}
+    assert not any(shown.marked for frame in equal for shown in frame.runs)
+    pair = run(), run(shape=Shape(length=8, steps=8, block=8))
+    assert len(pictures(animate(*pair))) == len(frames_of(*pair, diff(*pair))) == max(one.steps_run for one in pair) + 2
+
+
+def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
+    generator = torch.Generator().manual_seed(seed)
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        return 3 * torch.randn(*canvas.shape, len(words) + 1, generator=generator, dtype=torch.float64)
+
+    return CallablePredictor(
+        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(words[i] for i in ids)
+    )
+
+
+def test_any_text_is_drawn() -> None:
+    words = ["猫", "\U0001f600\u200d", "\x00\x07", "\n", "", "  ", "\u202eab", "\ud800", "x" * 500, "\u0301", "<b>"]
+    (trace,) = decode(hostile(words), "q", "default", Shape(24, 1, 24))
+    for name in words:
+        assert len(pictures(animate(replace(trace, prompt_text=name * 9)))) == 3
+    text = replace(trace, prompt_text="before [MASK:20] within [MASK:4].")
+    frames = frames_of(text)
+    (panel,) = layout_of([text], frames, prompt_before(text)).panels
+    assert [slot.text for slot in panel.slots if slot.position is None] == ["before", "within", "."]
+    assert prompt_before(text) is None and len(pictures(animate(text))) == len(frames)
+
+
+def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
+    predictor, shape = hostile(names), Shape(64, 64, 64)
+    pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]
+    made = animate(*pair)
+    assert len(made.gif) < 1e6 and animate(run(), run()).gif == animate(run(), run()).gif
+    assert layout_of(pair, frames_of(*pair), None).size[0] == 960
+    monkeypatch.setattr("rws_decode.extra.animation.animation._PIXELS", 1e6)
+    with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
+        animate(run(), run())
+
+
+MEGABYTE = 1_000_000
+
+
+def frames(path: Path) -> list[tuple[int, bytes]]:
+    with Image.open(path) as file:
+        return [(frame.info["duration"], frame.convert("RGB").tobytes()) for frame in ImageSequence.Iterator(file)]
+
+
+def test_the_pictures_are_small_and_made_anew(tmp_path: Path) -> None:
+    kept = readme_pictures.IMAGES / "decodes.gif"
+    readme_pictures.animation(tmp_path, tmp_path / "decodes.gif")
+    ours, theirs = frames(tmp_path / "decodes.gif"), frames(kept)
+    assert [time for time, _ in ours] == [time for time, _ in theirs]
+    stale = [number for number, (new, old) in enumerate(zip(ours, theirs, strict=True)) if new != old]
+    assert stale == [], "run make pictures"
+    assert kept.stat().st_size < MEGABYTE
+    for name, least, most, size in (("decodes.gif", 900, 1000, MEGABYTE), ("frontier.png", 800, 1100, MEGABYTE / 5)):
+        path = readme_pictures.IMAGES / name
+        assert path.stat().st_size < size
+        with Image.open(path) as picture:
+            assert least <= picture.width <= most
+            assert picture.convert("RGBA").getextrema()[3] == (255, 255)  # readers' dark pages do not shine through

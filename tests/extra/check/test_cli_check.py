@@ -1,0 +1,149 @@
+"""`rws check`: the digest that it writes, what it says beside another one, and its exit status."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_lines import refusal
+
+from rws_decode import compare_digests, load_digest
+from rws_decode.__main__ import main
+from rws_decode.extra.testing import tiny_checkpoint
+
+SMALL = ["--length", "8", "--steps", "4", "--block", "8"]
+EXAMPLES = {"examples.json": [{"prompt": "the cat sat on a mat ."}, {"prompt": "a dog ran"}]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("check")
+    tiny_checkpoint("bert", root / "model", files=EXAMPLES)
+    tiny_checkpoint("bert", root / "other", seed=1, files=EXAMPLES)
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.0, "std": 0.3}})
+    tiny_checkpoint("bert", root / "silent", tokenizer=False)
+    status = main(["check", str(root / "model"), "--reward", str(root / "reward"), "-o", str(root / "d.json"), *SMALL])
+    assert status == 0
+    return root
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    capsys.readouterr()
+    status = main(["check", *map(str, words)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return status, captured.out
+
+
+def test_the_same_machine_finds_nothing_and_another_model_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [folder / "model", "--reward", folder / "reward"]
+    same = "Nothing differs: the same model, the same tokens in all 6 decodes, the same bits.\n"
+    assert said(capsys, *models, "--against", folder / "d.json") == (0, same)
+    status, out = said(capsys, *models, "--against", folder / "d.json", "--json")
+    assert status == 0 and json.loads(out)["same"] is True and json.loads(out)["differences"] == []
+    status, out = said(capsys, folder / "other", "--against", folder / "d.json")
+    assert status == 1 and out.startswith("Not the same: checkpoint") and "All weights differ" not in out.split("\n")[0]
+    status, out = said(capsys, folder / "other", "--against", folder / "d.json", "--json")
+    data = json.loads(out)
+    assert status == 1 and data["same"] is False and data["differences"][0]["kind"] == "checkpoint"
+
+
+def test_the_digest_is_what_the_file_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out = said(capsys, folder / "model", "--reward", folder / "reward", "--json", *SMALL)
+    assert status == 0 and json.loads(out) == json.loads((folder / "d.json").read_text())
+    assert len(load_digest(folder / "d.json").prompts) == 2
+    status, out = said(capsys, folder / "model", *SMALL)
+    assert status == 0 and out.startswith("model: 4 decodes of 2 prompts, no reward model\n")
+    assert out.endswith("write the digest to a file with -o.\n")
+
+
+def test_the_printed_command_is_the_one_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out = said(capsys, folder / "model", "-o", folder / "e.json", "--prompt", "a cat", "--prompt", "a dog", *SMALL)
+    *_, command = out.strip().splitlines()
+    assert command == f"  rws check {folder / 'model'} --against {folder / 'e.json'}"
+    assert said(capsys, *command.split()[2:])[0] == 0
+    assert load_digest(folder / "e.json").prompts == ("a cat", "a dog")
+
+
+def test_a_model_without_text_is_checked_by_ids(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    silent = [folder / "silent", "--mask-id", 4]
+    assert said(capsys, *silent, *SMALL)[0] == 2
+    ids = ["--input-ids", "[7, 8]", "--input-ids", "[9]"]
+    assert said(capsys, *silent, *ids, "-o", folder / "ids.json", *SMALL)[0] == 0
+    status, out = said(capsys, *silent, "--against", folder / "ids.json")
+    assert status == 0 and out.startswith("Nothing differs: the same model, the same tokens in all 4 decodes")
+
+
+def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw: dict[str, Any] = json.loads((folder / "d.json").read_text())
+    raw["prompts"][0] = [10**9]
+    (folder / "far.json").write_text(json.dumps(raw))
+    for words, line in {
+        ("--against", "far.json"): "holds the id 1000000000",
+        ("--against", "d.json", "--steps", "8"): "--steps is 8: --against takes the shape of its digest, leave",
+        ("--against", "d.json", "--prompt", "a"): "--prompt is 'a': --against takes the prompts of its digest",
+        ("-o", "model"): f"--out is {folder / 'model'}: a directory; a file is needed",
+        ("-o", "/dev/null"): "--out is /dev/null: a device or pipe; a file is needed",
+    }.items():
+        at = [str(folder / word) if word in ("d.json", "far.json", "model") else word for word in words]
+        assert line in refusal(capsys, "check", folder / "model", *at)
+
+
+@pytest.mark.long
+def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setting = "cpu=default,batch=1,dtype=float64"
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", setting, "--json")
+    data = json.loads(out)
+    (each,) = data["settings"]
+    assert each["setting"] == setting and each["decodes"] == 6
+    assert not [d for d in each["differences"] if d["kind"] != "tokens"]
+    assert data["same"] == each["same"] and status == (not data["same"])
+    context = {change["name"]: change for change in each["context"]}
+    plain = torch.backends.cpu.get_cpu_capability() == "DEFAULT"  # then the setting changes nothing
+    assert plain or context["CPU instructions"]["here"] == "DEFAULT"
+    assert context["batch"]["here"] == 1
+    assert context["dtype"] == {"name": "dtype", "there": "float32", "here": "float64"}
+    assert each["last_digits"]["logits"] < 1e-4
+
+
+def test_settings_and_a_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rws_decode.commands.check.digests_in", map)  # in this process: the test above has a real one
+    assert said(capsys, folder / "model", *SMALL, "--settings", "batch=2")[1].count("Nothing differs: ") == 1
+    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
+    status, out = said(capsys, *words, "--settings", "threads=1", "batch=2")
+    assert status == 0
+    for name, lines in zip(("threads=1", "batch=2"), out.split("\n\n"), strict=True):
+        first, second = lines.splitlines()
+        assert first == f"{name} (here) and {folder / 'd.json'} (there):"
+        assert second.startswith("  Nothing differs: ")
+
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "reproducibility.md"
+
+
+def shapes(text: str) -> set[str]:
+    """Return the lines of a text without what depends on the machine: numbers, and words in quotes."""
+    return {
+        re.sub(r"'[^']*'|\d[\d.]*(e-\d+)?%?", "_", line) for line in text.replace("differs.", "differ.").splitlines()
+    }
+
+
+@pytest.mark.long
+def test_the_guide_is_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = GUIDE.read_text(encoding="utf-8")
+    same, dtype = re.findall(r"```text\n(.*?)```\n", text, flags=re.DOTALL)
+    assert said(capsys, "mini", "--reward", "mini", "-o", "mini.json")[0] == 0
+    assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in text
+    digest = load_digest(Path("mini.json"))
+    assert f"{compare_digests(digest, digest)}".strip() == same.strip()
+    status, out = said(capsys, "mini", "--reward", "mini", "--dtype", "bfloat16", "--against", "mini.json")
+    assert status == 1 and shapes(dtype) <= shapes(out)
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(snippet, str(GUIDE), "exec"), {})
+    assert "in all 8 decodes" in capsys.readouterr().out

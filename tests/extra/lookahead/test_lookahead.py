@@ -1,0 +1,252 @@
+"""Strategies that look ahead, against a slow version: one row, one hypothesis at a time, in plain Python."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_rows import Row, Rule, slow_decode
+from tiny_models import llada_predictor
+
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, Trace
+from rws_decode.decode import decode
+from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
+from rws_decode.extra.testing import exact_predictor
+from rws_decode.extra.testing.strategies import mask_predictors, shapes
+from rws_decode.replay.replay import replay
+from rws_decode.strategies.parallel import Threshold
+from rws_theory.worlds.joint_table import JointTable
+
+PREDICTOR = llada_predictor()
+PROMPTS = ["the cat sat", "a dog ran over the hill"]
+SHAPE = Shape(length=12, steps=8, block=6)
+STRATEGIES = [
+    InformationGain(5),
+    InformationGain(8, 3, 1.0, scaled=Temperature(2.0)),
+    LookUM(3),
+    LookUM(4, 7, pool=3, alpha=0.3, scaled=Temperature(0.5)),
+    InformationGain(5, scaled=RWS(4.0)),
+    LookUM(5, scaled=RWS(4.0)),
+]
+BRANCHES = [LoPA(0.5), LoPA(0.99, 2), LoPA(0.9, 4, scaled=Temperature(2.0)), LoPA(0.95, scaled=RWS(4.0))]
+CASES = list(zip(STRATEGIES, [SHAPE, Shape(8, 8, 8)] * 3, strict=True))
+BRANCH_CASES = list(zip(BRANCHES, [Shape(8, 8, 4), Shape(8, 8, 8)] * 2, strict=True))
+REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+
+
+def entropy(p: list[float]) -> float:
+    return -sum(q * math.log(q) for q in p if q > 0)
+
+
+def gumbel(u: float) -> float:
+    return -math.log(-math.log(u))
+
+
+def ahead(strategy: Any, length: int) -> Rule:
+    """Try sets of positions, one forward each, and take the one with the best score."""
+
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        sets = [list(row.masked)[: row.k]]
+        noise = np.random.default_rng((strategy.seed, row.step, 0)).random((strategy.hypotheses - 1, length))
+        for number in range(strategy.hypotheses - 1):
+            if isinstance(strategy, InformationGain):
+                key = {
+                    i: p / strategy.position_temperature + gumbel(float(noise[number, i]))
+                    for i, p in row.masked.items()
+                }
+            else:
+                key = {i: float(noise[number, i]) for i in list(row.masked)[: max(strategy.pool, row.k)]}
+            sets.append(sorted(key, key=lambda i: -key[i])[: row.k])
+        scores: dict[frozenset[int], float] = {}
+        for number, tried in enumerate(map(frozenset, sets)):
+            if tried in scores or len({*map(frozenset, sets)}) == 1:
+                continue
+            answer = [row.candidate[i] if i in tried else token for i, token in enumerate(row.answer)]
+            left = [i for i in row.candidate if i not in tried]
+            after = row.look(answer)[left].tolist()
+            scores[tried] = -sum(map(entropy, after)) / max(len(left), 1)
+            if isinstance(strategy, InformationGain):
+                scores[tried] -= sum(row.entropy[i] for i in tried)
+            elif strategy.alpha > 0:
+                u = np.random.default_rng((strategy.seed, row.step, 1)).random((strategy.hypotheses, 1))[number, 0]
+                scores[tried] += strategy.alpha * gumbel(u)
+        return list(max(scores, key=lambda tried: scores[tried]) if scores else sets[0]), set()
+
+    return rule
+
+
+def lopa(strategy: LoPA) -> Rule:
+    """Look at the sure positions with one more, and at these alone, one forward each; take what leaves least open."""
+
+    def rule(row: Row) -> tuple[list[int], set[int]]:
+        surest = sorted(row.entropy, key=lambda i: (row.entropy[i], i))
+        anchor = [i for i, p in row.masked.items() if p > strategy.threshold] or surest[:1]
+        more = [[*anchor, i] for i in surest if i not in anchor][: strategy.hypotheses - 1]
+
+        def left(branch: list[int]) -> float:
+            answer = [row.candidate[i] if i in branch else token for i, token in enumerate(row.answer)]
+            open_ = [i for i in row.candidate if i not in branch]
+            return sum(map(entropy, row.look(answer)[open_].tolist())) / max(len(open_), 1)
+
+        return min([*more, anchor], key=left) if more else anchor, set()
+
+    return rule
+
+
+def slow(
+    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace
+) -> tuple[list[int], list[int], int]:
+    """Return tokens, steps and forwards of one row, at the scales of a trace."""
+    rule = lopa(strategy) if isinstance(strategy, LoPA) else ahead(strategy, shape.length)
+    run = slow_decode(predictor, prompt, shape, rule, lambda step, answer: float(trace.factor[step]))
+    return run.tokens, run.commit_step, run.forwards
+
+
+@pytest.mark.parametrize(("strategy", "shape"), CASES, ids=repr)
+def test_it_is_the_slow_version(strategy: Any, shape: Shape) -> None:
+    decoding = decode(PREDICTOR, PROMPTS, strategy, shape, reward=REWARD)
+    moved = 0
+    for prompt, trace in zip(PROMPTS, decoding, strict=True):
+        expected = slow(PREDICTOR, PREDICTOR.encode_prompt(prompt), strategy, shape, trace)
+        assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == expected
+        assert (len(set(trace.factor.tolist())) > 1) == strategy.needs_reward
+        moved += int(trace.changed.sum())
+        (alone,) = decode(PREDICTOR, [prompt], strategy, shape, reward=REWARD)
+        assert (alone.tokens.tolist(), alone.forwards) == (trace.tokens.tolist(), trace.forwards)
+        np.testing.assert_allclose(alone.value, trace.value, rtol=1e-5)
+    assert moved > 0  # it does not go by confidence alone
+    # Steps of a batch count once: one forward, and one of all hypotheses of all rows.
+    steps = decoding[0].steps
+    assert steps < decoding.forwards <= 2 * steps < sum(trace.forwards for trace in decoding)
+
+
+@pytest.mark.parametrize(("strategy", "shape"), BRANCH_CASES, ids=repr)
+def test_branches_are_the_published_ones(strategy: LoPA, shape: Shape) -> None:
+    decoding = decode(PREDICTOR, PROMPTS, strategy, shape, reward=REWARD)
+    plain = decode(PREDICTOR, PROMPTS, Threshold(strategy.threshold, scaled=strategy.scaled), shape, reward=REWARD)
+    small = decode(PREDICTOR, PROMPTS, strategy, shape, reward=REWARD, savings=Savings(memory=1))
+    for prompt, trace, one in zip(PROMPTS, decoding, small, strict=True):
+        expected = slow(PREDICTOR, PREDICTOR.encode_prompt(prompt), strategy, shape, trace)
+        (alone,) = decode(PREDICTOR, [prompt], strategy, shape, reward=REWARD)
+        for made in (trace, one, alone):
+            assert (made.tokens.tolist(), made.commit_step.tolist(), made.forwards) == expected
+        assert trace.steps_run < trace.forwards <= (1 + strategy.hypotheses) * trace.steps_run
+    # Steps are fewer, in a row, than those of the threshold alone; a batch looks at all branches at once.
+    assert sum(trace.steps_run for trace in decoding) < sum(trace.steps_run for trace in plain)
+    assert decoding.forwards <= 2 * max(trace.steps_run for trace in decoding)
+
+
+def test_nothing_is_looked_at_where_all_is_sure_or_for_what_rounding_may_change() -> None:
+    (trace,) = decode(PREDICTOR, PROMPTS[0], LoPA(1e-6), SHAPE)
+    assert trace.forwards == trace.steps_run == 2  # a step for each block
+    rows: list[int] = []
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        rows.append(len(canvas))
+        return torch.tensor([0.0, 1.0, 0.5]).expand(*canvas.shape, 3)
+
+    (trace,) = decode(CallablePredictor(logits, mask_id=0), [[1]], LoPA(0.9, scaled=Temperature(0.5)), Shape(4, 4, 4))
+    assert sum(rows) == trace.forwards > trace.steps_run
+
+
+@given(mask_predictors(), st.data())
+@settings(max_examples=examples(100))
+def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, int], data: st.DataObject) -> None:
+    predictor, length = model
+    shape = data.draw(shapes(length))
+    strategy = data.draw(st.sampled_from([InformationGain(4, 1), LookUM(3, 2, pool=2)]))
+    (trace,) = decode(predictor, [[]], strategy, shape)
+    tokens, steps, forwards = slow(predictor, [], strategy, shape, trace)
+    # Where scores are level up to rounding, either may be taken.
+    level = [np.sort(row[~np.isnan(row)])[::-1] for row in trace.value]
+    if all(a - b > 1e-9 for row in level for a, b in pairwise(np.unique(row)[::-1])):
+        assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == (tokens, steps, forwards)
+    assert replay(trace).diverged_at is None
+
+
+@pytest.mark.parametrize("make", [InformationGain, LookUM])
+@pytest.mark.parametrize(
+    ("scaled", "how"),
+    [
+        (Confidence(), Options(end_of_text="defer")),
+        (Temperature(0.2), Options(cfg=0.5)),
+        (RWS(8.0), Options(sampling_temperature=0.7, seed=3)),
+    ],
+    ids=repr,
+)
+def test_one_hypothesis_is_confidence(make: Any, scaled: Any, how: Options) -> None:
+    plain = decode(PREDICTOR, PROMPTS, scaled, SHAPE, reward=REWARD, options=how)
+    ahead = decode(PREDICTOR, PROMPTS, make(1, scaled=scaled), SHAPE, reward=REWARD, options=how)
+    for one, other in zip(plain, ahead, strict=True):
+        assert np.array_equal(one.commit_step, other.commit_step) and np.array_equal(one.tokens, other.tokens)
+        assert np.array_equal(one.value, other.value, equal_nan=True) and one.forwards == other.forwards
+    assert plain.forwards == ahead.forwards
+
+
+def test_information_gain_asks_what_settles_the_rest() -> None:
+    """Position 1 tells all of 2 and 3, position 0 nothing: as sure as it is, the others first cost less in all."""
+    p = np.zeros((2, 2, 2, 2))
+    for first in range(2):
+        for told in range(2):
+            p[first, told, told, told] = (0.6, 0.4)[first] * (0.59, 0.41)[told]
+    with np.errstate(divide="ignore"):
+        predictor = exact_predictor(JointTable(np.log(p)))
+    (usual,) = decode(predictor, [[]], "default", Shape(4, 4, 4))
+    assert usual.commit_step[0] == 0  # 0.6 is the largest probability
+    for strategy in (InformationGain(64, 0, 10.0), LookUM(64, pool=4)):
+        (trace,) = decode(predictor, [[]], strategy, Shape(4, 4, 4))
+        assert trace.commit_step[0] > 0
+        # The first step tries all four positions beside its own forward; the last has one position left.
+        assert trace.forwards == (1 + 4) + (1 + 3) + (1 + 2) + 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[3:5], ids=repr)
+def test_memory_splits_the_hypotheses_and_changes_nothing_else(strategy: Any) -> None:
+    whole = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD)
+    small = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings(memory=1))
+    assert [trace.tokens.tolist() for trace in whole] == [trace.tokens.tolist() for trace in small]
+    assert [trace.forwards for trace in whole] == [trace.forwards for trace in small]
+    assert small.forwards == sum(trace.forwards for trace in small)  # a canvas at a time
+
+
+@pytest.mark.parametrize("strategy", [InformationGain(6), LookUM(4)], ids=repr)
+def test_gaps_ends_and_guidance(strategy: Any) -> None:
+    row = [6, *[PREDICTOR.mask_id] * 3, 8, 9, PREDICTOR.mask_id, *[PREDICTOR.mask_id] * 2, 7]
+    shape = Shape(6, 3, 6)
+    (trace,) = decode(PREDICTOR, canvas=row, strategy=strategy, shape=shape)
+    assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == slow(
+        PREDICTOR, row, strategy, shape, trace
+    )
+    # A deferred token waits whatever the score.
+    (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="defer", end_ids=[9, 11, 13]))
+    assert replay(trace).diverged_at is None
+    for step in range(trace.steps_run):
+        ends = np.isin(trace.candidate[step], [9, 11, 13]) & trace.eligible[step]
+        early = trace.eligible[step] & ~ends
+        if (trace.chosen[step] & ends).any():
+            assert (trace.chosen[step][early]).all()
+    (never,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="suppress", end_ids=[9, 11]))
+    assert not np.isin(never.tokens, [9, 11]).any()
+    assert decode(PREDICTOR, PROMPTS, strategy, SHAPE, options=Options(cfg=1.0))[0].forwards > SHAPE.steps
+
+
+def test_a_row_follows_its_own_seed() -> None:
+    rows = decode(PREDICTOR, [PROMPTS[0]] * 3, InformationGain(4, (1, 2, 1), 1.0), SHAPE)
+    for seed, trace in zip((1, 2, 1), rows, strict=True):
+        (alone,) = decode(PREDICTOR, [PROMPTS[0]], InformationGain(4, seed, 1.0), SHAPE)
+        assert (alone.commit_step == trace.commit_step).all() and alone.forwards == trace.forwards
+    assert (rows[0].commit_step == rows[2].commit_step).all()
+    assert (rows[0].commit_step != rows[1].commit_step).any()
+
+
+@pytest.mark.parametrize(("strategy", "near"), [(LoPA(0.9, 2), 1), (Temperature(1.0), 0)], ids=repr)
+def test_a_look_fills_in_candidates_that_are_near_equal(strategy: Any, near: int) -> None:
+    table = torch.tensor([[9.0, 9.0, 0.0], [9.0, 1.0, 1.0], [9.0, 2.0, 0.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+    (trace,) = decode(predictor, [[]], strategy, Shape(3, 3, 3))
+    assert trace.commit_step[1] > 0 and trace.near_tokens[0] == near

@@ -1,0 +1,174 @@
+"""The probability of a decode's path: invariant for exact conditionals, one token a step; else it depends on order."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from misuse import refused
+from tiny_models import bert_predictor
+
+import rws_decode as rws
+from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance, load_predictor
+from rws_decode.extra.path_diagnostics.diagnostics import (
+    circulation,
+    order_log_likelihood,
+    path_diagnostics,
+    path_frame,
+)
+from rws_decode.extra.testing import exact_predictor
+from rws_theory.orders.invariance import Canvas, Rows
+from rws_theory.orders.invariance import exchange_distance as enumerated
+from rws_theory.testing import random_table
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 10**6))
+def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
+    table = random_table(seed, 4, 3)
+    predictor = exact_predictor(table)
+    options = Options(sampling_temperature=1.0, seed=seed)
+    for order in ("left-to-right", "default", RandomOrder(seed)):
+        (trace,) = decode(predictor, [[]], order, Shape(4, 4, 4), options=options)
+        path = path_diagnostics(trace, predictor)
+        assert path.total == pytest.approx(table.log_prob(trace.tokens.tolist()), abs=1e-9)
+        assert path.entropy_left[0] == pytest.approx(marginal_entropy(table, 4), abs=1e-9)
+
+
+def marginal_entropy(table: object, length: int) -> float:
+    conditionals = table.conditionals([-1] * length)  # type: ignore[attr-defined]
+    return -float(np.where(conditionals > -np.inf, np.exp(conditionals) * conditionals, 0.0).sum())
+
+
+@given(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 2))
+def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: int, a: int, b: int) -> None:
+    predictor = exact_predictor(random_table(seed, 4, 3))
+    mask = predictor.mask_id
+    assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_order_of_a_trace_gives_its_path() -> None:
+    mini = load_predictor("mini")
+    for strategy in ("default", "threshold:0.9"):
+        (trace,) = decode(mini, mini.prompts[3], strategy, Shape(24, 12, 24))
+        asked = order_log_likelihood(mini, mini.prompts[3], trace.tokens.tolist(), trace.commit_step.tolist())
+        assert asked == pytest.approx(path_diagnostics(trace, mini).total, abs=1e-3)  # in batches of another size
+
+
+def test_steps_of_several_tokens_take_them_as_independent() -> None:
+    english = load_predictor("english")
+    (single,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 8, 8))
+    path = path_diagnostics(single, english)
+    assert path.total == pytest.approx(single.log_prob, abs=1e-6) and path.tokens_per_forward == 1
+    (double,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 4, 8))
+    assert abs(path_diagnostics(double, english).total - double.log_prob) > 0.1
+
+
+def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
+    predictor = bert_predictor()
+    decoding = decode(predictor, ["the cat", "a dog ran"], "lookum:3", Shape(8, 4, 8))
+    frame, prompts = path_frame(decoding, predictor), decoding.to_frame()
+    assert set(frame["strategy"]) == {"lookum:3"} and frame.groupby("prompt")["tokens"].sum().tolist() == [8, 8]
+    for number, trace in enumerate(decoding):
+        path = path_diagnostics(trace, predictor)
+        own = frame[frame["prompt"] == number].reset_index(drop=True)
+        assert own.drop(columns=["prompt", "strategy"]).equals(path.to_frame())
+        merged = trace.to_frame().query("committed").merge(own, on="step")
+        assert len(merged) == 8 and (merged.groupby("step").size() == merged.groupby("step")["tokens"].first()).all()
+        # What a strategy looked at is in the forwards, here as in the table of prompts.
+        assert trace.forwards > trace.steps_run
+        assert path.tokens_per_forward == prompts["tokens_per_forward"][number] == 8 / trace.forwards
+
+
+def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        small = code.replace("[:40]", "[:3]").replace("Shape(8, 4, 8)", "Shape(4, 2, 4)")
+        small = small.replace(', "best-order:64", "best-of:8"', "")
+        small = re.sub('"english:era", .*"antibody:human"', '"english:era",', small).replace("data, 64", "data, 2")
+        exec(compile(small, "diagnostics.md", "exec"), names)
+    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
+    assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
+
+
+WORDS, LENGTH, MASK = 3, 3, 3
+
+
+def weights(seed: int, canvas: tuple[int, ...], position: int) -> np.ndarray:
+    """Return whole numbers for each word that depend on the canvas and on nothing else: of no joint law."""
+    digits = [token % 4 for token in canvas]
+    return np.random.default_rng([seed, position, *digits]).integers(0, 6, WORDS) + np.eye(WORDS, dtype=int)[0]
+
+
+def of_no_law(seed: int) -> CallablePredictor:
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        rows = [[weights(seed, tuple(row), i) for i in range(LENGTH)] for row in canvas.tolist()]
+        return torch.log(torch.tensor(np.array(rows), dtype=torch.float64))
+
+    return CallablePredictor(logits, mask_id=MASK)
+
+
+def fractions(seed: int, canvas: Canvas) -> Rows:
+    ids = tuple(MASK if token < 0 else token for token in canvas)
+    rows = {i: weights(seed, ids, i).tolist() for i, token in enumerate(canvas) if token < 0}
+    return {i: [Fraction(w, sum(row)) for w in row] for i, row in rows.items()}
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.4]))
+@example(321, 0.0)  # a token is impossible before a commit and possible after it
+def test_the_bounds_hold_the_enumerated_distance(seed: int, left_out: float) -> None:
+    for token in (MASK, 1):
+        lower, upper = exchange_distance(of_no_law(seed), [MASK, token, MASK], 0, 2, left_out)
+        exact = enumerated(lambda canvas: fractions(seed, canvas), (-1, -1 if token == MASK else token, -1), 0, 2)
+        assert lower - 1e-12 <= exact <= upper + 1e-12
+        assert upper - lower <= 2 * left_out + 1e-12
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.2]))
+def test_exact_conditionals_allow_a_distance_of_zero(seed: int, left_out: float) -> None:
+    predictor = exact_predictor(random_table(seed, 4, 3))
+    lower, upper = exchange_distance(predictor, [predictor.mask_id, 1, *[predictor.mask_id] * 2], 0, 3, left_out)
+    assert lower < 1e-12 and upper <= 2 * left_out + 1e-12
+
+
+BERT = bert_predictor()
+RUN = decode(BERT, "the cat", "default", Shape(4, 4, 4))
+WORLD = exact_predictor(random_table(0, 2, 2))
+
+
+ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (lambda asked=asked: exchange_distance(of_no_law(0), *asked), said)
+            for asked, said in (
+                (([MASK, 1, MASK], 1, 2), "first is column 1: a masked column of the canvas is needed"),
+                (([MASK, 1, MASK], 0, 3), "second is column 3"),
+                (([MASK, 1, MASK], 0, 0), "first and second are both column 0"),
+                (("a cat", 0, 2), "canvas is 'a cat': ids are needed"),
+                (([MASK, 1, MASK], 0, 2, 0.5), "left_out is 0.5:"),
+            )
+        ),
+        (lambda: circulation(BERT, "the cat", (0, 1), (1, 1)), "canvas is 'the cat': ids are needed"),  # type: ignore[arg-type]
+        (lambda: path_diagnostics(RUN, BERT), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.replay(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.plots.order(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
+        (lambda: rws.replay_with(BERT, RUN[0]), "trace is HFMaskPredictor( ... : one trace is needed"),  # type: ignore[arg-type]
+        (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
+        (lambda: path_frame([], BERT), "traces is []: a list of traces is needed"),
+        (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
+        (lambda: order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
+    ],
+)
+def test_what_is_no_trace_no_canvas_or_no_order_is_named(call: Any, message: str) -> None:
+    refused(call, message)

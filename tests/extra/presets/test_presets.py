@@ -1,0 +1,201 @@
+"""Presets: what is printed elsewhere, with its source; what is given wins; and each runs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from misuse import refused
+from tiny_models import llada_predictor
+
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode
+from rws_decode.__main__ import main
+from rws_decode.extra import presets
+from rws_decode.extra.presets.preset import fitted
+from rws_decode.strategies.table import OFFERED
+
+NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
+PREDICTOR = llada_predictor()
+REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+
+# Copied from the tables of ML-GSAI/LLaDA, EVAL.md: length, block, logits_eos_inf, confidence_eos_eot_inf.
+LLADA = {
+    "llada-mmlu": (3, 3, False, False),
+    "llada-mmlu-pro": (256, 256, False, False),
+    "llada-hellaswag": (3, 3, False, False),
+    "llada-arc-c": (512, 512, False, False),
+    "llada-gsm8k": (512, 512, False, True),
+    "llada-math": (512, 512, False, True),
+    "llada-gpqa": (64, 64, False, True),
+    "llada-humaneval": (512, 512, True, False),
+    "llada-mbpp": (256, 256, False, True),
+    "llada-gsm8k-blocks": (256, 8, False, False),
+    "llada-math-blocks": (512, 64, False, False),
+    "llada-1.5-gsm8k": (256, 16, False, True),
+    "llada-1.5-math": (1024, 128, False, True),
+    "llada-1.5-gpqa": (256, 16, False, False),
+    "llada-1.5-humaneval": (512, 32, False, True),
+    "llada-1.5-mbpp": (512, 32, False, True),
+    "llada-1.5-ifeval": (256, 16, False, True),
+}
+# Of DreamLM/Dream, eval_instruct/eval.sh and eval/*.sh: size, temperature, top_p.
+DREAM = {
+    "dream-mmlu": (128, 0.1, 0.9),
+    "dream-mmlu-pro": (128, 0.1, 0.9),
+    "dream-gsm8k": (256, 0.1, 0.9),
+    "dream-math": (512, 0.1, 0.9),
+    "dream-humaneval": (768, 0.1, 0.9),
+    "dream-mbpp": (1024, 0.1, 0.9),
+    "dream-ifeval": (1280, 0.1, 0.9),
+    "dream-base-humaneval": (512, 0.2, 0.95),
+    "dream-base-gsm8k": (256, 0.0, 0.95),
+    "dream-base-mbpp": (512, 0.2, 0.95),
+    "dream-base-math": (512, 0.0, 0.95),
+    "dream-base-bbh": (512, 0.0, 0.95),
+    "dream-base-sudoku": (24, 0.0, 1.0),
+    "dream-base-countdown": (32, 0.0, 1.0),
+    "dream-base-trip": (256, 0.0, 1.0),
+    "dream-demo": (512, 0.2, 0.95),
+}
+
+
+# Of models that fill block after block, as their scripts have them: length, block, threshold, temperature.
+BLOCKS = {
+    "sdar": (128, 4, None, 0.0),
+    "sdar-dynamic": (256, 4, 0.9, 1.0),
+    "fast-dllm-v2": (2048, 8, 0.9, 0.0),
+    "llada2": (128, 32, 0.95, 0.0),
+    "llada2.1": (128, 32, 0.95, 0.0),
+    "dream-reasoner": (2048, 32, None, None),
+    "a2d-bd3lm": (128, 32, None, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_block_by_block_has_the_numbers_of_its_scripts(name: str) -> None:
+    values = presets.load(name).values
+    told = tuple(values.get(option) for option in ("length", "block", "threshold", "sampling_temperature"))
+    assert told == BLOCKS[name] and values.get("steps", values["length"]) == values["length"]
+
+
+@pytest.mark.parametrize("name", LLADA)
+def test_llada_has_the_numbers_of_its_tables(name: str) -> None:
+    length, block, logits, confidence = LLADA[name]
+    values = presets.load(name).values
+    assert (values["length"], values["steps"], values["block"]) == (length, length, block)
+    policy = "suppress" if logits else "defer-published" if confidence else "none"
+    assert (values["end_of_text"], values["cfg"], values["sampling_temperature"]) == (policy, 0.0, 0.0)
+    assert (values["ranking"], values["precision"]) == ("topk", "model")
+
+
+@pytest.mark.parametrize("name", DREAM)
+def test_dream_has_the_numbers_of_its_scripts_and_names_what_is_left_out(name: str) -> None:
+    size, temperature, top_p = DREAM[name]
+    preset = presets.load(name)
+    values = preset.values
+    assert (values["length"], values["steps"], values["block"]) == (size, size, size)
+    assert (values["strategy"], values["sampling_temperature"]) == ("entropy", temperature)
+    left_out = [setting.published for setting in preset.left_out]
+    assert values.get("top_p", 1.0) == (top_p if temperature else 1.0) and "eps = 0.001" in left_out
+    assert (f"top_p = {top_p:g}" in left_out) == (top_p < 1 and not temperature)
+    assert ("entropy of softmax(z / temperature) in the nucleus" in left_out) == (temperature > 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_has_a_source_and_is_one_of_decode(name: str) -> None:
+    preset = presets.load(name)
+    known = {*vars(Options()), "length", "steps", "block", "strategy", "threshold", "edit", "end_ids"}
+    assert preset.name == name and set(preset.values) <= known
+    assert preset.values.get("strategy", "default") in OFFERED
+    for setting in preset.settings:
+        cited = re.search(r"^[\w-]+/[\w-]+ [0-9a-f]{7} [\w./-]+|^the RWS paper, |arXiv \d{4}\.\d{5}", setting.source)
+        assert cited and (setting.option or setting.otherwise == "nothing to set" or setting.note)
+    options = [setting.option for setting in preset.settings if setting.option]
+    assert len(options) == len(set(options))
+    flagged = any("confidence_eos_eot_inf = True" in setting.published for setting in preset.settings)
+    assert (preset.values.get("end_of_text") == "defer-published") == flagged
+
+
+@pytest.mark.parametrize("name", NAMES[::3])
+def test_a_preset_decodes(name: str) -> None:
+    preset = presets.load(name)
+    told: dict[str, Any] = {"reward_scale": 8.0} if name == "rws-paper" else {}
+    arguments = preset.arguments(PREDICTOR, length=8, **told)
+    (trace,) = decode(PREDICTOR, ["the cat sat"], **arguments, reward=REWARD if told else None)
+    values = preset.values
+    assert trace.block == (8 if values["block"] == values["length"] else min(8, values["block"]))
+    assert trace.steps == (8 if "steps" not in values else 8 * values["steps"] // values["length"])
+    for option, usual in (("end_of_text", "none"), ("sampling_temperature", 0.0)):
+        assert getattr(trace, option) == values.get(option, usual)
+    assert trace.strategy["name"] == values.get("strategy", "default")
+
+
+def test_one_end_is_suppressed_and_the_other_may_be_committed() -> None:
+    class TwoEnds(CallablePredictor):
+        end_ids = (1, 2)
+
+    logits = torch.tensor([0.0, 9.0, 8.0, 1.0])
+    predictor = TwoEnds(lambda canvas: logits.expand(*canvas.shape, -1), mask_id=0, end_id=1)
+    preset = presets.load("llada-humaneval")
+    (trace,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2))
+    assert (trace.tokens.tolist(), trace.end_ids) == ([2, 2], [1])
+    (every,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2, end_ids=[1, 2]))
+    assert (every.tokens.tolist(), every.end_ids) == ([3, 3], [1, 2])
+    (other,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2, end_of_text="defer"))
+    assert (other.end_of_text, other.end_ids) == ("defer", [1, 2])
+
+
+GIVEN = {
+    "length": st.sampled_from([8, 16, 64]),
+    "steps": st.sampled_from([8, 16]),
+    "block": st.sampled_from([4, 8]),
+    "end_of_text": st.sampled_from(["none", "suppress", "defer"]),
+    "cfg": st.sampled_from([0.0, 1.5]),
+    "sampling_temperature": st.sampled_from([0.0, 0.7]),
+    "ranking": st.sampled_from(["log-odds", "topk"]),
+    "seed": st.integers(0, 9),
+}
+
+
+@given(st.sampled_from(NAMES), st.fixed_dictionaries({}, optional=GIVEN))
+def test_what_is_given_wins_and_the_rest_is_the_presets(name: str, told: dict[str, Any]) -> None:
+    preset = presets.load(name)
+    told |= {"block": 8, "steps": 8, "length": 16} if "steps" in told or "block" in told else {}
+    arguments = preset.arguments(PREDICTOR, **told)
+    assert isinstance(arguments["shape"], Shape)
+    have = vars(arguments["shape"]) | vars(arguments["options"]) | arguments
+    assert {option: have[option] for option in told} == told
+    rest = set(preset.values) - set(told) - {"steps", "block", "end_ids"}
+    rest -= {"top_p"} if told.get("sampling_temperature") == 0 else set()  # nothing is drawn
+    assert {option: have[option] for option in rest} == {option: preset.values[option] for option in rest}
+
+
+def test_another_strategy_does_not_get_the_presets_numbers() -> None:
+    preset = presets.load("fast-dllm-gsm8k")
+    assert preset.arguments(PREDICTOR)["threshold"] == 0.9
+    assert preset.arguments(PREDICTOR, threshold=0.5)["threshold"] == 0.5
+    assert preset.arguments(PREDICTOR, strategy="threshold")["threshold"] == 0.9
+    other = preset.arguments(PREDICTOR, strategy="temperature", scale=4.0, length=8)
+    assert (other["strategy"], other["scale"]) == ("temperature", 4.0) and "threshold" not in other
+    assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}
+
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "presets.md").read_text(encoding="utf-8")
+
+
+def test_an_unknown_name_is_refused_and_steps_and_block_follow_another_length() -> None:
+    refused(lambda: presets.load("llada-gsm"), "preset is 'llada-gsm': it must be one of  ... (is llada-gsm8k meant?)")
+    usual = {"length": 256, "steps": 128, "block": 32}
+    assert fitted(usual, {"length": 16}) == {"steps": 8, "block": 16}
+    assert fitted(usual, {"length": 512}) == {"steps": 256, "block": 32}
+    assert fitted(usual, {"steps": 64}) == {"length": 256, "block": 32}
+
+
+def test_its_notes_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    (notes,) = re.findall(r"```text\n(note: .*?)```", GUIDE, flags=re.DOTALL)
+    (command,) = re.findall(r"rws (generate --preset llada-gsm8k .*)", GUIDE)
+    assert main(command.split()) == 0
+    assert capsys.readouterr().err == notes

@@ -1,0 +1,225 @@
+"""Gradient guidance: against a plain loop over numbers, without a step the plain decode, and rewards that rise."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from misuse import refused
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode import Options, RandomOrder, RewardModel, Shape, decode, final_reward, steer
+from rws_decode.extra.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
+from rws_decode.extra.steering.table import as_method, fitted, forwards_of, reward_calls_of
+from rws_decode.extra.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
+from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
+from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
+from rws_decode.text.gaps import before_gap, from_gap
+from rws_decode.trace.trace import load
+
+SHAPE = Shape(6, 6, 6)
+
+
+def tiny_pair() -> tuple[MaskPredictor, RewardModel]:
+    from rws_decode.predictors.masked_language_model import HFMaskPredictor
+
+    tokenizer = word_tokenizer()
+    predictor = HFMaskPredictor(bert(), tokenizer, name="tiny")
+    return predictor, SequenceClassifierReward(bert_classifier(), tokenizer, mean=0, std=1, name="tiny-reward")
+
+
+def english_pair(reward: str = "era") -> tuple[MaskPredictor, RewardModel]:
+    return load_predictor("english"), load_reward(reward)
+
+
+def climbed_slowly(
+    method: GradientGuidance, logits: list[list[float]], worth: list[list[float]], t: float, rng: np.random.Generator
+) -> list[list[float]]:
+    """Algorithm 1 number by number, for the reward sum_l (sum_i e_li worth_li)^2, whose gradient is written down."""
+    psi = [list(row) for row in logits]
+    first, second = ([[0.0] * len(row) for row in psi] for _ in range(2))
+    for count in range(1, method.gradients + 1):
+        drawn = [] if method.mix == "soft" else [float(rng.random()) for _ in psi]
+        for place, row in enumerate(psi):
+            exps = [math.exp(z / t) for z in row]
+            q = [e / sum(exps) for e in exps]
+            weight = {"soft": 0.0, "hard": 1.0}.get(method.mix)
+            if weight is None:
+                weight = -sum(p * math.log(p) for p in q if p > 0) / math.log(len(q) - 1)
+            read = list(q)
+            if method.mix != "soft":
+                hard, below = 0, q[0]
+                while below <= drawn[place]:
+                    hard += 1
+                    below += q[hard]
+                read = [(1 - weight) * p + weight * (i == hard) for i, p in enumerate(q)]
+            value = sum(e * r for e, r in zip(read, worth[place], strict=True))
+            by_share = [2 * value * r for r in worth[place]]  # dR/de; the stopped part has no gradient
+            mean = sum(p * s for p, s in zip(q, by_share, strict=True))
+            slope = [p * (s - mean) / t for p, s in zip(q, by_share, strict=True)]
+            for i, g in enumerate(slope):
+                if method.update == "adam":
+                    first[place][i] = 0.9 * first[place][i] + 0.1 * g
+                    second[place][i] = 0.999 * second[place][i] + 0.001 * g * g
+                    size = math.sqrt(second[place][i] / (1 - 0.999**count)) + 1e-8
+                    g = first[place][i] / (1 - 0.9**count) / size
+                row[i] += method.step_size * g
+    return psi
+
+
+@pytest.mark.parametrize("mix", ["entropy", "soft", "hard"])
+@pytest.mark.parametrize(("update", "step_size"), [("adam", 0.5), ("plain", 0.8)])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_the_logits_climb_as_a_loop_over_numbers_does(
+    mix: Mix, update: Update, step_size: float, temperature: float
+) -> None:
+    method = GradientGuidance(3, step_size, mix, update)
+    numbers = np.random.default_rng(3)
+    logits, worth = numbers.normal(size=(4, 5)) * 2, torch.from_numpy(numbers.normal(size=(4, 5)))
+    logits[:, 4] = -math.inf  # the mask
+
+    def score(mixtures: Tensor) -> Tensor:
+        return (mixtures * worth).sum(dim=-1).square().sum()
+
+    with torch.inference_mode():  # as in a decode
+        fast = method.climb(torch.from_numpy(logits), score, temperature, np.random.default_rng(7))
+    slow = climbed_slowly(method, logits.tolist(), worth.tolist(), temperature, np.random.default_rng(7))
+    assert fast.numpy() == pytest.approx(np.array(slow), abs=1e-9)
+    assert bool((fast[:, 4] == -math.inf).all())
+
+
+@pytest.mark.parametrize(("pair", "mix"), [(tiny_pair, "entropy"), (english_pair, "soft")])
+def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> None:
+    predictor, reward = pair()
+    prompts = ["the cat and the dog", "and then it was"]
+    options, order = Options(sampling_temperature=1.0, seed=(5, 6)), RandomOrder(3)
+    guided = steer(
+        predictor,
+        prompts,
+        "gradient-guidance:2",
+        SHAPE,
+        reward=reward,
+        strategy=order,
+        options=options,
+        step_size=0.0,
+        mix=mix,
+    )
+    plain = decode(predictor, prompts, order, SHAPE, reward=reward, options=options)
+    for one, other in zip(guided, plain, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        assert one.commit_step.tolist() == other.commit_step.tolist()
+        assert one.final_reward == other.final_reward
+
+
+def paired(predictor: Any, reward: RewardModel, **numbers: Any) -> NDArray[np.float64]:
+    """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
+    prompts = predictor.prompts[:12]
+    options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), RandomOrder(tuple(range(12)))
+    shape = Shape(8, 4, 8)
+    guided = steer(
+        predictor, prompts, "gradient-guidance:3", shape, reward=reward, strategy=order, options=options, **numbers
+    )
+    plain = decode(predictor, prompts, order, shape, reward=reward, options=options)
+    ends = [[trace.final_reward["raw"] for trace in run if trace.final_reward is not None] for run in (guided, plain)]
+    return np.subtract(*ends)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "least"), [({}, 2.0), ({"mix": "hard", "update": "plain", "step_size": 20.0}, 0.5)]
+)
+def test_rewards_rise_in_the_english_world(numbers: dict[str, Any], least: float) -> None:
+    gains = paired(*english_pair(), **numbers)
+    assert len(gains) == 12 and gains.mean() > least
+    assert gains.mean() > 3 * gains.std(ddof=1) / math.sqrt(12)
+
+
+@pytest.mark.parametrize("method", ["gradient-guidance:2", "guided-particles:2"])
+def test_a_prompts_answer_does_not_depend_on_its_batch(method: str) -> None:
+    predictor, reward = tiny_pair()
+    prompts = ["the cat", "a small red bird flew over the hill", "it was"]
+    options = Options(sampling_temperature=0.8, seed=(1, 2, 3))
+    together = steer(predictor, prompts, method, SHAPE, reward=reward, options=options)
+    for row, prompt in enumerate(prompts):
+        own = Options(sampling_temperature=0.8, seed=(row + 1,))
+        alone = steer(predictor, [prompt], method, SHAPE, reward=reward, options=own)[0]
+        assert alone.reward_calls == together[row].reward_calls
+        assert alone.tokens.tolist() == together[row].tokens.tolist()
+        assert alone.final_reward == pytest.approx(together[row].final_reward, abs=1e-4)
+    assert len({trace.tokens.tobytes() for trace in together}) > 1
+
+
+def test_its_costs_are_counted_and_its_numbers_stand_in_the_trace(tmp_path: Path) -> None:
+    predictor, reward = english_pair()
+    run = steer(predictor, ["peace", "the war"], "gradient-guidance:2", Shape(6, 3, 6), reward=reward, mix="hard")
+    assert run.cost.forwards == run.forwards == 6 and run.cost.reward_calls == 0
+    assert run.cost.gradients == 2 * 3 * 2  # prompts, steps, gradients
+    assert all(trace.forwards == 3 for trace in run) and np.isnan(run.log_partition).all()
+    saved = run[0].save(tmp_path / "trace.parquet")
+    assert load(saved).strategy == {
+        "name": "gradient-guidance",
+        "gradients": 2,
+        "step_size": 0.5,
+        "mix": "hard",
+        "update": "adam",
+        "base": run[0].strategy["base"],
+    }
+
+
+@pytest.mark.parametrize("prompt", ["{}", "{} the [MASK:2] and the [MASK:4] then"])
+@pytest.mark.parametrize("kind", ["mini", "keywords:peace,the people", "tiny"])
+def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt: str) -> None:
+    predictor, reward = (
+        tiny_pair()
+        if kind == "tiny"
+        else english_pair(kind)
+        if "key" in kind
+        else (load_predictor("mini"), load_reward(kind))
+    )
+    beginning = {"mini": "write a short story .", "tiny": "the small dog"}.get(kind, "the people of")
+    text = prompt.format(beginning)
+    answers, rng = SoftAnswers(predictor, reward), np.random.default_rng(1)
+    ids = predictor.encode_prompt(text)
+    rest = from_gap(ids, predictor.mask_id)
+    assert predictor.end_id is not None and predictor.vocab_size is not None
+    words = [token for token in range(predictor.vocab_size - 1) if predictor.decode_answer([token])]
+    for _ in range(6):
+        tokens = rng.choice(words, 6).tolist()
+        tokens[int(rng.integers(6))] = predictor.end_id
+        masked = sorted(rng.choice(6, 4, replace=False).tolist())
+        shares = torch.zeros(4, predictor.vocab_size)
+        shares[range(4), [tokens[at] for at in masked]] = 1.0
+        shown = [predictor.mask_id if at in masked else token for at, token in enumerate(tokens)]
+        said = before_gap(text)
+        soft = float(answers.score(said, rest, shown, masked, shares).detach())
+        assert soft == pytest.approx(final_reward(predictor, reward, text, tokens).raw, rel=1e-4, abs=1e-4)
+
+
+def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused() -> None:
+    (english, era), mini, worth = english_pair(), load_predictor("mini"), tiny_pair()[1]
+    worded = CallablePredictor(
+        lambda canvas: torch.eye(28)[canvas], mask_id=MASK, end_id=EOS, decode=str, encode=lambda text: [7]
+    )
+    cases: list[tuple[MaskPredictor, Any, str]] = [
+        (english, load_reward("mini"), "reward is mini: it must share the vocabulary of predictor english, and lacks "),
+        (mini, era, "reward is era: it must share the vocabulary of predictor mini, and lacks its token 'write'"),
+        (english, CallableReward(lambda prompt, answer: 0.0), "reward is callable: gradients need one that reads"),
+        (worded, worth, "it has no tokenizer, and gradients need its vocabulary"),
+    ]
+    for predictor, reward, message in cases:
+        refused(lambda: steer(predictor, ["the"], "gradient-guidance:1", SHAPE, reward=reward), message)  # noqa: B023
+
+
+def test_its_name_says_how_many_gradients_and_no_budget_says_it() -> None:
+    assert as_method("gradient-guidance:3", mix="soft") == GradientGuidance(3, mix="soft")
+    same = "method is 'gradient-guidance': no number changes its"
+    refused(lambda: fitted("gradient-guidance", 64, lambda text: forwards_of(text, 32)), same)
+    assert fitted("gradient-guidance", 64, lambda text: reward_calls_of(text, 32)) == "gradient-guidance:2"
+    predictor, reward = english_pair()
+    greedy = {"reward": reward, "options": Options()}
+    refused(
+        lambda: steer(predictor, "the", "gradient-guidance:3", SHAPE, **greedy),
+        "the copies of gradient-guidance would all be alike",
+    )
