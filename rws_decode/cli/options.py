@@ -133,10 +133,11 @@ def as_command(function: Callable[..., Any], kind: Any = None) -> Callable[..., 
 def parameters(kind: type) -> Iterator[inspect.Parameter]:
     """Yield the options that a dataclass declares, and its groups, as parameters that cyclopts reads.
 
-    >>> class Range:
-    ...     __annotations__, k = {"k": int}, option(1, "positions")
-    >>> [str(each).partition("[")[0] for each in parameters(dataclass(Range))]
-    ['k: Annotated']
+    >>> @dataclass
+    ... class Range:
+    ...     k: int = option(1, "positions at each scale")
+    >>> [(each.name, each.default) for each in parameters(Range)]
+    [('k', 1)]
     """
     return _parameters(_Group(kind), None)
 
