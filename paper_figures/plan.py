@@ -6,7 +6,6 @@ your options, and the figures are drawn from those results.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING
 from paper_figures.runner.claims_run import NAME as CLAIMS
 from paper_figures.runner.claims_run import make_claims, up_to_date
 from paper_figures.studies import options_class, study_module
-from rws_theory.commands.options import add_options, read_options
-from rws_theory.commands.progress import tell
+from rws_decode.cli.app import read_words
+from rws_decode.cli.progress import tell
 
 if TYPE_CHECKING:
     from paper_figures.runner.executors import Backend, RunOptions
@@ -96,7 +95,4 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
 
 def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> RunOptions:
     """Return an experiment's options as its command reads the plan's."""
-    kind = options_class(experiment)
-    parser = argparse.ArgumentParser(prog=experiment)
-    add_options(parser, kind)
-    return read_options(kind, parser.parse_args(["--out", str(runs), *plan[experiment].split()]))
+    return read_words(options_class(experiment), ["--out", str(runs), *plan[experiment].split()])

@@ -11,7 +11,6 @@ EXTRAS = {
     **dict.fromkeys(_DECODE, "decode"),
     **dict.fromkeys(("PIL", "jinja2", "markupsafe", "matplotlib"), "figures"),
     "accelerate": "multi-gpu",
-    "argcomplete": "completion",
     "datasets": "benchmarks",
     "distributed": "cluster",
     "gguf": "gguf",

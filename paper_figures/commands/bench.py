@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.data.examples import refuse_few, shipped_examples
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading, progress, tell
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
 from rws_decode.commands.shown import table
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.settings import Shape
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading, progress, tell
 
+GROUP = "Maintain"
 _GOALS = {
     "one prompt": "at least 1.5",
     "all at once": "at least 4",
@@ -69,8 +70,8 @@ class BenchOptions:
         return self.device.shape is not None or self.device.check
 
 
-def run(options: BenchOptions) -> int:
-    """Measure and print; 1 where the self-check fails; ValueError for input that cannot be used."""
+def bench(options: BenchOptions) -> int:
+    """Compare seconds and reward calls with the loops in use."""
     if not options.of_a_device and options.device.out is not None:
         raise ValueError(f"--out is {options.device.out}: only --shape writes a file, use --json")
     return _run_device(options) if options.of_a_device else _run_loops(options)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import loading
-from rws_theory.commands.progress import progress as shown_progress
+from rws_decode.cli.options import json_option, option
+from rws_decode.cli.progress import loading
+from rws_decode.cli.progress import progress as shown_progress
 
+GROUP = "Maintain"
+RESUMES = True
 NECTAR = "berkeley-nest/Nectar"
 _SAMPLE = 1000
 
@@ -43,8 +45,8 @@ class CalibrateOptions:
             raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
 
 
-def run(options: CalibrateOptions) -> int:
-    """Score a sample, print its statistics and write them; ValueError for input that cannot be used.
+def calibrate(options: CalibrateOptions) -> None:
+    """Measure mean and deviation of a reward model's scores.
 
     The file and `--json` hold `mean`, `std` and `template`, which `load_reward` reads, and `calibration`, how they came
     about: `std_kind`, `n`, `rows`, `standard_error` (of the mean, by rows), `seed`, `pairs` (all there are), `chosen`
@@ -124,7 +126,6 @@ def run(options: CalibrateOptions) -> int:
         if options.json
         else _summary(model.name, sample, len(chosen) - len(fitting))
     )
-    return 0
 
 
 def _data(options: CalibrateOptions) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from cyclopts import App
 
 from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
 from paper_figures.studies.design.options import with_own_rewards
 from rws_decode.canvas.schedule import block_plan
-from rws_theory.commands.line import Parser
-from rws_theory.commands.options import add_options, given_options, read_options
-from rws_theory.commands.progress import tell
+from rws_decode.cli.options import as_command, group, json_option, option, read_options
+from rws_decode.cli.progress import tell
+from rws_decode.commands.shown import print_json
+
+GROUP = "Study"
+RESUMES = True
+
+experiment = App("experiment", help="Run one of the paper's comparisons, or resume it.")
+for _name, _study in STUDIES.items():
+    experiment.command(f"{__name__}:{_name}", name=_name, help=_study.summary)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one subcommand per experiment to a parser; only the one that is named is imported."""
-    names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True, parser_class=Parser)
-    for name, experiment in STUDIES.items():
-        fill = partial(_fill, name)
-        names.add_parser(name, help=experiment.summary, description=experiment.summary, fill=fill)
+def __getattr__(name: str) -> Callable[..., int]:
+    """Return the command of a study, which reads its options; only the one that is called is made."""
+    if name not in STUDIES:
+        raise AttributeError(name)
+    command = as_command(lambda given: _run_all(name, given.study, given.draw, given.json), study_options(name))
+    command.__doc__ = f"{STUDIES[name].summary[:1].upper()}{STUDIES[name].summary[1:]}."
+    return command
 
 
-def _fill(name: str, parser: argparse.ArgumentParser) -> None:
-    add_options(parser, options_class(name))
-    parser.add_argument(
-        "--draw", action="store_true", help="then draw its figures and tables, and their page, into --out"
-    )
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
+def study_options(name: str) -> type:
+    """Return the class of what the command of a study reads: its own options as `study`, and what becomes of them."""
+
+    @dataclass(frozen=True)
+    class Options:
+        study: Any = group(options_class(name))
+        draw: bool = option(False, "then draw its figures and tables, and their page, into --out")
+        json: bool = json_option("print the summary as JSON on standard output")
+
+        @classmethod
+        def from_given(cls, given: Mapping[str, Any]) -> Options:
+            options = read_options(cls, given)
+            return replace(options, study=with_own_rewards(options.study, given))
+
+    return Options
 
 
-def run(args: argparse.Namespace) -> int:
+def _run_all(name: str, options: Any, draw: bool, as_json: bool) -> int:
     """Run the experiment named and print its summary; return 1 if no unit has a result, as all failed, else 0.
 
     Why the first failed is told on standard error. Of several --steps each has its run, and --json prints a list.
     ValueError for input that cannot be used.
     """
-    options = with_own_rewards(read_options(options_class(args.experiment), args), given_options(args))
-    exhibits = _exhibits(args.experiment) if args.draw else []
+    exhibits = _exhibits(name) if draw else []
     several = getattr(options, "steps", None)
     if not isinstance(several, tuple):
         runs = [options]
@@ -54,14 +70,14 @@ def run(args: argparse.Namespace) -> int:
         runs = [replace(options, steps=n, out=str(Path(options.out) / f"steps-{n}")) for n in dict.fromkeys(several)]
     results, statuses = [], []
     for each in runs:
-        result, status = _run(args.experiment, each, exhibits)
+        result, status = _run(name, each, exhibits)
         message = result.pop("message")
-        if not args.json:
+        if not as_json:
             print(message if each is options else f"# {each.steps} steps\n\n{message}\n", flush=True)
         results.append(result if each is options else {"steps": each.steps, **result})
         statuses.append(status)
-    if args.json:
-        print(json.dumps(results if isinstance(several, tuple) else results[0], allow_nan=False))
+    if as_json:
+        print_json(results if isinstance(several, tuple) else results[0])
     return max(statuses)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.contents import CONTENTS, NAMES
+from rws_decode.cli.app import closest
+from rws_decode.cli.options import check_writable, json_option, option
+from rws_decode.cli.progress import each, tell
 from rws_decode.common.threads import MOST_THREADS
-from rws_theory.commands.line import closest
-from rws_theory.commands.options import add_options, check_writable, json_option, option, read_options
-from rws_theory.commands.progress import each, tell
 
+GROUP = "Study"
+RESUMES = True
 _EDGE = 0.02  # inches beyond a picture that nobody sees
 
 
@@ -45,29 +46,21 @@ class FiguresOptions:
 _USUAL = FiguresOptions()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `figures` to a parser."""
-    parser.description = (
-        "Draw the paper's figures and tables beside what the paper printed, and write a page that shows them. "
-        "Experiments whose results are not below --runs are run first, in small sizes: some minutes for all."
-    )
-    from paper_figures.__main__ import COMMANDS  # which names this module
+def figures(options: FiguresOptions) -> None:
+    """Draw the paper's figures and tables, and a page that shows them.
 
-    further = ", ".join(name for name in COMMANDS if name != "figures")
-    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: {further}; each has --help."
-    add_options(parser, FiguresOptions)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Draw and print what was written; ValueError for an unknown name, or results that are missing."""
-    options = read_options(FiguresOptions, args)
+    What the paper printed stands beside them. Experiments whose results are not below --runs are run first, in small
+    sizes: some minutes for all.
+    """
     written = make(options.names or NAMES, options.runs, options.out, options.workers, options.full, options)
     files = [path.relative_to(options.out).as_posix() for path in written]
     if options.json:
         print(json.dumps({"out": str(options.out), "page": "index.html", "written": files}))
     else:
         tell(f"{len(files)} files below {options.out}; open {options.out / 'index.html'}")
-    return 0
+
+
+figures.__doc__ = f"{figures.__doc__}\n    Names: {', '.join(NAMES)}.\n"
 
 
 def make(

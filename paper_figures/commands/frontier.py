@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from paper_figures.data.examples import refuse_no_world
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import each, loading, tell
 from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
 from rws_decode.settings import Shape
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import each, loading, tell
 
+GROUP = "Study"
 _USUAL = Shape(32, 16, 32)
 _METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8"
 _METHODS += " best-of:8 tilt-sample:0.5 tilt-decode:0.5"
@@ -37,8 +38,8 @@ class FrontierOptions:
     json: bool = json_option()
 
 
-def run(options: FrontierOptions) -> int:
-    """Find the frontier, write with each method, and print both; ValueError for input that cannot be used.
+def frontier(options: FrontierOptions) -> None:
+    """Find the frontier of log-probability and reward, and place methods below it.
 
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
     methods' texts; `complete`, whether the frontier has all such texts. log_prob is in nats, `reward` the world's exact
@@ -84,7 +85,6 @@ def run(options: FrontierOptions) -> int:
     result = {"frontier": best, "points": [asdict(point) for point in points], "complete": curve.complete}
     result["slopes"] = slopes
     print(json.dumps(result, allow_nan=False) if options.json else _tables(result, predictor.words.text))
-    return 0
 
 
 def _tables(result: dict[str, Any], text: Any) -> str:

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from paper_figures.commands.summarize import warnings_as_notes
 from paper_figures.data.rows import local_rows
 from paper_figures.judging.judge import JUDGE_SETTINGS
+from rws_decode.cli.options import json_option, option
+from rws_decode.cli.progress import tell
 from rws_decode.commands.shown import table
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from paper_figures.judging import Pair
     from paper_figures.judging.rates import JudgeRates
     from paper_figures.statistics.intervals import Interval
+
+
+GROUP = "Study"
+RESUMES = True
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class JudgeOptions:
     json: bool = json_option()
 
 
-def run(options: JudgeOptions) -> int:
-    """Count the requests, judge and print the rates.
+def judge(options: JudgeOptions) -> None:
+    """Ask a language model which of two answers is better, in both orders.
 
     ValueError for input that cannot be used, ConnectionError for no answer. `--json`: `requests`, to be made, and
     `stored`, verdicts that need none; without --dry-run also `rates` and `comparisons`, [{"id", "outcome", "forward",
@@ -62,7 +66,7 @@ def run(options: JudgeOptions) -> int:
     if options.dry_run:
         if options.json:
             print(json.dumps(count._asdict()))
-        return 0
+        return
     if count.requests and not options.yes:
         _confirm(count.requests)
     with warnings.catch_warnings():
@@ -87,7 +91,6 @@ def run(options: JudgeOptions) -> int:
         why = " (cut short: max_tokens)" if invalid[0].finish == "length" else ""
         line = " ".join(invalid[0].raw.split())[:80]
         tell(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}")
-    return 0
 
 
 def _pairs(path: str, with_question: bool) -> tuple[list[str | int], list[Pair]]:

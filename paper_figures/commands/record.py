@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import tell
+from rws_decode.cli.progress import tell
+from rws_decode.commands.shown import print_json
 
-
-@dataclass(frozen=True)
-class RecordOptions:
-    """Which run is recorded, and where."""
-
-    runs: Path = option(help="the folder that `experiment STUDY --out` was given", metavar="DIR")
-    study: str = option("evidence", "which study", choices=("evidence", "laws"))
-    record: Path | None = option(None, "where the record goes (default: the package's own)", metavar="DIR")
-    json: bool = json_option()
+GROUP = "Maintain"
 
 
-def run(options: RecordOptions) -> int:
-    """Write the record of a run's answers and frontiers; ValueError where there is no whole run.
+def record(
+    *, runs: Path, study: Literal["evidence", "laws"] = "evidence", record: Path | None = None, json: bool = False
+) -> None:
+    """Make a run of the evidence study the record that ships.
 
     `--json`: `files`, each with its bytes.
+
+    Parameters
+    ----------
+    runs
+        the folder that `experiment STUDY --out` was given
+    study
+        which study
+    record
+        where the record goes (default: the package's own)
+    json
+        print the result as JSON on standard output
     """
-    folder = options.runs / options.study
+    folder = runs / study
     tell(f"record: reading {folder} ...")
 
     from paper_figures.recorded import FOLDERS, pack
     from paper_figures.studies.evidence import read_rows
     from rws_decode.common.files import read_json
 
-    rows = read_rows(options.runs, options.study)
+    rows = read_rows(runs, study)
     about = read_json(folder / "about.json")
-    files = {path.name: path.stat().st_size for path in pack(rows, about, options.record or FOLDERS[options.study])}
-    print(
-        json.dumps({"files": files}) if options.json else "\n".join(f"{n}: {size:,} bytes" for n, size in files.items())
-    )
-    return 0
+    files = {path.name: path.stat().st_size for path in pack(rows, about, record or FOLDERS[study])}
+    if json:
+        print_json({"files": files})
+    else:
+        print("\n".join(f"{name}: {size:,} bytes" for name, size in files.items()))

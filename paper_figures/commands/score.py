@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import each, loading
 from rws_decode.commands.options import COUNTS, PredictorOptions, RewardOptions, parse_token_ids, threads_option
 from rws_decode.commands.shown import table
 from rws_decode.common.threads import torch_threads
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import each, loading
 
 if TYPE_CHECKING:
     from rws_decode.law import TextLaw
 
+GROUP = "Decode"
 _FEWEST = 20  # prompts that an interval needs
 _LENGTH = 16  # tokens of a text that is drawn
 
@@ -78,8 +79,8 @@ class ScoreOptions:
                 object.__setattr__(self, "reward", self.reward.needed(self.predictor.model, f"--strategies {text}"))
 
 
-def run(options: ScoreOptions) -> int:
-    """Print log q of the texts under each strategy, or its divergence; ValueError for input that cannot be used.
+def score(options: ScoreOptions) -> int:
+    """Say with which probability strategies write given texts.
 
     `--json`: a list with an object for each strategy and text: strategy, prompt, log_prob (nats; null where the
     strategy cannot write the text), per_token (nats; null alike), commit_step. For people: means over prompts.

@@ -7,15 +7,16 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from rws_decode.cli.options import json_option, option
+from rws_decode.cli.progress import each
 from rws_decode.commands.shown import table
 from rws_decode.steering import METHODS
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import each
 
 if TYPE_CHECKING:
     import pandas
 
+GROUP = "Study"
 _USUAL = "default rws:8 random-order best-of soft-best-of particles guided-particles particle-gibbs svdd tree-search"
 
 
@@ -39,8 +40,8 @@ class SteeringOptions:
                 check_text(name, "--methods")
 
 
-def run(options: SteeringOptions) -> int:
-    """Measure each method in each world and print; ValueError for input that cannot be used.
+def steering(options: SteeringOptions) -> None:
+    """Measure how far methods are from the true tilt, at budgets of forwards.
 
     `--json`: a list of `paper_figures.statistics.tilt_divergence.Divergence`, one for each world, method and budget.
     """
@@ -62,7 +63,6 @@ def run(options: SteeringOptions) -> int:
     rows = [asdict(row) for row in each(made, "steering", total, "law")]
     frame = pd.DataFrame(rows)
     print(json.dumps(rows, allow_nan=False) if options.json else _text(frame, options))
-    return 0
 
 
 def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import each, tell
+from rws_decode.cli.options import json_option, option
+from rws_decode.cli.progress import each, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
+
+
+GROUP = "Study"
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class SummarizeOptions:
     json: bool = json_option("print the tables as JSON on standard output")
 
 
-def run(options: SummarizeOptions) -> int:
-    """Print a table per experiment; ValueError for a folder without results."""
+def summarize(options: SummarizeOptions) -> None:
+    """Print the tables of experiments with the paper's numbers beside ours."""
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_unit_rows, whole_run
     from paper_figures.table_text import terminal_text
@@ -75,7 +78,6 @@ def run(options: SummarizeOptions) -> int:
         print(json.dumps({"tables": rows_of, "failures": len(failures)}, allow_nan=False))
     else:
         print("\n\n".join(f"# {name}\n\n{terminal_text(listed)}".rstrip() for name, listed in tables.items()))
-    return 0
 
 
 def _note(text: str) -> None:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rws_decode.cli.options import option
+from rws_decode.cli.progress import loading, tell
 from rws_decode.common.threads import MOST_THREADS
-from rws_theory.commands.options import option
-from rws_theory.commands.progress import loading, tell
+
+GROUP = "Maintain"
+RESUMES = True
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class TrainOptions:
             raise ValueError(f"--{other} is {getattr(self, other)}: train {self.name} does not read it, leave it out")
 
 
-def run(options: TrainOptions) -> int:
-    """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
+def train(options: TrainOptions) -> None:
+    """Train, measure and write the shipped models."""
     loading("train")
     if options.package is not None:
         from paper_figures.training.english import build_english
@@ -54,7 +57,7 @@ def run(options: TrainOptions) -> int:
         assert isinstance(predictor, WorldPredictor)
         measured["MiB of the chain and its operators"] = round(predictor.world.nbytes / 2**20, 1)
         print(json.dumps(measured, indent=1))
-        return 0
+        return
     assert options.runs is not None
 
     import torch
@@ -67,4 +70,3 @@ def run(options: TrainOptions) -> int:
         export_model(options.name, options.runs, options.models)
     else:
         train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)
-    return 0

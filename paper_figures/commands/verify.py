@@ -2,49 +2,66 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import progress, tell
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from rws_decode.cli.progress import progress, tell
+from rws_decode.commands.shown import print_json
 
 if TYPE_CHECKING:
     from paper_figures.recorded.again import Verified
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
-    """Which recorded answers are computed again."""
-
-    sample: int = option(40, "how many answers, drawn without replacement", least=1)
-    seed: int = option(0, "of the draw", least=0)
-    study: str = option(
-        "evidence", "whose record", choices=("evidence", "laws", "antibody", "antibody-laws", "reactions", "smollm2")
-    )
-    record: Path | None = option(None, "the record (default: the one that ships)", metavar="DIR")
-    json: bool = json_option()
+GROUP = "Maintain"
 
 
-def run(options: VerifyOptions) -> int:
-    """Compute the answers, print what became of them, and return 0 if none differs beyond a near-tie, else 1.
+def verify(
+    *,
+    sample: Annotated[int, Parameter(validator=Number(gte=1))] = 40,
+    seed: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
+    study: Literal["evidence", "laws", "antibody", "antibody-laws", "reactions", "smollm2"] = "evidence",
+    record: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Compute a sample of the recorded answers again, and say how many are equal.
 
-    `--json`: `checked`, `equal`, `near_ties` and `differ`, as `paper_figures.recorded.again.Verified` has them.
+    The status is 0 if none differs beyond a near-tie, else 1. `--json`: `checked`, `equal`, `near_ties` and `differ`,
+    as `paper_figures.recorded.again.Verified` has them.
+
+    Parameters
+    ----------
+    sample
+        how many answers, drawn without replacement
+    seed
+        of the draw
+    study
+        whose record
+    record
+        the record (default: the one that ships)
+    json
+        print the result as JSON on standard output
     """
     from paper_figures.recorded import FOLDERS, read_recorded
 
-    record = read_recorded(options.record or FOLDERS[options.study])
+    recorded = read_recorded(record or FOLDERS[study])
     tell("verify: loading the models of the record ...")
-    from paper_figures.recorded.again import Verified, sample_of, verify
+    from paper_figures.recorded.again import Verified, sample_of
+    from paper_figures.recorded.again import verify as compute
 
-    sample = sample_of(record, options.sample, options.seed)
+    drawn = sample_of(recorded, sample, seed)
     outcome = Verified(0, 0, 0, ())
-    with progress("verify", len(sample), "answer") as shown:
-        for now in verify(record, sample):
+    with progress("verify", len(drawn), "answer") as shown:
+        for now in compute(recorded, drawn):
             shown.advance(now.checked - outcome.checked)
             outcome = now
-    print(json.dumps(asdict(outcome), allow_nan=False) if options.json else _text(outcome, record.about["date"]))
+    if json:
+        print_json(asdict(outcome))
+    else:
+        print(_text(outcome, recorded.about["date"]))
     return 1 if outcome.differ else 0
 
 

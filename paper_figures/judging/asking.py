@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paper_figures.judging.judge import KEY_VARIABLE, LOCAL, LLMJudge, Question
 from paper_figures.judging.verdicts import PairVerdict, Reply, ReplyCache, cache_in, parse_choice, same_text, verdict_of
-from rws_theory.commands.progress import progress as shown_progress
+from rws_decode.cli.progress import progress as shown_progress
 from rws_theory.extras import required
 from rws_theory.show import printable
 

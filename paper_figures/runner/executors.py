@@ -29,10 +29,10 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
 
+from rws_decode.cli.options import option
+from rws_decode.cli.progress import tell
 from rws_decode.common.files import read_json
 from rws_decode.common.threads import MOST_THREADS, hold_threads
-from rws_theory.commands.options import option
-from rws_theory.commands.progress import tell
 
 _PATIENCE = 0.5  # seconds that a process which is told to end has to remove the file that it writes
 

@@ -36,9 +36,9 @@ from paper_figures.runner.parts import part_name, read_parts
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
 from paper_figures.runner.worker import NotLoaded, NotWritten, OtherCode, Task, Work, compute
+from rws_decode.cli.progress import progress as shown_progress
+from rws_decode.cli.progress import tell
 from rws_decode.common.files import write_json
-from rws_theory.commands.progress import progress as shown_progress
-from rws_theory.commands.progress import tell
 
 _STALE_SECONDS = 3600.0
 _MOST_CRASHES = 3  # of a unit, before it is recorded as failed

@@ -47,8 +47,8 @@ from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
 from paper_figures.studies.summaries.evidence_tables import arm_tables
 from paper_figures.studies.work.evidence import work
 from paper_figures.table import Table
-from rws_theory.commands.options import check_writable
-from rws_theory.commands.progress import loading, tell
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import loading, tell
 
 NAME = "evidence"
 

@@ -38,8 +38,8 @@ from paper_figures.studies.summaries.laws import (
 )
 from paper_figures.studies.work.laws import work
 from paper_figures.table import Column, Table, make_table
-from rws_theory.commands.options import check_writable
-from rws_theory.commands.progress import loading, tell
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import loading, tell
 
 NAME = "laws"
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)

@@ -21,7 +21,7 @@ from paper_figures.studies.design.options import (
     methods_option,
     repetitions_option,
 )
-from rws_theory.commands.options import fixed, option
+from rws_decode.cli.options import fixed, option
 
 EVERY = (1, 2, 4)
 SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper

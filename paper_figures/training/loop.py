@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from rws_theory.commands.progress import progress
+from rws_decode.cli.progress import progress
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rws_decode.checkpoints.files import locate_model
+from rws_decode.cli.options import group, json_option, option, read_options
+from rws_decode.cli.progress import each, loading
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions, parse_token_ids
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.extra.check.settings import USUAL, Attention, Setting, digests_in, setting_named
 from rws_decode.settings import Shape
-from rws_theory.commands.options import add_options, given_options, group, json_option, option, read_options
-from rws_theory.commands.progress import each, loading
 
 if TYPE_CHECKING:
     from rws_decode.extra.check.digest import Digest
 
+GROUP = "Inspect"
 _SETTINGS = (
     "compare other settings of this machine, a process each: name=value,... with the names device, dtype, threads, "
     "batch, attention (math) and cpu (default or avx2: only the instructions of an older one); "
@@ -53,6 +54,15 @@ class CheckOptions:
     shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
     json: bool = json_option()
 
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options; ValueError for a shape beside --against."""
+        named = [field.name for field in fields(Shape) if field.name in given]
+        if named and "against" in given:
+            name, value = named[0], given[named[0]]
+            raise ValueError(f"--{name} is {value}: --against takes the shape of its digest, leave --{name} out")
+        return read_options(cls, given)
+
     def __post_init__(self) -> None:
         locate_model(self.model)
         for text in self.input_ids or ():
@@ -79,23 +89,15 @@ class CheckOptions:
         return [*(self.prompt or ()), *map(parse_token_ids, self.input_ids or ())] or None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `check` to a parser."""
-    add_options(parser, CheckOptions)
+def check(options: CheckOptions) -> int:
+    """Say whether a model answers alike elsewhere, or what differs.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Make the digest, write or compare it, and print; 1 where model or tokens differ, else 0.
+    The status is 1 where model or tokens differ, else 0.
 
     JSON: without a comparison, the digest; with --against, `same`, `differences`, `last_digits`, `context`,
     `not_compared`, `decodes` and `near_steps`; with --settings, `same`, and `settings`, such a comparison for each with
-    its `setting`. ValueError for input that cannot be used.
+    its `setting`.
     """
-    named = [field.name for field in fields(Shape) if field.name in given_options(args)]
-    if named and args.against is not None:
-        name, value = named[0], getattr(args, named[0])
-        raise ValueError(f"--{name} is {value}: --against takes the shape of its digest, leave --{name} out")
-    options = read_options(CheckOptions, args)
     from rws_decode.extra.check.digest import load_digest
 
     other = None if options.against is None else load_digest(options.against)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from rws_decode.commands.decodes import DecodeOptions, Decodes, preset_applied
-from rws_decode.commands.shown import DRAWN, answer_text, as_json, legend, marked, marker, prompt_line, table
+from rws_decode.cli.options import option
+from rws_decode.cli.progress import each, tell
+from rws_decode.commands.decodes import DecodeOptions, Decodes
+from rws_decode.commands.shown import (
+    DRAWN,
+    answer_text,
+    as_json,
+    legend,
+    marked,
+    marker,
+    print_json,
+    prompt_line,
+    table,
+)
 from rws_decode.steering import is_method
-from rws_theory.commands.options import add_options, option, read_options
-from rws_theory.commands.progress import each, tell
+
+GROUP = "Decode"
 
 
 @dataclass(frozen=True)
@@ -37,17 +47,8 @@ class CompareOptions(DecodeOptions):
                 raise ValueError(f"--strategies holds {text} twice: name each once")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `compare` to a parser."""
-    add_options(parser, CompareOptions)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Decode by each strategy and print; ValueError for input that cannot be used."""
-    args, applied = preset_applied(args)
-    options = read_options(CompareOptions, args)
-    if applied is not None:
-        applied.tell()
+def compare(options: CompareOptions) -> None:
+    """Decode one prompt by several strategies, side by side."""
     decodes = Decodes("compare", options)
     shown = each(options.strategies, "compare", len(options.strategies), "answer")
     traces = {text: decodes.run(text) for text in shown}
@@ -56,12 +57,11 @@ def run(args: argparse.Namespace) -> int:
 
         tell(f"page: {runs_page([*traces.values()]).save(options.view)}")
     if options.json:
-        told = {} if applied is None else {"preset": applied.as_json()}
-        results = [
-            {"strategy": text} | as_json(trace, decodes.completed(trace)) | told for text, trace in traces.items()
-        ]
-        print(json.dumps(results, allow_nan=False))
-        return 0
+        told = {} if options.applied is None else {"preset": options.applied.as_json()}
+        print_json(
+            [{"strategy": text} | as_json(trace, decodes.completed(trace)) | told for text, trace in traces.items()]
+        )
+        return
 
     from rws_decode.trace.labels import CUT_OFF, cut_off
 
@@ -94,4 +94,3 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(textwrap.wrap(f"{DRAWN} beta is per unit of the raw reward, which is the one shown.", 100)))
     if cut := [text for text, trace in traces.items() if cut_off(trace.rules_broken, trace.text, trace.length)]:
         print(f"{', '.join(cut)}: {CUT_OFF}")
-    return 0

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from rws_decode.cli.progress import loading
 
-from rws_theory.commands.options import option
-from rws_theory.commands.progress import loading
-
-
-@dataclass(frozen=True)
-class ConvertOptions:
-    """Which checkpoint is converted, and where it goes."""
-
-    source: str = option(help="the published checkpoint: a directory or hub id", metavar="SOURCE", positional=True)
-    target: str = option(help="the new directory, which appears whole or not at all", metavar="TARGET", positional=True)
-    revision: str | None = option(None, "branch, tag or commit of a hub id (default: its main branch)")
+GROUP = "Maintain"
 
 
-def run(options: ConvertOptions) -> int:
-    """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
-    loading("convert", options.source)
+def convert(source: str, target: str, /, *, revision: str | None = None) -> None:
+    """Write a LLaDA, Dream or A2D checkpoint under transformers' names.
 
-    from rws_decode.extra.convert import convert
+    Parameters
+    ----------
+    source
+        the published checkpoint: a directory or hub id
+    target
+        the new directory, which appears whole or not at all
+    revision
+        branch, tag or commit of a hub id (default: its main branch)
+    """
+    loading("convert", source)
 
-    print(convert(options.source, options.target, revision=options.revision))
-    return 0
+    from rws_decode.extra.convert import convert as write
+
+    print(write(source, target, revision=revision))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rws_decode import settings
+from rws_decode.cli.options import fixed, group, json_option, option, parameters, read_options
+from rws_decode.cli.progress import loading, tell
 from rws_decode.commands.options import (
     END_OF_TEXT,
     GUIDANCE,
@@ -23,8 +24,6 @@ from rws_decode.commands.options import (
 from rws_decode.common.plugins import hook
 from rws_decode.steering import is_method, steering
 from rws_decode.strategies.table import check_text
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading, tell
 
 if TYPE_CHECKING:
     from rws_decode.rewards import RewardModel
@@ -66,6 +65,21 @@ class DecodeOptions:
     threads: int | None = threads_option()
     json: bool = json_option()
 
+    applied: Any = fixed(None)
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options, those of the preset where the command line gives none, which standard error is told."""
+        applied = None
+        if (name := given.get("preset")) is not None:
+            with_preset = hook("preset-options", f"--preset is {name}")
+            given, applied = with_preset(given, {each.name: each.default for each in parameters(cls)})
+        options = read_options(cls, given)
+        object.__setattr__(options, "applied", applied)
+        if applied is not None:
+            applied.tell()
+        return options
+
     def __post_init__(self) -> None:
         if self.prompt.text is not None:
             self.shape.make(self.prompt.text)
@@ -99,11 +113,6 @@ class DecodeOptions:
         if changed:
             value = getattr(self.decoding, changed[0])
             raise ValueError(f"--{changed[0].replace('_', '-')} is {value}: --compact decodes without it, choose one")
-
-
-def preset_applied(args: argparse.Namespace) -> tuple[argparse.Namespace, Any]:
-    """Return the command line with the options of its preset, and what was applied; ValueError without presets."""
-    return (args, None) if args.preset is None else hook("preset-options", f"--preset is {args.preset}")(args)
 
 
 class Decodes:

@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass
 
 from rws_decode.checkpoints.files import locate_model
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading
+
+GROUP = "Inspect"
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class DiffOptions:
             locate_model(self.model)
 
 
-def run(options: DiffOptions) -> int:
-    """Compare and print; ValueError for input that cannot be used."""
+def diff(options: DiffOptions) -> None:
+    """Say from their traces where two runs part, and why."""
     from rws_decode.trace.trace import load
 
     first, second = load(options.first), load(options.second)
@@ -42,4 +44,3 @@ def run(options: DiffOptions) -> int:
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     difference = diff(first, second, predictor)
     print(json.dumps(difference.as_json(), allow_nan=False) if options.json else difference)
-    return 0

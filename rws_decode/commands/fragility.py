@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rws_decode.checkpoints.files import locate_model
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading
 from rws_decode.commands.options import LoadingOptions, RewardOptions
 from rws_decode.common.files import check_trace_file, json_lines
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading
+
+GROUP = "Inspect"
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class FragilityOptions:
         return [file for files in found for file in files]
 
 
-def run(options: FragilityOptions) -> int:
-    """Say what rounding can change; ValueError for input that cannot be used."""
+def fragility(options: FragilityOptions) -> None:
+    """Say which answers, and which score, hinge on a near-tie."""
     scores = None if options.scores is None else list(_scores(options.scores, options.field))
 
     from rws_decode.trace.trace import load
@@ -79,12 +81,11 @@ def run(options: FragilityOptions) -> int:
     found = fragility(traces, scores, predictor=predictor, reward=reward, decodes=options.flip or 1, seed=options.seed)
     if options.json:
         print(json.dumps(found.as_json(), allow_nan=False))
-        return 0
+        return
     print(found)
     for file, step, fragile in zip(options.files, found.first_step, found.fragile, strict=True):
         if fragile:
             print(f"  {file.name}: from step {step} on")
-    return 0
 
 
 def _scores(path: Path, field: str) -> Iterator[float]:

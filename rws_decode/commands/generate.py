@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands.decodes import DecodeOptions, Decodes, preset_applied
-from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, prompt_line, run_text
+from rws_decode.cli.options import group, option
+from rws_decode.cli.progress import tell
+from rws_decode.commands.decodes import DecodeOptions, Decodes
+from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, print_json, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
 from rws_decode.steering import is_method, steering
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, strategy_named
-from rws_theory.commands.options import add_options, group, option, read_options
-from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
+
+
+GROUP = "Decode"
 
 
 @dataclass(frozen=True)
@@ -143,36 +144,26 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `generate` to a parser."""
-    add_options(parser, GenerateOptions)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Decode and print; ValueError for input that cannot be used."""
-    args, applied = preset_applied(args)
-    options = read_options(GenerateOptions, args)
-    if applied is not None:
-        applied.tell()
+def generate(options: GenerateOptions) -> None:
+    """Decode the answer to one prompt."""
     for name in options.unused:
         tell(f"note: {options.steer or f'--strategy {options.strategy.strategy}'} does not use {name}")
     decodes = Decodes("generate", options)
     trace = decodes.run(options.steer or options.strategy.make(decodes.shape.resolved().steps, options.seed))
     beside = None if options.compare is None else decodes.run(options.compare)
-    _show(decodes, options, applied, trace, beside)
+    _show(decodes, options, trace, beside)
     if options.trace is not None:  # last: the answer is there, whatever becomes of the file
         tell(f"trace: {trace.save(options.trace / 'trace.parquet')}")
-    return 0
 
 
-def _show(decodes: Decodes, options: GenerateOptions, applied: Any, trace: Trace, beside: Trace | None) -> None:
+def _show(decodes: Decodes, options: GenerateOptions, trace: Trace, beside: Trace | None) -> None:
     if options.json:
         result = as_json(trace, decodes.completed(trace))
-        if applied is not None:
-            result["preset"] = applied.as_json()
+        if options.applied is not None:
+            result["preset"] = options.applied.as_json()
         if options.compare is not None and beside is not None:
             result["compared"] = {"strategy": options.compare} | as_json(beside, decodes.completed(beside))
-        print(json.dumps(result, allow_nan=False))
+        print_json(result)
         return
     text = answer_text(trace, decodes.completed(trace))
     print(prompt_line(trace))

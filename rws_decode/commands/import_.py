@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rws_decode.cli.options import json_option, option
+from rws_decode.cli.progress import tell
 from rws_decode.commands.shown import answer_text, as_json, prompt_line
-from rws_theory.commands.options import json_option, option
-from rws_theory.commands.progress import tell
+
+GROUP = "Inspect"
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class ImportOptions:
             raise ValueError("--play and --json are given: standard output takes one of them")
 
 
-def run(options: ImportOptions) -> int:
-    """Make traces and tell of them; ValueError for input that cannot be used, and then nothing is written.
+def import_(options: ImportOptions) -> None:
+    """Make traces of the step maps that a serving engine returns.
 
     JSON: a list of what `generate --json` prints, null where a step map does not tell it, with `missing`, which names
     that in words.
@@ -73,7 +75,6 @@ def run(options: ImportOptions) -> int:
     if options.out is not None:
         for number, trace in enumerate(traces):
             tell(f"trace: {trace.save(options.out if single else options.out / f'{number}.parquet')}")
-    return 0
 
 
 def _tokenizer(name: str) -> Any:

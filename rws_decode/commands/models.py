@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
@@ -11,11 +10,12 @@ from pathlib import Path
 
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
+from rws_decode.commands.shown import print_json
 from rws_decode.common.files import read_json
 from rws_decode.common.plugins import hook
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
-from rws_theory.commands.options import JsonOptions
 
+GROUP = "Decode"
 _RDKIT = 'pip install "rws-toolkit[chemistry]"'
 
 
@@ -77,12 +77,18 @@ def _is_cached(hub_id: str) -> bool:
     return any((Path(constants.HF_HUB_CACHE) / folder).glob("snapshots/*/config.json"))
 
 
-def run(options: JsonOptions) -> int:
-    """Print the models."""
+def models(*, json: bool = False) -> None:
+    """List the models that can be named, and how to have each.
+
+    Parameters
+    ----------
+    json
+        print the result as JSON on standard output
+    """
     known = list(known_models())
-    if options.json:
-        print(json.dumps([{key: value for key, value in asdict(model).items() if key != "about"} for model in known]))
-        return 0
+    if json:
+        print_json([{key: value for key, value in asdict(model).items() if key != "about"} for model in known])
+        return
     width, wide = (max(map(len, column)) for column in zip(*((m.name, m.licence or "") for m in known), strict=True))
     title = {"": "shipped", "python": f"installed by {install_command()}", "pip": f"RDKit's, by {_RDKIT}"}
     title["hf"] = "on the hub, by hf download"
@@ -94,4 +100,3 @@ def run(options: JsonOptions) -> int:
             print(f"  {model.name:{width}}  {facts}  {model.about}".rstrip())
         print()
     print("Sizes are of files, or of the package. Licences are as the package or the page of the weights names them.")
-    return 0

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.checkpoints.packages import PACKAGED
+from rws_decode.cli.options import fixed, group, option
+from rws_decode.cli.progress import tell
 from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.base import OWN_REWARDS
 from rws_decode.rewards.registry import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import masks_in
-from rws_theory.commands.options import fixed, group, option
-from rws_theory.commands.progress import tell
 
 if TYPE_CHECKING:
     from rws_decode.predictors.loading import LoadedPredictor

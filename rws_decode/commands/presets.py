@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import textwrap
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from rws_theory.commands.options import given_options, json_option, option
-from rws_theory.commands.progress import tell
+from rws_decode.cli.progress import tell
+from rws_decode.commands.shown import print_json
+from rws_decode.extra.presets import PRESETS, Preset, load
+from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
 
-if TYPE_CHECKING:
-    from rws_decode.extra.presets import Preset
-
+GROUP = "Decode"
 _WIDTH = 100
 
 
-@dataclass(frozen=True)
-class PresetsOptions:
-    """Which presets are printed, and how."""
+def presets(names: tuple[str, ...] = (), /, *, json: bool = False) -> None:
+    """Say what published loops set, and where it is printed.
 
-    names: tuple[str, ...] = option(
-        (), "presets to print with every source (default: one line of each preset)", metavar="NAME", positional=True
-    )
-    json: bool = json_option()
-
-    def __post_init__(self) -> None:
-        from rws_decode.extra.presets import load
-
-        for name in self.names:
-            load(name, "NAME")
-
-
-def run(options: PresetsOptions) -> int:
-    """Print the presets."""
-    from rws_decode.extra.presets import PRESETS
-
-    presets = [PRESETS[name] for name in options.names or PRESETS]
-    if options.json:
-        print(json.dumps([_as_json(preset) for preset in presets], allow_nan=False))
-    elif options.names:
+    Parameters
+    ----------
+    names
+        presets to print with every source (default: one line of each preset)
+    json
+        print the result as JSON on standard output
+    """
+    presets = [load(name, "NAME") for name in names or PRESETS]
+    if json:
+        print_json([_as_json(preset) for preset in presets])
+    elif names:
         print("\n\n".join(map(_in_full, presets)))
     else:
         width = max(map(len, PRESETS))
         for preset in presets:
             print(f"{preset.name:{width}}  {preset.about}: {_in_short(preset)}")
         print("\nEach option with its source: rws presets NAME")
-    return 0
 
 
 def _as_json(preset: Preset) -> dict[str, Any]:
@@ -112,44 +99,37 @@ class AppliedPreset(NamedTuple):
         return f"--{name.replace('_', '-')}"
 
 
-def with_preset(args: argparse.Namespace) -> tuple[argparse.Namespace, AppliedPreset | None]:
-    """Return the command line with the options of its preset where it gives none, and what was applied.
+def with_preset(given: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[Mapping[str, Any], AppliedPreset | None]:
+    """Return what a command line gives with the options of its preset beside it, and what was applied.
 
-    With a prompt of gaps the shape follows from the gaps. For a command that has --strategies, the preset's strategy is
-    the first of them. ValueError for a name that no preset has.
+    usual: the options of the command, with their defaults. With a prompt of gaps the shape follows from the gaps. For a
+    command that has --strategies, the preset's strategy is the first of them. ValueError for a name that no preset has.
     """
-    from rws_decode.extra.presets import load
-    from rws_decode.extra.presets.preset import SHAPE_OPTIONS, fitted
-
-    if args.preset is None:
-        return args, None
-    preset = load(args.preset, "--preset")
+    if given.get("preset") is None:
+        return given, None
+    preset = load(given["preset"], "--preset")
     preset.refuse_uniform("--preset")
     values = preset.values
-    if args.infill is not None:
+    if given.get("infill") is not None:
         values = {name: value for name, value in values.items() if name not in SHAPE_OPTIONS}
         tell(f"note: the shape follows from the gaps, not from --preset {preset.name}")
-    named = given_options(args)
-    given = {name: getattr(args, name) for name in values if name in named}
-    kept = fitted(values, given)
-    if "strategy" in given and given["strategy"] != values["strategy"]:
+    chosen = {name: given[name] for name in values if name in given}
+    kept = fitted(values, chosen)
+    if "strategy" in chosen and chosen["strategy"] != values["strategy"]:
         kept = {name: value for name, value in kept.items() if name != "threshold"}
-    changed = argparse.Namespace(**vars(args))
-    for name, value in kept.items():
-        if hasattr(args, name):
-            setattr(changed, name, value)
+    merged = dict(given) | {name: value for name, value in kept.items() if name in usual}
     followed = {name: value for name, value in kept.items() if value != values[name]}
-    instead = {name: (value, values[name]) for name, value in given.items() if value != values[name]}
-    if hasattr(args, "strategies"):
+    instead = {name: (value, values[name]) for name, value in chosen.items() if value != values[name]}
+    if "strategies" in usual:
         first = _strategy_text(values)
-        if "strategies" not in named and first is not None:
-            changed.strategies = (first, *(text for text in args.strategies[1:] if text != first))
-        elif "strategies" not in named:
-            usual = " ".join(args.strategies)
-            tell(f"note: --preset {preset.name} has no reward scale, so --strategies is {usual}")
-        elif first is not None and first not in args.strategies:
-            instead["strategies"] = (list(args.strategies), first)
-    return changed, AppliedPreset(preset, instead, followed)
+        if "strategies" not in given and first is not None:
+            merged["strategies"] = (first, *(text for text in usual["strategies"][1:] if text != first))
+        elif "strategies" not in given:
+            listed = " ".join(usual["strategies"])
+            tell(f"note: --preset {preset.name} has no reward scale, so --strategies is {listed}")
+        elif first is not None and first not in given["strategies"]:
+            instead["strategies"] = ([*given["strategies"]], first)
+    return merged, AppliedPreset(preset, instead, followed)
 
 
 def _strategy_text(values: dict[str, Any]) -> str | None:

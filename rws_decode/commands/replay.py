@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass
 
 from rws_decode.checkpoints.files import locate_model
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading
+
+GROUP = "Inspect"
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class ReplayOptions:
             locate_model(self.model)
 
 
-def run(options: ReplayOptions) -> int:
-    """Replay and print; ValueError for input that cannot be used.
+def replay(options: ReplayOptions) -> None:
+    """Repeat a run from its trace and say where it differs.
 
     JSON: `same`, whether the tokens and their steps are those recorded; `diverged_at`, the first step that differs, or
     null; `tokens`, those of the replay; `steps_run`, steps of the record.
@@ -64,4 +66,3 @@ def run(options: ReplayOptions) -> int:
     else:
         until = f"step {diverged_at} of {trace.steps_run}"
         print(f"the replay differs from the record from {until} on (steps count from 0)")
-    return 0

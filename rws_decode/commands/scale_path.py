@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rws_decode import settings
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading, progress, tell
 from rws_decode.commands.options import (
     END_OF_TEXT,
     GUIDANCE,
@@ -20,12 +22,13 @@ from rws_decode.commands.options import (
     threads_option,
 )
 from rws_decode.commands.shown import legend, marked, marker
-from rws_theory.commands.options import group, json_option, option
-from rws_theory.commands.progress import loading, progress, tell
 
 if TYPE_CHECKING:
     from rws_decode.final_text import FinalReward
     from rws_decode.scales.path import Level, ScalePath
+
+
+GROUP = "Decode"
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,12 @@ class ScalePathOptions:
             self.shape.make(self.prompt.text)
 
 
-def run(options: ScalePathOptions) -> int:
-    """Follow the path and print it; ValueError for input that cannot be used."""
+def scale_path(options: ScalePathOptions) -> None:
+    """List every output of any constant factor, or any reward scale, for one prompt."""
     path = _path(options)
     if options.view is not None:
         tell(f"page: {path.view(options.grid or None).save(options.view)}")
     print(json.dumps(result(path), allow_nan=False) if options.json else _text(path))
-    return 0
 
 
 def _path(options: ScalePathOptions) -> ScalePath:

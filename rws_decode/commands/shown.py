@@ -24,6 +24,11 @@ DRAWN = (
 Mark = Callable[[str], str]
 
 
+def print_json(value: Any) -> None:
+    """Print a result as one line of JSON."""
+    print(json.dumps(value, allow_nan=False))
+
+
 def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
     """Return what `generate --json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none.
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import json
-
+from rws_decode.commands.shown import print_json
 from rws_decode.steering import METHODS
 from rws_decode.strategies.table import APART, offered
-from rws_theory.commands.options import JsonOptions
+
+GROUP = "Decode"
 
 
-def run(options: JsonOptions) -> int:
-    """Print the table of strategies."""
-    strategies, methods = offered(), METHODS.listed()
-    if options.json:
-        entries = [{"name": name, "reads": entry.reads, "about": entry.about} for name, entry in strategies.items()]
+def strategies(*, json: bool = False) -> None:
+    """Say what each strategy does, in a line.
+
+    Parameters
+    ----------
+    json
+        print the result as JSON on standard output
+    """
+    offers, methods = offered(), METHODS.listed()
+    if json:
+        entries = [{"name": name, "reads": entry.reads, "about": entry.about} for name, entry in offers.items()]
         entries += [
             {"name": name, "reads": [*entry.numbers, "reward"], "about": entry.about, "steers": True}
             for name, entry in methods.items()
         ]
-        print(json.dumps(entries))
-        return 0
-    width = max(map(len, strategies))
-    for name, entry in strategies.items():
+        print_json(entries)
+        return
+    width = max(map(len, offers))
+    for name, entry in offers.items():
         shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
         flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
         print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
@@ -34,7 +40,6 @@ def run(options: JsonOptions) -> int:
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
         print(f"{name:{width}}  {method.about}\n{'':{width}}  [{' '.join(parts)}]")
     print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
-    return 0
 
 
 _OTHERS = {"reward": "NAME", "run": "FILE"}

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rws_decode.checkpoints.files import locate_model
+from rws_decode.cli.options import group, option
+from rws_decode.cli.progress import tell
 from rws_decode.commands.options import LoadingOptions
 from rws_decode.common.files import check_trace_file
-from rws_theory.commands.options import group, option
-from rws_theory.commands.progress import tell
+
+GROUP = "Inspect"
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class ViewOptions:
             locate_model(self.model)
 
 
-def run(options: ViewOptions) -> int:
-    """Write the page or the picture; ValueError for input that cannot be used."""
+def view(options: ViewOptions) -> None:
+    """Write a page to scrub, or an animated picture, of a run or of two."""
     from rws_decode.trace.trace import load
 
     first, *others = [load(trace) for trace in options.traces]
@@ -56,4 +58,3 @@ def run(options: ViewOptions) -> int:
         tell(f"picture: {first.animate(other, predictor).save(options.out)}")
     else:
         tell(f"page: {first.view(other, predictor).save(options.out)}")
-    return 0

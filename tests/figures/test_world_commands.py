@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from paper_figures.__main__ import main
-from paper_figures.commands import SCORE
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, WorldPredictor, load_predictor, load_reward, strategy_log_prob
 from rws_decode.rewards.world import era_reward
-from rws_theory.commands.line import run_line
 
 SHAPE = ["--length", "6", "--steps", "3", "--block", "6"]
 METHODS = "default rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 tilt-sample:1 tilt-decode:1".split()
@@ -43,7 +41,7 @@ def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(capsys
 
 
 def score(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    status = run_line("rws", "", {"score": SCORE}, ["score", *words])
+    status = main(["score", *words])
     return (status, *capsys.readouterr())
 
 

@@ -1,59 +1,58 @@
 """The console command `rws`: every command of the three packages, and those that other packages add."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import rws_theory
-from paper_figures.__main__ import COMMANDS as FIGURES
 from paper_figures.__main__ import main as figures
-from paper_figures.__main__ import rws
-from rws_decode.__main__ import COMMANDS as DECODING
-from rws_decode.__main__ import GROUP
 from rws_decode.__main__ import main as decoding
-from rws_theory.__main__ import COMMANDS as THEORY
+from rws_decode.__main__ import rws
+from rws_decode.cli.app import ENTRY_POINTS, GROUPS, entry_points
 from rws_theory.__main__ import main as theory
-from rws_theory.commands.line import Command
 
-ADDED = "bench"  # that an entry point adds to the decoder's, and that no other table holds
-NAMES = [*DECODING, *THEORY, *FIGURES, ADDED]
+NAMES = [*entry_points()]
 ROOT = Path(__file__).parents[2]
+RWS = [sys.executable, "-c", "import sys; from rws_decode.__main__ import rws; sys.exit(rws())"]
 LOGITS = ["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]", "--json"]
 STORY = ["generate", "--prompt", "write a story .", "--length", "8", "--steps", "4", "--block", "8", "--json"]
+GREET = """GROUP = "Courtesy"
 
 
-def outcome(main: Any, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
+def greet(name: str, /, *, loud: bool = False) -> int:
+    '''Greet somebody.'''
+    print("good day,", name.upper() if loud else name)
+    return 3
+"""
+
+
+def outcome(main: Any, words: Any, capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
     capsys.readouterr()
-    try:
-        status: object = main(list(words))
-    except SystemExit as stop:
-        status = stop.code
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+    return main(list(words)), *capsys.readouterr()
 
 
 def test_bare_or_asked_for_help_or_version_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = outcome(rws, [], capsys)
-    assert (status, err) == (0, "")
-    assert outcome(rws, ["--help"], capsys) == (0, out, "")
-    for name in NAMES:
-        assert f"\n    {name}" in out, name
-    assert len(set(NAMES)) == len(NAMES)  # no name is taken twice
+    assert (status, err) == (0, "") and outcome(rws, ["--help"], capsys) == (0, out, "")
+    lines = out.splitlines()
+    assert [line for line in lines if line in GROUPS] == [*GROUPS] and max(map(len, lines)) <= 80
+    assert sorted(line.split()[0] for line in lines if line[:2] == "  " and line[2] != " ") == sorted(NAMES)
     for main in (rws, theory, decoding, figures):
         assert outcome(main, ["--version"], capsys) == (0, f"{rws_theory.__version__}\n", "")
-    for main in (theory, decoding):
-        status, out, err = outcome(main, [], capsys)
-        assert (status, err) == (0, "") and out.startswith("usage: python -m rws_")
+    assert outcome(theory, [], capsys)[0] == 0
 
 
-@pytest.mark.parametrize(("main", "words"), [(theory, LOGITS), (decoding, STORY)], ids=["theory", "decoding"])
+@pytest.mark.parametrize(
+    ("main", "words"), [(theory, LOGITS), (decoding, STORY), (figures, LOGITS)], ids=["theory", "decoding", "figures"]
+)
 def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = outcome(main, words, capsys)
     assert status == 0 and out.startswith("{") and outcome(rws, words, capsys) == (status, out, err)
@@ -76,22 +75,28 @@ def test_bad_input_is_the_same_line(main: Any, words: str, capsys: pytest.Captur
 
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = outcome(figures, ["--help"], capsys)
-    further = "".join(out.partition("commands:")[2].split())  # a line may end within a name
-    assert status == 0 and "--runs DIR" in out and all(name in further for name in FIGURES if name != "figures")
+    assert status == 0 and "--runs DIR" in out
     asked = outcome(rws, ["figures", "--help"], capsys)[1]
     assert asked.split() == out.replace("python -m paper_figures", "rws").split()
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [("rws gen", "generate "), ("rws generate --rank", "--ranking "), ("rws experiment mt", "mt-bench ")],
-)
-def test_a_shell_completes_it(line: str, offered: str, tmp_path: Path) -> None:
-    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
-    asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", "from paper_figures.__main__ import rws; rws()"]
-    subprocess.run(words, env=os.environ | asked, check=True, capture_output=True)
-    assert (tmp_path / "offered").read_text(encoding="utf-8") == offered
+def test_shells_complete_it(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    for shell in ("bash", "zsh", "fish"):
+        subprocess.run([*RWS, "--install-completion", "--shell", shell], env=environment, check=True, stdout=-1)
+    scripts = [path for path in tmp_path.rglob("*") if path.is_file() and "mt-bench" in path.read_text()]
+    (bash,) = (path for path in scripts if "complete -F" in path.read_text())
+    assert len(scripts) == 3
+    for words, offered in (
+        ("rws gen", "generate"),
+        ("rws generate --rank", "--ranking"),
+        ("rws generate --ranking top", "topk"),
+        ("rws experiment mt", "mt-bench"),
+    ):
+        asked = (
+            f"source {bash}; COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}; _rws; echo ${{COMPREPLY[@]}}"
+        )
+        assert subprocess.run(["bash", "-c", asked], capture_output=True, text=True).stdout == f"{offered}\n"
 
 
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,50 +106,39 @@ def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixt
         "write a short science story with meteor , lenses , crater and brave .": "",
         "--write a story .": ": --write\n",  # as an option looks
     }.items():
-        # An option may be shortened.
-        status, _, err = outcome(decoding, ["generate", "--prompt", prompt, "--len", "8", *STORY[-5:]], capsys)
+        status, _, err = outcome(decoding, ["generate", "--prompt", prompt, "--length", "8", *STORY[-5:]], capsys)
         assert status == 0 and told in err and bool(err) == bool(told)
-    assert decoding(["generate", "--prompt=--write", "--len", "8", *STORY[-5:]]) == 0
-
-
-def test_the_benches_are_a_command_that_a_package_adds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ADDED not in DECODING
-    for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
-        status, out, _ = outcome(main, [ADDED, "--help"], capsys)
-        assert status == 0 and out.startswith(f"usage: {prog} {ADDED} ") and "--shape" in out
-        assert outcome(main, [ADDED, "--prompts", "0"], capsys)[2].startswith(f"{prog} {ADDED}: --prompts is 0")
+    assert decoding(["generate", "--prompt=--write", "--length", "8", *STORY[-5:]]) == 0
 
 
 @pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a package of a user's add commands: one that runs, one that is taken, and two that cannot be used."""
-    package, module = ModuleType("users_package"), ModuleType("users_package_greet")
-    package.__dict__.update(
-        GREET=Command("users_package_greet", "greet somebody"),
-        TAKEN=Command("users_package_greet", "take a name of ours"),
-        TEXT="users_package_greet",
-    )
-    module.__dict__.update(
-        add_arguments=lambda parser: parser.add_argument("name"), run=lambda args: print(f"good day, {args.name}") or 3
-    )
-    monkeypatch.setitem(sys.modules, "users_package", package)
-    monkeypatch.setitem(sys.modules, "users_package_greet", module)
-    points = {"greet": "GREET", "generate": "TAKEN", "text": "TEXT", "gone": "GONE"}
-    entry_points = [EntryPoint(name, f"users_package:{value}", GROUP) for name, value in points.items()]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entry_points if group == GROUP else [])
+def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let a package of a user's add commands: one that runs, one whose name is taken, and one that is not there."""
+    (tmp_path / "users_greet.py").write_text(GREET)
+    monkeypatch.syspath_prepend(tmp_path)
+    points = {"greet": "users_greet:greet", "generate": "users_greet:greet", "gone": "users_gone:gone"}
+    theirs = [EntryPoint(name, value, ENTRY_POINTS) for name, value in points.items()]
+    ours, every = [*entry_points().values()], metadata.entry_points
+
+    def found(**asked: Any) -> Any:
+        return [*theirs, *ours] if asked == {"group": ENTRY_POINTS} else every(**asked)
+
+    monkeypatch.setattr(metadata, "entry_points", found)
 
 
 @pytest.mark.usefixtures("added")
 @pytest.mark.parametrize("main", [rws, decoding])
 def test_a_package_adds_a_command(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = outcome(main, ["greet", "you"], capsys)
-    assert (status, out) == (3, "good day, you\n")
+    assert outcome(main, ["greet", "you", "--loud"], capsys) == (3, "good day, YOU\n", "")
+    assert "--lout. Did you mean --loud?" in outcome(main, ["greet", "you", "--lout"], capsys)[2]
+    sys.modules.pop("users_greet")
     status, out, err = outcome(main, [], capsys)
-    assert status == 0 and "greet somebody" in out and "take a name of ours" not in out
-    lines = err.splitlines()
-    assert len(lines) == 2 and "note: command text (users_package:TEXT) is no" in lines[0]
-    assert lines[1].startswith("note: command gone (users_package:GONE) cannot be loaded: ")
-    assert "(is greet meant?" in outcome(main, ["gret"], capsys)[2]
+    assert status == 0 and out.count("Greet somebody.") == 1 and "\nCourtesy\n" in out
+    assert "users_greet" not in sys.modules and "Decode the answer" in out
+    assert err.count("\n") == 1 and "gone (users_gone:gone)" in err
+    assert "(is greet meant?)" in outcome(main, ["gret"], capsys)[2]
+    status, _, err = outcome(main, ["gone"], capsys)
+    assert status == 2 and "users_gone" in err and err.count("\n") == 1
 
 
 def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
@@ -154,14 +148,31 @@ def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
         assert completed.stdout.startswith('{"dimension": 3')
     code = f"""
 import sys
-from paper_figures.__main__ import rws
+from rws_decode.__main__ import rws
 for words in {[[], *([name, "--help"] for name in NAMES), ["experiment", "controls", "-h"]]}:
-    try:
-        rws(words)
-    except SystemExit as stop:
-        assert stop.code == 0
+    assert rws(words) == 0
     large = {{"torch", "transformers", "tokenizers", "safetensors", "rdkit", "numpy", "scipy", "flint", "pandas"}}
     large = (large | {{"matplotlib", "pyarrow"}}) & set(sys.modules)
     assert not large, (words, large)
+    assert words or "cyclopts" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    words = [*RWS, "experiment", "commit-order", "--out", str(tmp_path / "out")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert running.stderr is not None
+    running.stderr.readline()  # it has begun
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    last = running.communicate(timeout=120)[1].splitlines()[-1]
+    assert (
+        running.returncode == 130
+        and last == b"rws experiment: interrupted; the same command continues where it stopped"
+    )

@@ -360,25 +360,22 @@ TOPK = "rws_theory path good.npy --scale-max 2"
 # Words of a command, `_` for an argument that is empty, and a part of the line it ends with.
 COMMANDS: dict[str, str] = {
     # A command or an option misspelt: the near one is named.
-    "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, compare",
-    "paper_figures experiment precision --strategies rws:8 --out here": "(give rws alone here, and its number by",
-    "paper_figures experiment rewardbench --out here": "(is reward-bench meant? choose from reward-bench",
-    "paper_figures experiment controls --ouut here": "unrecognized arguments: --ouut (is --out meant?)",
+    "rws_decode genrate --example 3": "'genrate' (is generate meant?)",
+    "paper_figures experiment precision --strategies rws:8 --out here": '"rws:8" for --strategies',
+    "paper_figures experiment rewardbench --out here": 'Did you mean "reward-bench"?',
+    "paper_figures experiment controls --ouut here": "Did you mean --out instead of --ouut?",
     "paper_figures table1": "NAME is 'table1' (is table1_win_rate meant?): one of ",
-    "rws_decode generate --promt hello": "unrecognized arguments: --promt (is --prompt meant?)",
-    "rws_decode generate --example 3 --stratgy=rws": "unrecognized arguments: --stratgy (is --strategy meant?)",
-    "rws_decode generate --example 3 --qwxyz red": "unrecognized arguments: --qwxyz\n",
+    "rws_decode generate --promt hello": "--promt. Did you mean --prompt?",
+    "rws_decode generate --example 3 --qwxyz red": "--qwxyz.\n",
     "rws_decode generate --example 3 --strategy RWS": "(is rws meant?)",
     "rws_decode compare --example 3 --preset llada-gsm": "one of llada-demo, ",
-    "rws_decode presets llada-gsm": "is 'llada-gsm': it must be one of ",
+    "rws_decode presets llada-gsm": "is 'llada-gsm'",
     # An unknown command, no argument.
-    "rws_decode decode": "'decode'",
-    "paper_figures --workers -1": "--workers is -1",
+    "paper_figures --workers -1": '"-1" for --workers',
     "paper_figures fig1_commit_order --workers 0 --runs folder --out good.npy": "--out is good.npy: a file",
     "paper_figures fig1_commit_order --workers 0 --runs folder": "is missing: make it with",
-    "rws_decode generate": "one of the arguments --prompt --infill --input-ids --example is required",
-    "paper_figures experiment": "NAME",
-    "paper_figures experiment controls": "the following arguments are required: --out",
+    "rws_decode generate": "one of --prompt, --infill, --input-ids, --example is needed",
+    "paper_figures experiment": "a name is missing",
     "paper_figures ledger --workers 0": "is missing: make it with rws figures ledger --runs out/runs",
     # Arrays and lists of logits.
     "rws_theory crossings _ [1]": "A must be",
@@ -388,7 +385,7 @@ COMMANDS: dict[str, str] = {
     **{
         f"rws_theory crossings {words}": message
         for words, message in {
-            "[1]": "the following arguments are required: B",
+            "[1]": "parameter B",
             "[1] [true]": "B must be a JSON list of numbers, got '[true]'",
             "[[1]] [1]": "A must be a JSON list of numbers",
             "[1] x\ny.npz": "path of a .npy file, got 'x\\ny.npz'",
@@ -401,7 +398,6 @@ COMMANDS: dict[str, str] = {
     f"{TOPK} --k 1 --scale-min 3": "--scale-min and --scale-max",
     "rws_theory claims T9 D-r1 T8": "ids has T8, T9: the ledger holds ",
     "rws_theory crossings objects.npy [1,2]": "objects.npy",
-    f"{TOPK} --scale-min 0.5": "--k",
     f"{TOPK} --scale-min 0.5 --k 0.5": "--k",
     **{
         f"rws_theory path {name}.npy --k 1 --scale-min 0.5 --scale-max 2": "must"
@@ -418,11 +414,8 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --strategy temperature": "--scale is missing",
     f"{GENERATE} --strategy rws": "--reward-scale is missing: --strategy rws needs it",
     f"{GENERATE} --model predictor --strategy rws": "--reward is missing: --strategy rws needs it, and predictor",
-    f"{GENERATE} --strategy rws --reward mini": "--reward-scale is missing: --strategy rws needs it",
     f"{GENERATE} --reward maxi": "reward is 'maxi': neither a shipped name (exact, era, ",
     f"{REWARDED} 1 --reward-dtype int8": "dtype is 'int8'",
-    f"{REWARDED} 1 --reward-device meta": "device is 'meta'",
-    f"{REWARDED} 1 --reward-revision main": "revision is 'main'",
     f"{GENERATE} --strategy schedule --run gone.parquet": "no trace at gone.parquet",
     f"{GENERATE} --strategy constant --run text.parquet": "text.parquet",
     f"{GENERATE} --seed -1": "seed is -1",
@@ -460,7 +453,7 @@ COMMANDS: dict[str, str] = {
             "--infill [MASK:4] --steps 5": "steps is 5: at most length, 4",
             "--infill zzz[MASK:4]": "text holds zzz: english does not know these words, use others",
             "--infill [MASK:4] --compact": "prompts[0] has gaps: the compact decoder writes after a prompt",
-            "--infill [MASK:4] --prompt we": "argument --prompt: not allowed with argument --infill",
+            "--infill [MASK:4] --prompt we": "--prompt and --infill",
             "--example 240 --length 12": "--length is 12: the gaps of the prompt have length 9, leave it out",
         }.items()
     },
@@ -487,11 +480,9 @@ COMMANDS: dict[str, str] = {
             "--input-ids {}": "whole numbers",
             "--example -1": "--example is -1",
             "--example 99999": "--example is 99999: mini ships 112 examples, choose 0 to 111",
-            "--example 1 --prompt a": "not allowed with",
         }.items()
     },
     # The scale path.
-    f"{PATH} 1 --over noise": "'noise'",
     f"{PATH} 1 --over reward-scale --model predictor": "--reward is missing",
     # Traces.
     **{
@@ -500,11 +491,8 @@ COMMANDS: dict[str, str] = {
     },
     "rws_decode replay folder": "folder",
     "rws_decode replay /dev/zero": "/dev/zero",
-    "rws_decode diff good.parquet half.parquet": "half.parquet",
     "rws_decode replay gone.parquet --model maxi": "no trace at gone.parquet",
-    "rws_decode view gone.parquet -o page.html": "no trace at gone.parquet",
     # Step maps.
-    "rws_decode import": "STEPMAP",
     "rws_decode import gone.jsonl": "no step maps at gone.jsonl",
     "rws_decode import /dev/zero": "no step maps at /dev/zero",
     "rws_decode import nothing.txt": "nothing.txt is empty: a line of JSON for each answer is needed",
@@ -521,26 +509,21 @@ COMMANDS: dict[str, str] = {
     "rws_decode replay map.parquet --model mini": "does not tell strategy, settings, candidates",
     "rws_decode fragility map.parquet": "does not tell strategy, settings, candidates",
     f"{GENERATE} --strategy schedule --run map.parquet": "does not tell strategy, settings, candidates",
-    "rws_decode fragility": "TRACE",
     "rws_decode fragility gone.parquet": "no trace at gone.parquet",
     "rws_decode fragility folder": "TRACE is folder, a folder without traces",
     "rws_decode fragility good.parquet --scores gone.txt": "no scores at gone.txt",
     "rws_decode fragility good.parquet --scores deep.json": "deep.json, line 1: not JSON (nested too deep)",
     "rws_decode fragility good.parquet --scores empty.parquet": "scores has 0 numbers for 1 traces",
     "rws_decode fragility good.parquet --flip 2": "--flip N and --model NAME go together",
-    "rws_decode fragility good.parquet --flip 0 --model mini": "--flip is 0",
     "rws_decode fragility good.parquet --reward mini": "--reward is mini: give --flip N --model NAME too",
     # Digests.
-    "rws_decode check": "MODEL",
     "rws_decode check mini --against gone.json": "no digest at gone.json",
     "rws_decode check mini --against deep.json": "deep.json cannot be read as a digest: nested too deep",
     "rws_decode check mini --against good.parquet": "good.parquet cannot be read as a digest",
     "rws_decode check mini --against /dev/zero": "no digest at /dev/zero",
     "rws_decode check mini --against good.npy --prompt cat": "--prompt is 'cat': --against takes the prompts of its",
     "rws_decode check mini --settings threads=0": "threads is 0:",
-    "rws_decode check mini --threads 513": "--threads is 513: at most 512 is possible",
-    "rws_decode generate --prompt cat --threads 99999999999": "--threads is 99999999999: at most 512 is possible",
-    f"{STUDY} --workers 99999": "--workers is 99999: at most 512 is possible",
+    "rws_decode check mini --threads 513": '"513" for --threads',
     "rws_decode check mini --settings speed=3": "setting is 'speed=3': name=value is needed, of device, dtype",
     "rws_decode check mini --settings batch=x": "setting is 'batch=x': batch is a whole number",
     "rws_decode check mini --settings cpu=z80": "cpu is 'z80': one of",
@@ -553,7 +536,6 @@ COMMANDS: dict[str, str] = {
     "paper_figures calibrate --reward mini --data half.jsonl": "line 2",
     "paper_figures calibrate --reward mini --data list.jsonl": "is no object",
     "paper_figures calibrate --reward mini --data half.parquet": "half.parquet",
-    "paper_figures calibrate --reward mini --data surrogate.jsonl --sample 1": "--sample is 1",
     "paper_figures judge half.jsonl --judge-model m --cache c --yes --settings [": "half.jsonl|--settings",
     "paper_figures summarize folder": "no results",
     "paper_figures summarize gone": "gone: no results of experiments here",
@@ -564,7 +546,7 @@ COMMANDS: dict[str, str] = {
     "rws_decode generate --model mini --example 0 --sampling-temperature 1 --top-k -1": "top_k is -1",
     "rws_decode generate --model mini --example 0 --key-cache dual": "key_cache is 'dual': mini keeps no keys",
     "rws_decode generate --model mini --example 0 --key-cache delayed": "key_cache is 'delayed': none, prefix, dual",
-    "rws_decode train maxi --runs runs": "'maxi'",
+    "rws_decode train maxi --runs runs": '"maxi" for NAME',
     # Experiments: everything is said before anything is run.
     f"{STUDY} --prompts -1": "--prompts is -1: at least 0 is needed",
     f"{STUDY} --validation -1": "--validation is -1",
@@ -572,10 +554,8 @@ COMMANDS: dict[str, str] = {
     f"{STUDY} --reward-scale 0": "--reward-scale is",
     f"{STUDY} --sampling-temperature 0": "--sampling-temperature is 0",
     f"{STUDY} --reward-cost inf": "--reward-cost is inf",
-    f"{STUDY} --workers 0": "--workers is 0",
-    f"{STUDY} --batch 0": "--batch is 0",
-    f"{STUDY} --threads 0": "--threads is 0",
-    f"{STUDY} --methods magic": "'magic'",
+    f"{STUDY} --workers 0": '"0" for --workers',
+    f"{STUDY} --methods magic": '"magic" for --methods',
     f"{STUDY} --rewards mini mini": "different ones",
     f"{STUDY} --out good.npy": "--out is good.npy: a file",
     f"{STUDY} --data tales": "data is 'tales'",
@@ -593,7 +573,7 @@ COMMANDS: dict[str, str] = {
             "--length 4 --steps 4 --block 4 --budget 3": "--budget is 3",
             "--prompt zorp": "prompt 'zorp' holds no word that mini knows: use others",
             "--prompt _": "--prompt is '': a text is needed",
-            "--prompt lens --examples 3": "not allowed with argument --prompt",
+            "--prompt lens --examples 3": "--examples is given beside --prompt",
             "--prompt lens[MASK:3]": "has gaps ('lens[MASK:3]'): a study decodes an answer after its prompt",
             "--prompt lens --prompts 2": "--prompts is 2: --prompt names 1 different ones",
             "--examples 900": "--examples is 900: mini ships 112 examples, choose 0 to 111",
@@ -601,7 +581,6 @@ COMMANDS: dict[str, str] = {
             "--model predictor": "it ships no held-out prompts (examples.json beside its weights), --prompt TEXT or",
         }.items()
     },
-    "paper_figures experiment commit-order --out out --examples -1": "examples",
     "paper_figures experiment commit-order --out out --length 16 --steps 6 --block 16": "steps is 6",
     f"{STUDY} --reward-scale 1 1": "--reward-scale is",
     f"{GENERATE} --adapter nowhere": "adapter is nowhere: ",
@@ -640,7 +619,6 @@ COMMANDS: dict[str, str] = {
             "--prompt a --answer the --length 4": "--length is of --draw, which is not given",
             "--prompt a --answer the --top-p nan": "top_p is nan: a finite number above 0 and at most 1",
             "--draw 2 --answer the": "--answer beside --draw",
-            "--draw 2 --prompts 3": "--prompts is 3: at least 20",
             "--draw 2 --sampling-temperature 0": "--sampling-temperature is 0",
             "--draw 2 --top-k 3": "--top-k beside --draw: the law lacks words",
             "--draw 2 --model mini": "mini is no exact world",
@@ -648,18 +626,13 @@ COMMANDS: dict[str, str] = {
     },
     "rws_decode bench --shape huge": "shape is 'huge'",
     "rws_decode bench --shape tiny --model mini": "--model is mini",
-    "rws_decode bench --shape tiny --batches 0": "--batches is 0",
     "rws_decode bench --check --out x.json": "--out is x.json",
     "rws_decode train english": "--package is missing",
     "rws_decode train mini": "--runs is missing",
     "rws_decode train mini --runs r --package p": "--package is p",
-    "rws_decode train mini --runs runs --every 0": "--every is 0",
     "rws_decode train mini --runs runs --export": "train it first",
     "paper_figures experiment precision --out out --scales 2 2": "--scales is [2.0, 2.0]",
     "paper_figures experiment frequency --out out --every 2 2": "--every is",
-    "paper_figures experiment frequency --out out --timing-prompts 0": "--timing-prompts is 0",
-    "paper_figures experiment overhead --out out --repetitions 0": "--repetitions is 0",
-    "paper_figures experiment humaneval --out out --samples 0": "--samples is 0",
     "paper_figures experiment humaneval --out out --samples 2 --decode-temperature 0": "--decode-temperature is 0",
     "paper_figures experiment humaneval --out out --allow-code-execution": "--data is puzzles",
     f"{DIALOGUES} --yes": "--yes is given without --llm-judge",
@@ -682,10 +655,7 @@ def test_a_command_ends_with_status_2_and_one_line_and_writes_nothing(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     program, *argv = ["" if word == "_" else word for word in words.split(" ")]
     before = files_below(tree)
-    try:
-        status: Any = importlib.import_module(f"{program}.__main__").main(argv)
-    except SystemExit as end:
-        status = end.code
+    status = importlib.import_module(f"{program}.__main__").main(argv)
     output = capsys.readouterr()
     # Without what shows progress, which a terminal overwrites.
     lines = [line for line in output.err.replace("\r", "\n").splitlines() if line.startswith(f"python -m {program}")]

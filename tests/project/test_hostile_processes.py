@@ -18,12 +18,12 @@ import pytest
 
 from paper_figures.__main__ import main as figures
 from rws_decode.__main__ import main as decoding
+from rws_decode.cli.exits import CLOSED, TERMINATED, Terminated, ended
 from rws_decode.common import files as rws_files
 from rws_decode.trace.trace import load
-from rws_theory.commands.exits import CLOSED, TERMINATED, Terminated, ended
 
 ROOT = Path(__file__).parents[2]
-CROSSINGS = ["-m", "rws_theory", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
+CROSSINGS = ["-m", "rws_decode", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
 GENERATE = ["generate", "--model", "mini", "--prompt", "a cat", "--length", "8", "--steps", "4", "--block", "8"]
 
 
@@ -103,7 +103,7 @@ def test_a_place_that_takes_no_trace_is_told_before_the_work(
 STUDY = """
 import os, sys, time
 from pathlib import Path
-from rws_theory.commands.exits import ended
+from rws_decode.cli.exits import ended
 from paper_figures.runner.executors import in_process, processes
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Model, Origin, Unit

@@ -1,6 +1,5 @@
 """The README's Python, executed as it stands there, and what README and guides name, compared with what there is."""
 
-import argparse
 import re
 import shlex
 from pathlib import Path
@@ -9,20 +8,16 @@ import decode_again
 import pytest
 from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
-import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding
-import rws_theory.__main__ as theory
-from paper_figures.commands import BENCH, TRAIN
 from paper_figures.contents import NAMES
-from paper_figures.studies import STUDIES, options_class
+from paper_figures.studies import STUDIES
+from rws_decode.cli.app import complete_app, entry_points
 from rws_decode.strategies.table import offered
-from rws_theory.commands.line import fill_parser
-from rws_theory.commands.options import add_options
 
 ROOT = Path(__file__).parents[2]
 # Options of pytest's, pip's, accelerate's and the harness's own.
 OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python", "--constraints"}
-OTHERS |= {"--no-deps", "--require-hashes", "--draw"}  # the last of `experiment` itself
+OTHERS |= {"--no-deps", "--require-hashes"}
 
 
 def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,24 +57,14 @@ def test_every_strategy_that_is_named_is_there() -> None:
     assert usual <= listed <= set(offered()), "name strategies that there are in docs/guides/strategies.md"
 
 
-def parsers() -> list[argparse.ArgumentParser]:
-    """Return the parser of every command and of every experiment."""
-    collected = [decode_again.options()]
-    commands = [command for package in (decoding, theory, figures) for command in package.COMMANDS.values()]
-    for module in [command.module for command in (*commands, BENCH, TRAIN)]:
-        collected.append(argparse.ArgumentParser())
-        fill_parser(module, collected[-1])
-    for experiment in STUDIES:
-        collected.append(argparse.ArgumentParser())
-        add_options(collected[-1], options_class(experiment))
-    return collected
-
-
-def test_every_option_is_one_of_some_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        figures.main(["--help"])
-    known = OTHERS | set(re.findall(r"--[a-z]+", capsys.readouterr().out))
-    known |= {option for parser in parsers() for option in parser._option_string_actions}
+def test_every_option_is_one_of_some_command() -> None:
+    app = complete_app("rws")
+    apps = [app[name] for name in entry_points() if name != "experiment"] + [
+        app["experiment"][name] for name in STUDIES
+    ]
+    known = OTHERS | {*decode_again.options()._option_string_actions, "--help", "--version", "--install-completion"}
+    for each in apps:
+        known |= {name for argument in each.assemble_argument_collection() for name in argument.names}
     shown = {name: options_shown(page(name)) - known for name in ("README.md", *GUIDES)}
     unknown = {name: options for name, options in shown.items() if options}
     assert unknown == {}, "correct these options in these pages: no command has them"

@@ -15,10 +15,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     """Run a command on bad input, which exits with 2 and prints nothing, and return the last line of its error."""
     capsys.readouterr()
-    try:
-        status = main([str(word) for word in words])
-    except SystemExit as stopped:
-        status = int(stopped.code or 0)
+    status = main([str(word) for word in words])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "") and "Traceback" not in err
     last = err.strip().splitlines()[-1]

@@ -61,7 +61,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
 from rws_decode.trace.trace import load
 from rws_theory import selection_path
-from rws_theory.commands.crossings import read_npy
+from rws_theory.__main__ import read_npy
 
 SECONDS = 20
 BYTES = 3 * 2**30

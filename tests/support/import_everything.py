@@ -10,7 +10,6 @@ import importlib
 import importlib.machinery
 import io
 import json
-import os
 import runpy
 import sys
 import tempfile
@@ -18,7 +17,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
 REFRESH = Path(__file__).parents[2] / "notebooks" / "refresh.py"
 ABSENT: set[str] = set()
@@ -50,12 +48,6 @@ def wrong_exports(module: ModuleType) -> list[str]:
     return absent + private + twice
 
 
-def completing(command: Callable[[list[str]], int]) -> int:
-    """Ask a command as a shell does after TAB."""
-    with mock.patch.dict(os.environ, {"_ARGCOMPLETE": "1", "COMP_LINE": "rws gen", "COMP_POINT": "7"}):
-        return command([])
-
-
 def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     """Return, by name, a use of every optional library, each as a user would come to it."""
     import torch
@@ -77,7 +69,6 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "accelerate, generate": lambda: decoding(generate),
         "accelerate, reward": lambda: load_reward("mini", device_map="auto"),
-        "argcomplete": lambda: completing(decoding),
         "datasets, calibrate": lambda: studying(["calibrate", "--reward", "mini"]),
         "datasets, experiment": lambda: studying(
             ["experiment", "reward-bench", "--data", "reward-bench", "--out", str(folder / "out")]

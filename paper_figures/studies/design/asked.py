@@ -23,8 +23,8 @@ from rws_decode.checkpoints.files import shipped
 from rws_decode.text.dialogue import check_text
 from rws_decode.text.gaps import masks_in
 from rws_decode.text.rules import judge
-from rws_theory.commands.options import check_writable
-from rws_theory.commands.progress import loading, tell
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import loading, tell
 
 _SHOWN = 8  # unknown words that a note names, at most
 

@@ -22,9 +22,9 @@ from paper_figures.studies.design.scale_selection import GRID, select_scales
 from paper_figures.studies.design.stages import Stages, base_unit, finish, open_stages
 from paper_figures.studies.summaries.printed import measured_tables
 from paper_figures.table import Table, to_csv
+from rws_decode.cli.progress import tell
 from rws_decode.common.files import parse_json, write_changed
 from rws_theory.checks import finite
-from rws_theory.commands.progress import tell
 
 Chosen = TypeVar("Chosen", bound=ComparisonOptions)
 

@@ -16,8 +16,8 @@ from paper_figures.runner.executors import Backend, RunOptions
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.runner.worker import Measured, Work
 from paper_figures.studies.design.stages import Outcome, Stages
+from rws_decode.cli.progress import duration, tell
 from rws_decode.strategies.table import STRATEGIES
-from rws_theory.commands.progress import duration, tell
 
 _SAMPLE = 8  # units of a kind that are run, at most, and at most one in so many
 

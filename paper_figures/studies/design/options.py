@@ -13,10 +13,10 @@ from paper_figures.judging.judge import JUDGE_SETTINGS
 from paper_figures.runner.executors import RunOptions
 from paper_figures.studies.design.methods import COMPARED
 from rws_decode.checkpoints.files import dtype_named
+from rws_decode.cli.options import fixed, option
+from rws_decode.cli.progress import tell
 from rws_decode.rewards.base import OWN_REWARDS
 from rws_theory.checks import finite
-from rws_theory.commands.options import fixed, option
-from rws_theory.commands.progress import tell
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
 SOURCES = {

@@ -25,8 +25,8 @@ from paper_figures.judging import LLMJudge, Pair, PairVerdict, compare, count_re
 from paper_figures.studies.design.options import LLMJudgeOptions
 from paper_figures.studies.summaries.answers import answers_of, dialogues_of
 from paper_figures.table import records, to_csv
+from rws_decode.cli.progress import tell
 from rws_decode.common.files import write_changed
-from rws_theory.commands.progress import tell
 from rws_theory.extras import not_installed
 
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"

@@ -20,7 +20,7 @@ from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.summaries.paired_answers import comparisons, lines_of, settings_of
 from paper_figures.studies.work.timing import SPLIT, timing_unit
 from paper_figures.table import records
-from rws_theory.commands.progress import tell
+from rws_decode.cli.progress import tell
 
 # These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")

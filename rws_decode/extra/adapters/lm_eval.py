@@ -21,6 +21,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import tell
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.config import RWSGenerationConfig
@@ -33,8 +35,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.text.gaps import masks_in
 from rws_theory.checks import one_of, whole
-from rws_theory.commands.options import check_writable
-from rws_theory.commands.progress import tell
 from rws_theory.extras import required
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.

@@ -1,18 +1,16 @@
 """Which reward is taken where none is named, and what is said of one that does not read the model's texts."""
 
-import argparse
 from typing import Any
 
 import pytest
 from command_lines import printed
 from misuse import refused
 
-from paper_figures.studies import options_class
-from paper_figures.studies.design.options import with_own_rewards
+from paper_figures.commands.experiment import study_options
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer
 from rws_decode.__main__ import main
+from rws_decode.cli.app import read_words
 from rws_decode.rewards.base import OWN_REWARDS
-from rws_theory.commands.options import add_options, given_options, read_options
 
 EXAMPLE = "--example 3 --length 8"
 
@@ -64,8 +62,6 @@ def test_a_reward_that_does_not_read_the_words_is_a_note_once(model: str, capsys
     ],
 )
 def test_a_study_takes_the_rewards_of_its_model(line: str, rewards: Any) -> None:
-    parser, (study, *words) = argparse.ArgumentParser(), line.split()
-    add_options(parser, options_class(study))
-    args = parser.parse_args([*words, "--out", "out"])
-    options = with_own_rewards(read_options(options_class(study), args), given_options(args))
-    assert (options.rewards, options.judges, options.causal) == rewards
+    study, *words = line.split()
+    options: Any = read_words(study_options(study), [*words, "--out", "out"])
+    assert (options.study.rewards, options.study.judges, options.study.causal) == rewards

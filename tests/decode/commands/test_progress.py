@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from rws_theory.commands import progress as progress_module
-from rws_theory.commands.progress import each, loading, progress
+from rws_decode.cli import progress as progress_module
+from rws_decode.cli.progress import each, loading, progress
 
 
 class Terminal(io.StringIO):
