@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paper_figures.plugins import EXHIBITS, registered
+
 
 class Entry(NamedTuple):
     """Where an exhibit is on the page, and which module of this package makes it."""
@@ -48,9 +50,10 @@ CONTENTS: dict[str, Entry] = {
     "table12_frequency": Entry(_TABLES, "paper_figures.tables.table12_frequency"),
     "scale_path": Entry(_FURTHER, "paper_figures.figures.scale_path"),
     "saturation": Entry(_FURTHER, "paper_figures.figures.saturation"),
-    "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),
     "ledger": Entry(_LEDGER, "paper_figures.tables.ledger"),
 }
+CONTENTS |= {name: Entry(_FURTHER, module) for name, module in registered(EXHIBITS).items()}
+CONTENTS["ledger"] = CONTENTS.pop("ledger")  # the last
 NAMES: tuple[str, ...] = tuple(CONTENTS)
 
 

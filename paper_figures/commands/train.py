@@ -43,7 +43,7 @@ def run(options: TrainOptions) -> int:
     """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
     loading("train")
     if options.package is not None:
-        from paper_figures.training.english import build_english
+        from paper_figures.extra.training.english import build_english
         from rws_decode.checkpoints.files import models_directory
         from rws_decode.predictors import WorldPredictor, load_predictor
 
@@ -59,7 +59,7 @@ def run(options: TrainOptions) -> int:
 
     import torch
 
-    from paper_figures.training.recipes import export_model, train_model
+    from paper_figures.extra.training.recipes import export_model, train_model
 
     torch.set_num_threads(options.threads)
     if options.export:

@@ -12,8 +12,8 @@ from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, s
 
 import paper_figures.__main__ as figures
 import rws_theory
-from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
-from paper_figures.bench.shapes import shapes_named
+from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
+from paper_figures.extra.bench.shapes import shapes_named
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_measures import MEASURES
@@ -180,7 +180,7 @@ def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
 
 
 def test_the_hours_of_a_harness_are_those_of_the_roofline() -> None:
-    record = json.loads((ROOT / "paper_figures/measured/h100-llada-8b.json").read_text(encoding="utf-8"))
+    record = json.loads((ROOT / "paper_figures/extra/bench/h100-llada-8b.json").read_text(encoding="utf-8"))
     for name, problems in (("llada-gsm8k", 1319), ("llada-mbpp", 500)):
         values, hours = presets.load(name).values, []
         plan = Shape(values["length"], values["steps"], values["block"]).plan

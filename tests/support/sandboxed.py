@@ -2,7 +2,7 @@
 
 import pytest
 
-from paper_figures.sandbox import check_bubblewrap
+from paper_figures.extra.sandbox import check_bubblewrap
 
 
 def _reason() -> str:

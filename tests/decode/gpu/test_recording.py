@@ -11,8 +11,8 @@ from grouped import grouped
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from paper_figures.bench.random_models import make_models, random_prompts
-from paper_figures.bench.shapes import SHAPES
+from paper_figures.extra.bench.random_models import make_models, random_prompts
+from paper_figures.extra.bench.shapes import SHAPES
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama

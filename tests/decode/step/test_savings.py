@@ -18,7 +18,7 @@ from tiny_models import (
     modernbert_predictor,
 )
 
-from paper_figures.bench.loops import bench
+from paper_figures.extra.bench.loops import bench
 from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
 from rws_decode.canvas.batches import batches
 from rws_decode.rewards import CallableReward, SequenceClassifierReward

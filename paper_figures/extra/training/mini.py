@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from paper_figures.training.evaluate import decode_tasks, held_out, nelbo
-from paper_figures.training.loop import Run, Schedule, fit, seeded
-from paper_figures.training.objective import (
+from paper_figures.extra.training.evaluate import decode_tasks, held_out, nelbo
+from paper_figures.extra.training.loop import Run, Schedule, fit, seeded
+from paper_figures.extra.training.objective import (
     decoding_loss,
     decoding_masks,
     encode_tasks,

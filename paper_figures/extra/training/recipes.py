@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts, train_causal
-from paper_figures.training.evaluate import coherence_by_kind, held_out, masked_accuracy, nelbo
-from paper_figures.training.export import card, export, restore
-from paper_figures.training.loop import Run
-from paper_figures.training.mini import MiniRecipe, build_mini, train_mini
-from paper_figures.training.objective import story_tokenizer
-from paper_figures.training.reward import (
+from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts, train_causal
+from paper_figures.extra.training.evaluate import coherence_by_kind, held_out, masked_accuracy, nelbo
+from paper_figures.extra.training.export import card, export, restore
+from paper_figures.extra.training.loop import Run
+from paper_figures.extra.training.mini import MiniRecipe, build_mini, train_mini
+from paper_figures.extra.training.objective import story_tokenizer
+from paper_figures.extra.training.reward import (
     RewardRecipe,
     build_reward,
     completions,

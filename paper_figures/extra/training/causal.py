@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
-from paper_figures.training.objective import special_id, story_tokenizer
+from paper_figures.extra.training.loop import Run, fit, seeded, warm_flat_decay
+from paper_figures.extra.training.objective import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
 
 # Not among the parameters that the config declares.

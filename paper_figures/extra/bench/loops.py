@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from paper_figures.bench.roofline import measured
+from paper_figures.extra.bench.roofline import measured
 from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of

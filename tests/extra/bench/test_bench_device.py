@@ -15,15 +15,15 @@ from misuse import refused
 from tiny_models import bert_predictor
 from torch.utils.flop_counter import FlopCounterMode
 
-from paper_figures.bench import check, device, kernels, roofline
-from paper_figures.bench.check import Difference, agreement
-from paper_figures.bench.device import BenchSettings, measure
-from paper_figures.bench.kernels import kernel_table, reference
-from paper_figures.bench.random_models import bare_network, make_models, random_prompts
-from paper_figures.bench.report import overhead, ratios
-from paper_figures.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
-from paper_figures.bench.shapes import SHAPES, shapes_named
-from paper_figures.bench.ways import Answering, all_ways
+from paper_figures.extra.bench import check, device, kernels, roofline
+from paper_figures.extra.bench.check import Difference, agreement
+from paper_figures.extra.bench.device import BenchSettings, measure
+from paper_figures.extra.bench.kernels import kernel_table, reference
+from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
+from paper_figures.extra.bench.report import overhead, ratios
+from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
+from paper_figures.extra.bench.shapes import SHAPES, shapes_named
+from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
 from rws_decode.__main__ import main
 from rws_decode.canvas.schedule import block_plan

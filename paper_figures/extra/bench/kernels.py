@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from paper_figures.bench.roofline import each_seconds
+from paper_figures.extra.bench.roofline import each_seconds
 from rws_decode.gpu.row_statistics import Backend, row_statistics
 
 _ROWS = 256

@@ -40,11 +40,11 @@ from typing import Any
 
 import torch
 
-from paper_figures.bench.check import agreement, self_check
-from paper_figures.bench.kernels import kernel_table
-from paper_figures.bench.random_models import make_models, random_prompts
-from paper_figures.bench.report import overhead, ratios
-from paper_figures.bench.roofline import (
+from paper_figures.extra.bench.check import agreement, self_check
+from paper_figures.extra.bench.kernels import kernel_table
+from paper_figures.extra.bench.random_models import make_models, random_prompts
+from paper_figures.extra.bench.report import overhead, ratios
+from paper_figures.extra.bench.roofline import (
     Ceilings,
     TimedCall,
     decode_parts,
@@ -52,8 +52,8 @@ from paper_figures.bench.roofline import (
     measure_ceilings,
     roofline_table,
 )
-from paper_figures.bench.shapes import SHAPES, shapes_named
-from paper_figures.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
+from paper_figures.extra.bench.shapes import SHAPES, shapes_named
+from paper_figures.extra.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
 from paper_figures.runner.versions import commit
 from paper_figures.studies.work.timing import machine_name, weight_bytes
 from rws_decode.common.files import write_json

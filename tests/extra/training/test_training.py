@@ -17,14 +17,14 @@ from misuse import refused
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from paper_figures.training import mini
-from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
-from paper_figures.training.evaluate import held_out, nelbo
-from paper_figures.training.export import export, restore
-from paper_figures.training.loop import Muon, Run
-from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
-from paper_figures.training.objective import (
+from paper_figures.extra.training import mini
+from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
+from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
+from paper_figures.extra.training.evaluate import held_out, nelbo
+from paper_figures.extra.training.export import export, restore
+from paper_figures.extra.training.loop import Muon, Run
+from paper_figures.extra.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
+from paper_figures.extra.training.objective import (
     decoding_loss,
     decoding_masks,
     encode_tasks,
@@ -32,7 +32,7 @@ from paper_figures.training.objective import (
     masked_loss,
     story_tokenizer,
 )
-from paper_figures.training.reward import bradley_terry
+from paper_figures.extra.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
 from rws_decode.__main__ import main
 from rws_decode.mini.stories.tasks import Task, sample_split, split_of

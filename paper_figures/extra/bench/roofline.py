@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from paper_figures.bench.shapes import LlamaShape, Shapes
+from paper_figures.extra.bench.shapes import LlamaShape, Shapes
 from rws_decode.canvas.schedule import PlannedStep
 
 # Larger than any cache, and enough of it that a copy takes far longer than its launch.

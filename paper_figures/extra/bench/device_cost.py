@@ -12,11 +12,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
-from paper_figures.bench.shapes import shapes_named
 from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, Line, figure, joint_legend, panel_title
+from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
+from paper_figures.extra.bench.shapes import shapes_named
 from paper_figures.table import Column, Row, Table, make_table
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import read_json
@@ -34,8 +34,8 @@ _LEAST = Line(BLUE, "o", "solid", "least time")
 
 
 def measured() -> dict[str, Any]:
-    """Return what `bench` measured on an H100, as `paper_figures.bench.device` says."""
-    return read_json(Path(__file__).parents[1] / "measured" / "h100-llada-8b.json")
+    """Return what `bench` measured on an H100, as `paper_figures.extra.bench.device` says."""
+    return read_json(Path(__file__).with_name("h100-llada-8b.json"))
 
 
 def printed_table() -> Table:

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
-from paper_figures.bench.shapes import LlamaShape, Shapes
+from paper_figures.extra.bench.shapes import LlamaShape, Shapes
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.rewards.causal import CausalReward
 
@@ -28,7 +28,7 @@ _LOGIT_SPREAD = 2.0
 def bare_network(shape: LlamaShape, reward: bool, dtype: torch.dtype) -> Any:
     """Return a shape's network without its weights, on the meta device: a sequence classifier of one output if reward.
 
-    >>> from paper_figures.bench.shapes import SHAPES
+    >>> from paper_figures.extra.bench.shapes import SHAPES
     >>> sum(weight.numel() for weight in bare_network(SHAPES["llada-8b"].predictor, False, torch.bfloat16).parameters())
     8015581184
     """
@@ -91,7 +91,7 @@ def make_models(
 def random_prompts(shapes: Shapes, count: int, length: int, seed: int = 0) -> list[str]:
     """Return prompts of `length` words each, which the predictor reads as as many tokens.
 
-    >>> from paper_figures.bench.shapes import SHAPES
+    >>> from paper_figures.extra.bench.shapes import SHAPES
     >>> random_prompts(SHAPES["tiny"], 2, 3)
     ['w44 w47 w64', 'w67 w67 w9']
     """

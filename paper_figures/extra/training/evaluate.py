@@ -7,8 +7,8 @@ from random import Random
 import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from paper_figures.training.objective import encode_tasks, masked_loss, special_id
-from paper_figures.training.reward import KINDS
+from paper_figures.extra.training.objective import encode_tasks, masked_loss, special_id
+from paper_figures.extra.training.reward import KINDS
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import Judgement, judge
 from rws_decode.mini.stories.tasks import Task, sample_split

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from paper_figures.sandbox import worker
-from paper_figures.sandbox.bubblewrap import (
+from paper_figures.extra.sandbox import worker
+from paper_figures.extra.sandbox.bubblewrap import (
     ENVIRONMENT,
     SCRATCH,
     Limits,

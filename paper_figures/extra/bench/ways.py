@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from paper_figures.bench.roofline import TimedCall, measured
+from paper_figures.extra.bench.roofline import TimedCall, measured
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import Body

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, ModernBertForSequenceClassification, PreTrainedTokenizerFast
 
-from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
+from paper_figures.extra.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge

