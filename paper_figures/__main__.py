@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from paper_figures.commands import CALIBRATE
-from paper_figures.contents import NAMES
+from paper_figures.exhibits import NAMES
 from rws_decode import __main__ as decoding
 from rws_theory import __main__ as theory
 from rws_theory.commands.line import Command, closest, run_line

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paper_figures.exhibits.style import GREY, LINES, figure, styled
+from paper_figures.exhibits.shared.exhibit import GREY, LINES, figure, styled
 from paper_figures.plan import make_missing
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts

@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import Places, arms_of, chosen_scale, difference_of, interval_of, path_of
-from paper_figures.exhibits.evidence import places_of as all_places_of
-from paper_figures.exhibits.evidence_looks import scatter, short_of
-from paper_figures.exhibits.labels import Label, place_labels
-from paper_figures.exhibits.style import GREY, figure, styled
-from paper_figures.figures import at_a_glance
+from paper_figures.exhibits import at_a_glance
+from paper_figures.exhibits.shared.evidence import (
+    Places,
+    arms_of,
+    chosen_scale,
+    difference_of,
+    interval_of,
+    path_of,
+    scatter,
+    short_of,
+)
+from paper_figures.exhibits.shared.evidence import places_of as all_places_of
+from paper_figures.exhibits.shared.exhibit import GREY, Label, figure, place_labels, styled
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
@@ -114,8 +121,8 @@ def draw_frontier(places: Frontiers) -> Figure:
 def difference(record: Recorded, first: Arm, second: Arm, measure: str = "regret") -> Interval:
     """Return the mean of first - second in exact English over the same prompts, with its 95 % interval.
 
-    measure: "regret", nats below the frontier, or a column of `paper_figures.exhibits.evidence.MEASURES`. ValueError
-    for an arm that the study does not have, and for a measure that its answers lack.
+    measure: "regret", nats below the frontier, or a column of `exhibits.shared.evidence.MEASURES`. ValueError for
+    an arm that the study does not have, and for a measure that its answers lack.
     """
     arms = arms_of(record, WORLD)
     for arm in (first, second):

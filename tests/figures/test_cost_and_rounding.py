@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 from paper_figures.__main__ import main as figures
-from paper_figures.exhibits.style import styled
-from paper_figures.figures import device_cost, saturation
-from paper_figures.tables import table11_overhead, table12_frequency
+from paper_figures.exhibits import device_cost, saturation, table11_overhead, table12_frequency
+from paper_figures.exhibits.shared.exhibit import styled
 from rws_decode.common.files import write_json
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in

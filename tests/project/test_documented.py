@@ -238,7 +238,7 @@ THERE: dict[str, str] = {
     "rws generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
-    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
+    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file",
     r"python alike\.py .*": "test_determinism.py::written",
     "rws (generate|compare) --model (antibody|reactions|reactions-small) .*": (
         "test_sequences.py::test_the_documented_commands_answer"
@@ -332,7 +332,7 @@ class User:
             mock.patch.dict(os.environ, endpoint),
             mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
             mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
-            mock.patch("paper_figures.exhibits.exhibit._printed", sketch),
+            mock.patch("paper_figures.exhibits.shared.exhibit._printed", sketch),
             mock.patch("rws_decode.commands.check.digests_in", map),  # processes of its own: test_cli_check.py
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),

@@ -13,7 +13,7 @@ import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding
 import rws_theory.__main__ as theory
 from paper_figures.commands import BENCH, TRAIN
-from paper_figures.contents import NAMES
+from paper_figures.exhibits import NAMES
 from paper_figures.studies import STUDIES, options_class
 from rws_decode.strategies.table import OFFERED
 from rws_theory.commands.line import fill_parser

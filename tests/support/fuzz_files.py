@@ -39,7 +39,7 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
 from paper_figures.data.rows import local_rows
-from paper_figures.exhibits.runs import read_run
+from paper_figures.exhibits.shared.results import read_run
 from paper_figures.report.provenance import run_facts
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_failures, read_results

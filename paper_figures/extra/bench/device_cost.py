@@ -12,9 +12,19 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.dot_plot import Dots, Mark, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.style import LINES, Line, figure, joint_legend, panel_title
+from paper_figures.exhibits.shared.exhibit import (
+    LINES,
+    Dots,
+    Exhibit,
+    Line,
+    Mark,
+    Picture,
+    draw_dots,
+    figure,
+    height_of,
+    joint_legend,
+    panel_title,
+)
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
 from paper_figures.extra.bench.shapes import shapes_named
 from paper_figures.table import Column, Row, Table, make_table
