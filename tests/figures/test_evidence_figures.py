@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from paper_figures.exhibits import evidence, order_quality, quality_per_forward
-from paper_figures.exhibits import evidence as reader
+from paper_figures.exhibits.shared import evidence as reader
 from paper_figures.exhibits.shared.evidence import (
     FAMILIES,
     arms_of,

@@ -12,12 +12,9 @@ from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, s
 
 import paper_figures.__main__ as figures
 import rws_theory
-from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
-from paper_figures.extra.bench.shapes import shapes_named
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
 from paper_figures.studies.summaries.evidence_measures import MEASURES
-from rws_decode import Shape, presets
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import Checkpoint
@@ -27,7 +24,6 @@ from rws_decode.predictors.families import class_of
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "blocks": 1, "harnesses": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
 EXECUTED |= {"key-caches": 1, "traces": 1, "reproducibility": 1, "presets": 3, "fragility": 1, "speed": 1}  # own tests
-LLADA = shapes_named("llada-8b")
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
@@ -177,19 +173,6 @@ def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
     text = page(guide("laptop"))
     assert f"{weights:,} weights take {gigabytes} in float32, twice" in text
     assert f"the logits of 64 masks over {layout.vocabulary:,} tokens {logits}" in text
-
-
-def test_the_hours_of_a_harness_are_those_of_the_roofline() -> None:
-    record = json.loads((ROOT / "paper_figures/extra/bench/h100-llada-8b.json").read_text(encoding="utf-8"))
-    for name, problems in (("llada-gsm8k", 1319), ("llada-mbpp", 500)):
-        values, hours = presets.load(name).values, []
-        plan = Shape(values["length"], values["steps"], values["block"]).plan
-        for prompt, rewarded in ((100, False), (1000, False), (100, True), (1000, True)):
-            parts = decode_parts(LLADA, plan, rows=1, prompt=prompt, itemsize=2, rewarded=rewarded)
-            hours.append(problems * least_seconds(parts, Ceilings(**record["ceilings"])) / 3600)
-        row = f"| `{name}` | {problems * len(plan):,} | {hours[0]:.1f} h | {hours[1]:.1f} h |"
-        assert row in page(guide("harnesses"))
-        assert all(1.9 < more / less < 2.1 for less, more in zip(hours[:2], hours[2:], strict=True))  # "about twice"
 
 
 def test_the_study_is_told_as_it_was_made() -> None:
