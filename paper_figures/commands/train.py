@@ -27,7 +27,6 @@ class TrainOptions:
     models: Path | None = option(None, "where finished models go (default: the package's own folder)", metavar="DIR")
     seed: int | None = option(None, "another seed than the recipe's")
     every: int = option(100, "steps between checkpoints", least=1)
-    stop_after: int | None = option(None, "stop at step N; the same command resumes there later", least=1)
     threads: int = option(1, "PyTorch threads", least=1, most=MOST_THREADS)
     export: bool = option(False, "measure the finished run and write model and card")
 
@@ -66,5 +65,5 @@ def run(options: TrainOptions) -> int:
         tell(f"train: measuring {options.name} on held-out text ...")
         export_model(options.name, options.runs, options.models)
     else:
-        train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)
+        train_model(options.name, options.runs, every=options.every, seed=options.seed)
     return 0

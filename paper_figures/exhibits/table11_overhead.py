@@ -56,11 +56,7 @@ def table(run: Results, rows: Sequence[Row]) -> Table:
         printed[f"RWS, {row['model']}"] = numbers | {"memory, MiB": row["memory_mib"]}
     memory = {row["guide"]: row for row in run.rows.get("memory", ())}
     here = {
-        label.format(name): {
-            **row,
-            "base": base.get(name),
-            **(memory.get(row["guide"], {}) if method == "rws" else {}),
-        }
+        label.format(name): {**row, "base": base.get(name), **(memory.get(row["guide"], {}) if method == "rws" else {})}
         for label, method, savings in _SHOWN
         for base in ({name: row["seconds"] for name, row in _of(rows, "default", savings).items()},)
         for name, row in _of(rows, method, savings).items()
@@ -87,9 +83,4 @@ def exhibit(runs: Path) -> Exhibit:
         f"Time of RWS over the default's, usual savings, in percent: {timed or 'not measured'}. The paper's seconds "
         f"amount to {min(increases):+.1f} to {max(increases):+.1f}."
     )
-    return Exhibit(
-        "Table 11: what guidance costs",
-        tables=(table(run, rows),),
-        conclusions=(said,),
-        inputs=run.inputs,
-    )
+    return Exhibit("Table 11: what guidance costs", tables=(table(run, rows),), conclusions=(said,), inputs=run.inputs)

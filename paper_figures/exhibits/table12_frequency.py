@@ -77,8 +77,5 @@ def exhibit(runs: Path) -> Exhibit:
     ratios = [f"{_name(m)} {_RATIO.text(row)}" for m, row in rows.items() if row["god_steps_ratio"] is not None]
     said = f"GOD over the default's: {'; '.join(ratios)}." if ratios else "The run has no numbers of RWS to compare."
     return Exhibit(
-        "Table 12: the reward asked less often",
-        tables=(table(run, rows),),
-        conclusions=(said,),
-        inputs=run.inputs,
+        "Table 12: the reward asked less often", tables=(table(run, rows),), conclusions=(said,), inputs=run.inputs
     )

@@ -64,8 +64,5 @@ def exhibit(runs: Path) -> Exhibit:
         for judge, found in data.against.items()
     )
     return Exhibit(
-        "Table 2: two-turn dialogues judged",
-        tables=tables(data),
-        conclusions=(printed, *ours),
-        inputs=data.run.inputs,
+        "Table 2: two-turn dialogues judged", tables=tables(data), conclusions=(printed, *ours), inputs=data.run.inputs
     )

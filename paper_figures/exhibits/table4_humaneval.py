@@ -82,8 +82,5 @@ def exhibit(runs: Path) -> Exhibit:
     run = read_run(runs, NEEDS[0])
     rows = run.named("pass_at_k")  # empty where nothing was checked
     return Exhibit(
-        "Table 4: problems passed",
-        tables=tables(run, rows),
-        conclusions=(_headline(run, rows),),
-        inputs=run.inputs,
+        "Table 4: problems passed", tables=tables(run, rows), conclusions=(_headline(run, rows),), inputs=run.inputs
     )

@@ -68,9 +68,4 @@ def exhibit(runs: Path) -> Exhibit:
         f"{len(trends)} guides, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
         "correction). A trend would not show an effect of order: prompts differ in more."
     )
-    return Exhibit(
-        "Table 5: win rate by fifth of GOD",
-        tables=(made,),
-        conclusions=(said,),
-        inputs=run.inputs,
-    )
+    return Exhibit("Table 5: win rate by fifth of GOD", tables=(made,), conclusions=(said,), inputs=run.inputs)

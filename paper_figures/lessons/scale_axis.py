@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode import (
-    MaskPredictor,
-    RewardModel,
-    ScalePath,
-    ScalePiece,
-    compare_reach,
-    final_reward,
-)
+from rws_decode import MaskPredictor, RewardModel, ScalePath, ScalePiece, compare_reach, final_reward
 from rws_decode.common.palette import LOOKS
 from rws_decode.view.plots.scales.scale_paths import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of

@@ -11,13 +11,7 @@ from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
 from rws_decode.view.case_pages import BarsCase, bars_page
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory.tilting import (
-    scaled_reward_mean,
-    tilt,
-    tilted_cumulants,
-    tilted_gain,
-    variance_identity,
-)
+from rws_theory.tilting import scaled_reward_mean, tilt, tilted_cumulants, tilted_gain, variance_identity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

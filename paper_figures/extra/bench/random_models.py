@@ -80,9 +80,7 @@ def make_models(
     last = shapes.reward.vocabulary - 1
     tokenizer = _tokenizer(last + 1, {last - 1: BEGIN, last: END}, bos_token=BEGIN, eos_token=END)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{BEGIN} $A {END}",
-        pair=f"{BEGIN} $A {END} $B {END}",
-        special_tokens=[(BEGIN, last - 1), (END, last)],
+        single=f"{BEGIN} $A {END}", pair=f"{BEGIN} $A {END} $B {END}", special_tokens=[(BEGIN, last - 1), (END, last)]
     )
     network = _filled(bare_network(shapes.reward, True, dtype), torch.device(device), seed + 1)
     return predictor, CausalReward(network, tokenizer, mean=0.0, std=1.0, name=shapes.reward.name)

@@ -150,13 +150,7 @@ class StepPart:
 
 
 def forward_parts(
-    shape: LlamaShape,
-    rows: int,
-    length: int,
-    positions: float,
-    itemsize: int,
-    *,
-    causal: bool = False,
+    shape: LlamaShape, rows: int, length: int, positions: float, itemsize: int, *, causal: bool = False
 ) -> list[StepPart]:
     """Return the parts of one forward: body and attention over rows x length tokens, the head at `positions` of them.
 

@@ -25,7 +25,6 @@ class Run:
 
     directory: Path
     every: int = 200
-    stop_after: int | None = None
     keep: tuple[int, ...] = ()
 
 
@@ -114,10 +113,9 @@ def fit(
     start = time.monotonic() - spent
     sums: dict[str, float] = {}
     summed = 0
-    last = min(steps, run.stop_after or steps)
     model.train()
     with progress(run.directory.name, steps, "step", done=first) as bar:
-        for step in range(first, last):
+        for step in range(first, steps):
             factor = float(np.interp(step + 1, points, factors))
             for optimizer in optimizers:
                 for group in optimizer.param_groups:
@@ -143,7 +141,7 @@ def fit(
 
             if done in run.keep:
                 save(run.directory / f"step-{done}.safetensors")
-            if done % run.every == 0 or done == last:
+            if done % run.every == 0 or done == steps:
                 row = {"step": done, "seconds": time.monotonic() - start, **{k: v / summed for k, v in sums.items()}}
                 if evaluate is not None:
                     model.eval()

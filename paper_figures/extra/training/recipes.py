@@ -32,10 +32,7 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.predictors import HFMaskPredictor
 
-REWARDS = {
-    "mini-reward": RewardRecipe(half="reward-a", seed=10),
-    "mini-judge": RewardRecipe(half="reward-b", seed=20),
-}
+REWARDS = {"mini-reward": RewardRecipe(half="reward-a", seed=10), "mini-judge": RewardRecipe(half="reward-b", seed=20)}
 HELD_OUT = 256
 # The rewards start from `mini` as it was at this step, so that they can be trained beside it.
 REWARD_START = 3000
@@ -53,9 +50,9 @@ def trained_mini(
     return model.half().float(), tokenizer, metadata
 
 
-def train_model(name: str, runs: Path, *, every: int, stop_after: int | None, seed: int | None = None) -> None:
+def train_model(name: str, runs: Path, *, every: int, seed: int | None = None) -> None:
     """Train or resume the run of a shipped model in `runs/name`."""
-    run = Run(runs / name, every, stop_after, keep=(REWARD_START,) if name == "mini" else ())
+    run = Run(runs / name, every, keep=(REWARD_START,) if name == "mini" else ())
     changed = {} if seed is None else {"seed": seed}
     if name == "mini":
         train_mini(run, replace(MiniRecipe(), **changed))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from misuse import refused
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from paper_figures.extra.training import mini
+from paper_figures.extra.training import mini, recipes
 from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
 from paper_figures.extra.training.evaluate import held_out, nelbo
@@ -61,9 +62,19 @@ def _two_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mini, "held_out", lambda split, count: held_out(split, 2))
 
 
-def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path) -> None:
+def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train_mini(Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
-    train_mini(Run(tmp_path / "parts", every=1, stop_after=3), TINY)
+    batches = iter([draw_batch] * 3)
+
+    def three(*asked: Any, **options: Any) -> Any:
+        try:
+            return next(batches)(*asked, **options)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(mini, "draw_batch", three)
+        train_mini(Run(tmp_path / "parts", every=1), TINY)
     shutil.copytree(tmp_path / "parts", tmp_path / "resumed")
     parts = train_mini(Run(tmp_path / "parts", every=2), TINY).state_dict()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
@@ -226,9 +237,9 @@ def test_bradley_terry_counts_only_pairs_that_differ() -> None:
 
 
 def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer) -> None:
-    model = train_mini(Run(tmp_path / "run", stop_after=1), TINY)
+    model = train_mini(Run(tmp_path / "run"), TINY)
     restored = build_mini(TINY, tokenizer)
-    assert restore(restored, tmp_path / "run")["step"] == "1"
+    assert restore(restored, tmp_path / "run")["step"] == "4"
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), restored.parameters(), strict=True))
     target = tmp_path / "mini"
     for text in ("first", "second"):
@@ -325,3 +336,9 @@ def test_openings_are_different_and_end_with_a_clause() -> None:
     found = openings_of([Address("1790_x", 1790, text)], words, 10)
     assert [example["prompt"] for example in found] == ["we have the honor to lay before you a report,"]
     assert found[0]["answer"] == "and more of it ."
+
+
+def test_the_command_trains_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "MiniRecipe", lambda: TINY)
+    assert main(["train", "mini", "--runs", str(tmp_path)]) == 0
+    assert (tmp_path / "mini" / "checkpoint.safetensors").is_file()
