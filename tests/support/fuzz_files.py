@@ -45,7 +45,7 @@ from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.calibration import read_pairs
+from paper_figures.statistics import read_pairs
 from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.design.stages import SCHEMA
 from rws_decode.adapters.generation import RWSGenerationConfig

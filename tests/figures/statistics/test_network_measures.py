@@ -10,7 +10,7 @@ import torch
 from documented_commands import ROOT
 
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded
-from paper_figures.statistics.intervals import mean_interval, paired_differences
+from paper_figures.statistics import mean_interval, paired_differences
 from paper_figures.statistics.network_measures import (
     MEASURES,
     measure_intervals,
