@@ -6,12 +6,11 @@ of equivalence, with 95 % intervals; GOD against perplexity as the paper prints 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -85,16 +84,6 @@ _CONTROL = {"constant": "its mean factor", "schedule": "its mean by step", "swap
 _CONTROL |= {"shuffled": "its own, shuffled", "flipped": "sign turned", "random": "random rewards"}
 
 
-def _table8() -> Figure:
-    picture = figure(*_SIZE)
-    axes = picture.subplots()
-    labels = draw_table8(axes)
-    axes.set_ylabel("perplexity, as printed")
-    axes.set_xlabel("GOD, as printed  [0: left to right]")
-    place_labels(picture, {axes: labels})
-    return picture
-
-
 def exhibit(runs: Path) -> Exhibit:
     """Return the three figures, and the finding in a sentence."""
     evidence, title, inputs = evidence_of(runs), "At a glance", (*inputs_of(runs), *inputs_of(runs, "laws"))
@@ -102,44 +91,72 @@ def exhibit(runs: Path) -> Exhibit:
     claim = reward_answer(rows)
     if not claim:
         return Exhibit(title, conclusions=("The results have no runs of RWS with its controls.",), inputs=inputs)
-    say, laws = _say(evidence, rows), law_frontier.compute(runs)
+    laws = law_frontier.compute(runs)
     frontier = law_frontier.draw(laws, _SIZE)
-    pictures = [Picture("glance_frontier", frontier, law_frontier.caption_of(laws), law_frontier.ALT)]
-    for name, drawn in (("controls", draw_controls(rows)), ("table8", _table8())):
-        pictures.append(Picture(f"glance_{name}", drawn, say(f"{name}_caption"), say(f"{name}_alt")))
-    text = filter(None, (law_frontier.headline(laws), say("gain"), address_answer(comparisons_of(evidence))))
+    first = Picture("glance_frontier", frontier, law_frontier.caption_of(laws), law_frontier.ALT)
+    pictures = first, _controls_picture(rows), _table8_picture()
+    text = filter(None, (law_frontier.headline(laws), _gain(evidence), address_answer(comparisons_of(evidence))))
     said = Story(claim, tuple(text), "", pictures[0].stem)
-    return Exhibit(title, tuple(pictures), conclusions=(claim,), inputs=inputs, story=said)
+    return Exhibit(title, pictures, conclusions=(claim,), inputs=inputs, story=said)
 
 
-def _say(evidence: Recorded, rows: Sequence[Comparison]) -> Callable[[str], str]:
-    """Return what fills in the blocks of at_a_glance.j2."""
-    rws = chosen_scale(evidence, WORLD)
-    kind = WORLD, False, "reward", False
+def _gain(evidence: Recorded) -> str:
+    """Return what RWS gains at the scale that was chosen for it, in a sentence or two; "" without such runs."""
+    rws, kind = chosen_scale(evidence, WORLD), (WORLD, False, "reward", False)
     gains = [r for r in comparisons_of(evidence) if (r.world, r.drawn, r.measure, r.arm.one_by_one) == kind]
     against = {row.arm.method: row for row in gains if rws is not None and row.scale == rws.number}
-    greatest = max((row for row in gains if row.arm.method == "default"), key=lambda row: row.scale, default=None)
+    if not {"default", "constant"} <= against.keys():
+        return ""
+    default, constant = against["default"], against["constant"]
+    greatest = max((row for row in gains if row.arm.method == "default"), key=lambda row: row.scale)
+    verdicts = {"RWS more": "more than", "RWS less": "less than", "equivalent": "the same within a margin as"}
+    verdict = verdicts.get(constant.verdict, "a reward not shown to differ from that of")
+    more = f" At s_R = {greatest.scale:g} it has {greatest.text()} against the default."
+    return (
+        f"On other prompts, s_R = {default.scale:g} gave the most reward in {WORLDS[WORLD].model}. With it greedy RWS "
+        f"has {default.text()} (of the reward over texts) against the default, and {verdict} its constant "
+        f"({constant.text()}).{more if greatest.scale > default.scale else ''}"
+    )
+
+
+def _controls_picture(rows: Sequence[Comparison]) -> Picture:
     scales: dict[str, set[float]] = {}
     for row in rows:
         scales.setdefault(row.arm.method, set()).add(row.scale)
+    single = [min(each) for each in scales.values() if len(each) == 1]
+    alone = ", ".join(f"{scale:g}" for scale in sorted({*single}))
+    caption = (
+        f"Does RWS do more than its factors? RWS minus each of {len(scales)} controls"
+        f"{f' ({len(single)} of them at s_R = {alone} alone)' if single else ''}, with 95 % intervals, over distinct "
+        "pairs of texts where these repeat. The band is the margin. Coloured marks are real (corrected p). s_R rises "
+        "downwards, drawn last."
+    )
+    margins = [row.difference / row.margin for row in rows]
+    alt = (
+        f"Forest plots, a panel for each world and measure, of {len(margins)} differences between RWS and "
+        f"{'; '.join(METHODS[name].title for name in scales)}, from {min(margins):.2g} to {max(margins):.2g} margins, "
+        "around a band of equivalence from -1 to 1."
+    )
+    return Picture("glance_controls", draw_controls(rows), caption, alt)
+
+
+def _table8_picture() -> Picture:
+    picture = figure(*_SIZE)
+    axes = picture.subplots()
+    labels = draw_table8(axes)
+    axes.set_ylabel("perplexity, as printed")
+    axes.set_xlabel("GOD, as printed  [0: left to right]")
+    place_labels(picture, {axes: labels})
     printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     default = printed_range("GOD of the default")[0]
     both = [c for c, row in printed.items() if row["god"] > default and row["perplexity"] < printed[1.0]["perplexity"]]
-    values = {
-        "model": WORLDS[WORLD].model,
-        "against": against if {"default", "constant"} <= against.keys() else None,
-        "greatest": greatest,
-        "controls": [METHODS[name].title for name in scales],
-        "single": [min(of) for of in scales.values() if len(of) == 1],
-        "margins": [row.difference / row.margin for row in rows],
-        "printed": printed,
-        "default": default,
-        "both": both,
-    }
-    template = _TEMPLATES.get_template("at_a_glance.j2")
-    context = template.new_context(values)
-    return lambda block: " ".join("".join(template.blocks[block](context)).split())
-
-
-_TEMPLATES = Environment(loader=PackageLoader("paper_figures", "exhibits"), undefined=StrictUndefined, autoescape=False)
-_TEMPLATES.filters["fmt"] = format
+    upwards = [c for c in printed if c >= min(both)] == both
+    which = f"{min(both):g} and more" if upwards else ", ".join(map(str, both))
+    caption = (
+        f"What did the paper show? RWS lies in the box. On LLaDA, temperatures c of {which} raise GOD and lower "
+        f"perplexity too. The paper prints GOD {printed[1.0]['god']:g} for c = 1 and {default:g} for its default, which "
+        "should be the same."
+    )
+    listed = ", ".join(f"c {c:g}: {row['god']} and {row['perplexity']}" for c, row in printed.items())
+    alt = f"Printed perplexity against GOD for temperatures: {listed}."
+    return Picture("glance_table8", picture, caption, alt)
