@@ -20,9 +20,11 @@
 # agree? And which of the two answers will be the better one?
 
 # %%
+import textwrap
+
+import numpy as np
 from IPython.display import Markdown, display
 
-from paper_figures.lessons import one_decode
 from rws_decode import Shape, compare, diff, load_predictor, load_reward, plots, replay, replay_with, step_logits
 from rws_theory import factor_range, selection_path
 
@@ -49,7 +51,7 @@ default.view(rws, predictor)
 # Where do the two first choose different positions?
 
 # %%
-apart = one_decode.steps_apart(default, rws)
+apart = np.flatnonzero((rws.chosen != default.chosen).any(axis=1))
 step = int(apart[0])
 print(f"The chosen positions differ at {len(apart)} of {rws.steps} steps (from 0):", *apart)
 
@@ -59,7 +61,15 @@ print(f"The chosen positions differ at {len(apart)} of {rws.steps} steps (from 0
 
 # %%
 low, high = factor_range(8.0)
-Markdown(one_decode.inside(rws, step, reward, low, high))
+completion = rws.words(rws.candidate[step])
+canvas = np.where(rws.masked[step], "____", completion)
+print(textwrap.fill(f"canvas: {' '.join(canvas)}", 90), "\n")
+print(textwrap.fill(f"completion: {' '.join(completion)}", 90))
+Markdown(f"""
+raw reward {rws.reward_raw[step]:.3f}, normalised {rws.reward_normalised[step]:.3f} (mean {reward.mean:.3f}, deviation
+{reward.std:.3f}), factor **{rws.factor[step]:.3f}** of a possible {low:.3f} to {high:.3f}; ties at the cut:
+{rws.ties[step]}.
+""")
 
 # %% [markdown]
 # ## What the positions are ranked by
@@ -136,4 +146,23 @@ display(runs, again)
 # This is one prompt: which of the two is better as a rule it cannot say. Computed from the traces above:
 
 # %%
-Markdown(one_decode.conclusion(default, rws, again, selected, paths))
+kept = np.array_equal(rws.candidate[step], default.candidate[step])
+same = np.array_equal(again.tokens, rws.tokens) and np.array_equal(again.commit_step, rws.commit_step)
+agrees = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
+fixed = sum(len(path.pieces) == 1 for path in paths)
+proof = "proved" if all(path.certified for path in paths) else "not proved"
+differ = (rws.tokens != default.tokens).sum()
+
+# %%
+Markdown(f"""
+- At step {step} the committed positions are different and the candidate texts are
+  **{"the same" if kept else "different"}**. What the factor changes in one step is
+  {"**where**, not what" if kept else "more than where"}.
+- Replaying the recorded factors without a reward gives **{"the same" if same else "other"}** tokens and order;
+  selecting again from the recorded values {agrees}.
+- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. At {fixed} of {rws.steps} steps every
+  factor of its range commits the same positions ({proof}); at {rws.changed.sum()} its factor changed them. The answers
+  differ at {differ} of {rws.length} positions.
+- GOD is {rws.god_tokens:.2f} tokens against {default.god_tokens:.2f}; rules broken: {len(rws.rules_broken or ())}
+  against {len(default.rules_broken or ())}.
+""")

@@ -31,7 +31,8 @@
 from IPython.display import Markdown, display
 
 from paper_figures.lessons import scale_axis
-from rws_decode import Shape, load_predictor, load_reward, plots, scale_path
+from rws_decode import Shape, compare, compare_reach, load_predictor, load_reward, plots, scale_path
+from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
 
 SHAPE = Shape(length=32, steps=16, block=32)
@@ -78,8 +79,12 @@ display(*(path.view(GRID) for path in paths[CHOSEN]))
 # their order:
 
 # %%
-agreement, runs = scale_axis.decoded_on_grid(paths[CHOSEN], GRID, predictor, prompts[CHOSEN], SHAPE, guide)
-display(plots.order(runs["temperature:2"][0], runs["rws:2"][0]), Markdown(agreement))
+names = {"temperature": "temperature", "reward-scale": "rws"}
+said = {f"{names[path.over]}:{scale:g}": path.at(scale).tokens for path in paths[CHOSEN] for scale in GRID}
+runs = compare(predictor, prompts[CHOSEN], list(said), SHAPE, reward=guide)
+agree = sum(tuple(runs[name][0].tokens.tolist()) == tokens for name, tokens in said.items())
+print(f"{agree} of {len(said)} decodes give the answer that the path says.")
+plots.order(runs["temperature:2"][0], runs["rws:2"][0])
 
 # %% [markdown]
 # ## The answers themselves
@@ -121,4 +126,22 @@ for number, both in paths.items():
 # Computed from the paths above:
 
 # %%
-Markdown(scale_axis.conclusion(paths, GRID, SHAPE))
+lines = []
+for number, both in paths.items():
+    found, missed = compare_reach(*both), [len(path.answers) - scale_axis.answers_on(path, GRID) for path in both]
+    lines.append(f"""
+- **Prompt {number}**: {len(found.temperature)} answers over all temperatures, {len(found.reward_scale)} over all reward
+  scales, {len(found.shared)} of them shared; **{len(found.only_temperature)}** that only temperature reaches and
+  **{len(found.only_reward_scale)}** that only RWS reaches,
+  {"**proved**" if all(path.certified for path in both) else "not all proved"}. The paper's grid misses {missed[0]} of
+  the first and {missed[1]} of the second.""")
+gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
+random = footrule_mean(32, 32, per_step=2, reading="steps")
+
+# %%
+Markdown(f"""{"".join(lines)}
+- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} steps; a random order within the block has {random:.2f} on
+  average.
+- These are two prompts of a small model, one of them chosen for its difference. What they show can happen. How often
+  it does, or on a large model, they do not show.
+""")

@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 from IPython.display import Markdown
 
 from paper_figures.lessons import own_traces as lesson
-from rws_decode import Trace, diff, load_trace, plots, replay, replay_with
+from rws_decode import Trace, diff, load_predictor, load_trace, plots, replay, replay_with
 
 folder = TemporaryDirectory()
 path, beside = lesson.paths(folder.name)
@@ -96,7 +96,7 @@ columns = ["position", "word", "committed", "unscaled", "candidate", "value", "f
 frame[frame["step"] == 0].sort_values("value", ascending=False, kind="stable")[columns].head(6).round(3)
 
 # %%
-Markdown(f"Settings, from the file's metadata: {lesson.settings_line(trace)}.")
+print("settings:", {name: value for name, value in settings.items() if isinstance(value, int | str)})
 
 # %% [markdown]
 # ## Text, canvas and completion of every step, from the table
@@ -129,7 +129,10 @@ whole = np.array_equal(tokens, trace.tokens)
 whole &= all(np.array_equal(canvas_at(step), trace.canvas[step]) for step in steps)
 kept = trace.whole_candidates and all(np.array_equal(completion_at(step), trace.candidate[step]) for step in steps)
 print("prompt:", trace.prompt_text)
-print(*lesson.draft_lines(trace, (0, trace.steps_run // 3, 2 * trace.steps_run // 3)), sep="\n")
+for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
+    words = trace.words(trace.candidate[step])
+    print(f"\nbefore step {step}:", " ".join(np.where(trace.masked[step], "____", words)))
+    print("completion that was read:", " ".join(words) if trace.whole_candidates else "(not kept)")
 
 # %% [markdown]
 # ## Replay
@@ -139,7 +142,8 @@ print(*lesson.draft_lines(trace, (0, trace.steps_run // 3, 2 * trace.steps_run /
 # does the first, with `--model NAME` the second.)
 
 # %%
-predictor, selected = lesson.predictor_of(trace), replay(trace)
+predictor = load_predictor(trace.predictor) if trace.predictor in ("mini", "english") else None
+selected = replay(trace)
 parts = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
 repeated = "not run, as the model is not at hand"
 if predictor is not None:

@@ -28,13 +28,15 @@
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 from IPython.display import Markdown, display
 
-from paper_figures.exhibits.runs import read_run
-from paper_figures.exhibits.style import styled
+from paper_figures.exhibits import table1_win_rate
+from paper_figures.exhibits.shared.exhibit import styled
+from paper_figures.exhibits.shared.results import read_run
 from paper_figures.lessons import printed_tables as lesson
 from paper_figures.statistics.sample_size import possible_sizes, prompts_needed
-from paper_figures.tables import table1_win_rate
+from paper_figures.table import to_markdown
 from rws_theory.claims import CHECKS, PAPER, claims, source
 from rws_theory.printed import printed_in
 
@@ -54,7 +56,7 @@ lesson.draw_contradictions()
 # Every number that the paper prints in a table is kept once, with its place, in `rws_theory/printed`.
 
 # %%
-Markdown(lesson.shares_table())
+pd.DataFrame(printed_in("table1_win_rate")["rows"]).set_index("model")
 
 # %% [markdown]
 # Win, draw and loss are counts of prompts, divided by one number and rounded. So not every number of prompts can give
@@ -76,7 +78,8 @@ Markdown(
 
 # %%
 checked = list(claims([name for name in CHECKS if name.startswith("TAB-")]))
-Markdown(lesson.claims_table(checked))
+found = pd.DataFrame([vars(claim) | {"evidence": claim.counterexample or claim.evidence} for claim in checked])
+Markdown(to_markdown(found[["id", "where", "statement", "verdict", "evidence"]].to_dict("records")))
 
 # %% [markdown]
 # ## What can N prompts conclude?
@@ -122,7 +125,7 @@ for picture in exhibit.pictures:
 
 # %%
 for table in exhibit.tables:
-    display(Markdown(f"{table.caption}\n\n{lesson.to_markdown(table.shown)}"))
+    display(Markdown(f"{table.caption}\n\n{to_markdown(table.shown)}"))
 
 # %% [markdown]
 # What follows from it, in sentences that are made from the intervals and tests:

@@ -28,11 +28,15 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.lessons import orders as lesson
+import rws_decode
 from rws_decode import Shape, compare, load_predictor, load_reward, path_diagnostics, plots
 
 english, mini = load_predictor("english"), load_predictor("mini")
-texts = {model.name: lesson.greedy_text(model, model.prompts[3], length=12) for model in (english, mini)}
+models = {model.name: model for model in (english, mini)}
+texts = {}
+for name, model in models.items():
+    (trace,) = rws_decode.decode(model, model.prompts[3], "default", Shape(12, 12, 12))
+    texts[name] = trace.tokens.tolist()
 
 # %% [markdown]
 # ## The same text in random orders
@@ -44,7 +48,15 @@ texts = {model.name: lesson.greedy_text(model, model.prompts[3], length=12) for 
 # %%
 rng = np.random.default_rng(0)
 CASES = [("english", 1), ("english", 2), ("english", 4), ("mini", 1), ("mini", 2)]
-values = {case: lesson.in_random_orders(texts[case[0]], case[1], 20, rng) for case in CASES}
+
+
+def in_random_order(name, per_step):
+    """The log-likelihood of a model's text in a random order, so many tokens a step."""
+    order = (rng.permutation(12) // per_step).tolist()
+    return rws_decode.order_log_likelihood(models[name], models[name].prompts[3], texts[name], order)
+
+
+values = {case: np.array([in_random_order(*case) for _ in range(20)]) for case in CASES}
 plots.order_spread({f"{name}, {k} token{'s' if k > 1 else ''} a step": row for (name, k), row in values.items()})
 
 # %% [markdown]
@@ -54,7 +66,14 @@ plots.order_spread({f"{name}, {k} token{'s' if k > 1 else ''} a step": row for (
 # conditionals are compatible.
 
 # %%
-around = {name: np.abs(lesson.circulations(text)) for name, text in texts.items()}
+around = {}
+for name, model in models.items():
+    prompt = model.encode_prompt(model.prompts[3])
+    canvas, places = [*prompt, *[model.mask_id] * 12], [(len(prompt) + at, w) for at, w in enumerate(texts[name])]
+    pairs = [(places[i], places[j]) for i in range(12) for j in range(i)][::3]  # every third pair of tokens
+    around[name] = np.abs([rws_decode.circulation(model, canvas, *pair) for pair in pairs])
+
+# %%
 columns = ["pairs of commits", "mean absolute circulation, nats", "largest"]
 told = {name: np.round((each.mean(), each.max()), 9) for name, each in around.items()}  # what is below is rounding
 rows = {name: [len(each), *(f"{value:.2g}" for value in told[name])] for name, each in around.items()}

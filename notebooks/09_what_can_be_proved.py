@@ -26,15 +26,19 @@
 # 4. For which rewards does a larger factor raise the mean reward at every step, for certain?
 
 # %%
+from itertools import combinations
+
 import numpy as np
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 import rws_theory as theory
 from paper_figures.lessons import proved as lesson
 from rws_decode import Shape, decode, load_predictor, plots, step_logits
+from rws_decode.view.plots.sheet import panels_of
 from rws_theory.majorisation import dominance_order
+from rws_theory.tilting import scaled_reward_mean
 
-rng = np.random.default_rng(0)
+rng, SCALES = np.random.default_rng(0), np.geomspace(0.05, 8, 200)
 
 # %% [markdown]
 # ## 1. An order changes nothing, with three exceptions
@@ -107,7 +111,16 @@ plots.reversal_shares(frozen, across="scale, over the freezing scale", border=1.
 # %%
 a, b = np.array([0, -2, -2, -5]), np.array([0, -1, -4, -4])
 verdict, rung = theory.majorises(a, b), dominance_order(a.tolist(), b.tolist())
-lesson.draw_ladder(a, b)
+figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))
+left.semilogx(SCALES, theory.max_probability(a, SCALES) - theory.max_probability(b, SCALES))
+left.set(title="ahead at every scale", xlabel="scale", ylabel="confidence of a less that of b", ylim=(0, None))
+t = np.linspace(0, 7, 400)[:, None]
+for k in (2, 3):
+    of_a, of_b = (np.maximum(t + x[1:], 0) ** (k - 1) for x in (a, b))
+    right.plot(t, (of_a - of_b).sum(axis=1), {2: "-", 3: "--"}[k], label=f"rung {k}")
+right.set(title="it suffices that one rung is never above 0", xlabel="t [nats]", ylabel="$D_k(t)$")
+right.legend()
+display(figure)
 
 # %% [markdown]
 # Majorisation is the second rung of a ladder. Where a is ahead at every scale, some rung of it proves so.
@@ -144,7 +157,15 @@ plots.threshold_counts(*paths)
 # %%
 P, REWARDS = np.array([8, 4, 1]), {"ranks as the model does": [2, 1, 0], "does not": [2, 0, 1]}
 raises = {name: theory.scaling_raises_reward(P, reward) for name, reward in REWARDS.items()}
-lesson.draw_reward_means(P, REWARDS)
+sets = [list(some) for size in (2, 3) for some in combinations(range(3), size)]
+figure, panels = panels_of(None, 1, 2, (10.0, 3.8), sharey=True)
+for panel, (name, reward) in zip(panels, REWARDS.items(), strict=True):
+    for some in sets:
+        mean = scaled_reward_mean(np.log(P[some]), np.array(reward)[some], SCALES)
+        panel.semilogx(SCALES, mean, linewidth=4 if mean[-1] < mean[0] else 1.5, label=" or ".join(map(str, P[some])))
+    panel.set(title=f"the reward {name}: {reward}", xlabel="scale $c$", ylabel="mean reward")
+panels[0].legend(title="given the words of weight")
+display(figure)
 
 # %% [markdown]
 # The thick line falls: of the two less likely words, the likelier one has the smaller reward.
@@ -162,9 +183,34 @@ NUMBERS = (2, 4, 8, 16, 32)
 random = [
     len(theory.selection_path(rng.normal(size=(n, 3)), 1, 1e-3, 100.0).pieces) for n in NUMBERS for _ in range(20)
 ]
-built = [len(theory.selection_path(lesson.bent(n), 1, 1e-3, 100.0).pieces) for n in NUMBERS]
-p = [0.5, 0.3, 0.2]
-lesson.draw_entropies_and_turns(p, NUMBERS, random, built, rng.uniform(-0.5, 0.5, 100))
+
+
+def bent(n):
+    """Logits of n positions of three tokens, made so that each is the best one at some scale."""
+    q = np.linspace(0, 0.4, n)
+    return -np.stack([0 * q, 1 + 0.1 * q - 0.1 * q**2 - np.sqrt(2 * q), 1 + 0.1 * q - 0.1 * q**2 + np.sqrt(2 * q)], 1)
+
+
+built = [len(theory.selection_path(bent(n), 1, 1e-3, 100.0).pieces) for n in NUMBERS]
+
+# %%
+p, c = np.array([0.5, 0.3, 0.2]), np.linspace(0.1, 3, 30)
+surprise = -np.log(theory.max_probability(np.log(p), c))
+parts = -c * np.log(p.max()), np.log((p[:, None] ** c).sum(axis=0))
+names = "$c H_\\infty$", "$(1 - c) H_c$", "their sum"
+
+# %%
+figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))
+left.plot(c, surprise, linewidth=6, color="#d9d9d9", label="$-\\log P(c)$")
+for part, look, name in zip((*parts, sum(parts)), ("-", "--", ":"), names, strict=True):
+    left.plot(c, part, look, label=name)
+right.plot(np.repeat(NUMBERS, 20) + rng.uniform(-0.5, 0.5, 100), random, ".", label="random positions")
+right.plot(NUMBERS, built, "s", label="made to change often")
+right.set(title="three tokens each", xlabel="positions n", ylabel="turns of the best position")
+left.set(title=f"probabilities {p}", xlabel="scale $c$", ylabel="nats")
+for panel in (left, right):
+    panel.legend()
+display(figure)
 
 # %% [markdown]
 # ## Findings
@@ -177,8 +223,7 @@ limits = [limit for _, limit in lesson.laws().values()]
 held = [low <= limit.upper and limit.lower <= high for (low, high), limit in zip(held, limits, strict=True)]
 tight = np.median([min(radius.cheap[1] - 1, 1 - radius.cheap[0]) / radius.radius for radius in radii])
 apart = min(low for low, _ in exchange["mini"]), max(low for low, _ in exchange["mini"])
-surprise, parts = lesson.entropy_parts(p, np.linspace(0.1, 3, 30))
-gap = np.abs(sum(parts.values()) - surprise).max()
+gap = np.abs(sum(parts) - surprise).max()
 first, last = (frozen[name][0.5].share for name in ("d = 16", "d = 4,096"))
 
 # %%

@@ -29,11 +29,16 @@
 # `english`, an exact model of real sentences, and `mini`, a small network that writes stories.
 
 # %%
+import numpy as np
 from IPython.display import Markdown
 
+from paper_figures.exhibits.shared.evidence import chosen_scale
 from paper_figures.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.statistics.frontier_points import context_and_canvas, texts_of
+from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.summaries.evidence import title_of
+from paper_figures.studies.summaries.evidence_answers import alike_settings, reward_answer
 from rws_decode import Shape, load_predictor, load_reward, plots
 from rws_theory.worlds import frontier
 
@@ -78,7 +83,7 @@ lesson.draw_controls(rows)
 # In words:
 
 # %%
-Markdown(lesson.reward_answer(rows))
+Markdown(reward_answer(rows))
 
 # %% [markdown]
 # ## One prompt, with texts to read
@@ -118,4 +123,38 @@ lesson.draw_least(lesson.least_of(record, rows, lesson.NUMBERS), lesson.NUMBERS,
 # Computed from what the cells above show:
 
 # %%
-Markdown(lesson.findings(record, places, rows, curve, texts))
+arms = {name: [arm for arm in places.regrets if arm.method == name] for name in ("temperature", "rws")}
+warm, own = (min(each, key=lambda arm: places.regrets[arm].mean) for each in arms.values())
+nearest, chosen = min(warm, own, key=lambda arm: places.regrets[arm].mean), chosen_scale(record, lesson.WORLD)
+further = lesson.difference(record, warm, nearest)
+gain = lesson.difference(record, chosen, Arm("default"), "reward_sd")
+rest = lesson.difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
+count, alike = alike_settings(rows)
+more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
+swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
+text = next(each for each in texts if each.strategy == "rws:8")
+better = [p for p in curve.points if p.reward > text.reward and p.log_prob > text.log_prob]
+least = np.array(list(lesson.least_of(record, rows, lesson.SIZES).values())).T
+
+# %%
+first = f"""
+1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {places.regrets[nearest].mean:.1f} nats a text
+   below it. The best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats
+   further. {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the
+   default. Its schedule, which reads no reward, keeps **{1 - rest.mean / gain.mean:.0%}** of the gain: it has
+   {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] less.
+2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
+   settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
+   more than all three controls in **{more} of {count}**, and less than all in {less}.
+"""
+
+# %%
+Markdown(f"""{first}
+3. After the prompt above **{len(better)}** texts of the frontier have more reward than that of RWS 8, and are likelier.
+4. With {lesson.SIZES[0]} prompts {np.isnan(least[0]).sum()} of {len(least[0])} measures find no difference at all. With
+   {lesson.SIZES[-1]}, **{(least[-1] <= 1).sum()} of {len(least[-1])}** can find a margin.
+
+In these two worlds the reward was **{"seldom" if 4 * more < count else "often"}** seen to matter. In
+{count - more - equal - less} of {count} settings the controls disagree, or nothing is decided. The worlds are small:
+nothing was measured on LLaDA.
+""")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from paper_figures.contents import NAMES
+from paper_figures.exhibits import NAMES
 from rws_decode.__main__ import rws
 from rws_decode.cli.app import closest, entry_points, run_line
 

@@ -87,8 +87,8 @@ def _threads(options: BenchOptions) -> Any:
 
 
 def _run_device(options: BenchOptions) -> int:
-    from paper_figures.bench.device import BenchSettings, bench_device, passed
-    from paper_figures.bench.report import as_text
+    from paper_figures.extra.bench.device import BenchSettings, bench_device, passed
+    from paper_figures.extra.bench.report import as_text
     from rws_decode.checkpoints.files import device_named
 
     device = options.device
@@ -123,7 +123,7 @@ def _run_device(options: BenchOptions) -> int:
 
 
 def _run_loops(options: BenchOptions) -> int:
-    from paper_figures.bench.loops import bench
+    from paper_figures.extra.bench.loops import bench
 
     model = options.model or "mini"
     named = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")

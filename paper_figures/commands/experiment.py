@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from cyclopts import App
 
 from paper_figures.commands.figures import make
-from paper_figures.contents import CONTENTS, NAMES
+from paper_figures.exhibits import NAMES, load_exhibit
 from paper_figures.studies import STUDIES, options_class, study_module
 from paper_figures.studies.design.options import with_own_rewards
 from rws_decode.canvas.schedule import block_plan
@@ -110,7 +109,7 @@ def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], 
 
 def _exhibits(study: str) -> list[str]:
     """Return the figures and tables that are drawn from a study; ValueError where there are none."""
-    of = {name: import_module(CONTENTS[name].module).NEEDS for name in NAMES}
+    of = {name: load_exhibit(name).NEEDS for name in NAMES}
     if found := [name for name, needs in of.items() if needs == (study,)]:
         return found
     drawn = dict.fromkeys(need for needs in of.values() for need in needs if need in STUDIES)

@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from paper_figures.contents import CONTENTS, NAMES
+from paper_figures.exhibits import NAMES, load_exhibit
 from rws_decode.cli.app import closest
 from rws_decode.cli.options import check_writable, json_option, option
 from rws_decode.cli.progress import each, tell
@@ -82,7 +81,7 @@ def make(
     from paper_figures.report.page import write_page
     from paper_figures.runner.executors import in_process, kept_open, processes
 
-    modules = {name: import_module(CONTENTS[name].module) for name in NAMES if name in names}
+    modules = {name: load_exhibit(name) for name in NAMES if name in names}
     for name, module in modules.items():
         for need in module.NEEDS:
             if need not in PLAN:
@@ -119,11 +118,10 @@ def _draw(name: str, runs: Path, out: Path, look: FiguresOptions) -> list[Path]:
     """
     from matplotlib import matplotlib_fname, rcParams
 
-    from paper_figures.exhibits.exhibit import save
-    from paper_figures.exhibits.style import styled
+    from paper_figures.exhibits.shared.exhibit import save, styled
     from paper_figures.report.provenance import run_facts
 
-    module = import_module(CONTENTS[name].module)
+    module = load_exhibit(name)
     with styled(matplotlib_fname(), *([] if look.style is None else [look.style])):
         exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
         for picture in exhibit.pictures if look.width or look.style else ():

@@ -30,7 +30,6 @@ class TrainOptions:
     models: Path | None = option(None, "where finished models go (default: the package's own folder)", metavar="DIR")
     seed: int | None = option(None, "another seed than the recipe's")
     every: int = option(100, "steps between checkpoints", least=1)
-    stop_after: int | None = option(None, "stop at step N; the same command resumes there later", least=1)
     threads: int = option(1, "PyTorch threads", least=1, most=MOST_THREADS)
     export: bool = option(False, "measure the finished run and write model and card")
 
@@ -46,7 +45,7 @@ def train(options: TrainOptions) -> None:
     """Train, measure and write the shipped models."""
     loading("train")
     if options.package is not None:
-        from paper_figures.training.english import build_english
+        from paper_figures.extra.training.english import build_english
         from rws_decode.checkpoints.files import models_directory
         from rws_decode.predictors import WorldPredictor, load_predictor
 
@@ -62,11 +61,11 @@ def train(options: TrainOptions) -> None:
 
     import torch
 
-    from paper_figures.training.recipes import export_model, train_model
+    from paper_figures.extra.training.recipes import export_model, train_model
 
     torch.set_num_threads(options.threads)
     if options.export:
         tell(f"train: measuring {options.name} on held-out text ...")
         export_model(options.name, options.runs, options.models)
     else:
-        train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)
+        train_model(options.name, options.runs, every=options.every, seed=options.seed)

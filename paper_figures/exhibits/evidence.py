@@ -1,231 +1,103 @@
-"""Read the evidence study's answers for figures and tables: each arm with its measures, prompt by prompt.
+"""The evidence study as tables: every arm with its cost, and every comparison with its verdict and power.
 
-The results are those below the runs where they are there, else the record that ships with the package.
+Shows: one row for each arm; how RWS compares with all others, by world, sampling and measure (the CSV has each
+comparison, with the least difference that it could show).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import ceil, floor
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paper_figures.exhibits.exhibit import MissingRun
-from paper_figures.recorded import Recorded, recorded
-from paper_figures.statistics.intervals import Interval, paired_differences
-from paper_figures.statistics.resampling import text_pairs
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.evidence import read_rows
-from paper_figures.studies.summaries import evidence as summaries
-from paper_figures.studies.summaries.evidence import completed
-from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
-from paper_figures.studies.summaries.evidence_measures import interval_of as interval_of_values
-from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
-from rws_decode.common.files import read_json
+from paper_figures.exhibits.shared.evidence import evidence_of, inputs_of, source_line
+from paper_figures.exhibits.shared.exhibit import Exhibit
+from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer, variation_text
+from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
+from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure
+from paper_figures.studies.summaries.evidence_tables import arm_tables
+from paper_figures.table import Table
 
-if TYPE_CHECKING:
-    import pandas
-
-NAME = "evidence"
-Places = Mapping[Arm, tuple[Interval, Interval]]  # where an arm's answers lie by two measures
+NEEDS: tuple[str, ...] = ()  # the record ships with the package
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What is measured of each answer: its name in sentences, its unit, and whether it is 0 or 1."""
-
-    title: str
-    unit: str
-    share: bool = False
-
-    @property
-    def heading(self) -> str:
-        """Return its name with its unit."""
-        return f"{self.title}, {self.unit}"
-
-
-# A column of the frames of `arms_of` -> what it is.
-MEASURES: dict[str, Measure] = {
-    "reward_sd": Measure("reward", "the guide's deviations"),
-    "log_p_word": Measure("log p", "nats per word"),
-    "coherent": Measure("coherent answers", "share of answers", share=True),
-    "log_perplexity": Measure("log of perplexity", "nats per token"),
-    "regret": Measure("regret", "nats"),
-    "god_tokens": Measure("GOD", "tokens"),
-}
+def exhibit(runs: Path) -> Exhibit:
+    """Return the tables of the evidence study below `runs`, or of the record; MissingRun where there is neither."""
+    record = evidence_of(runs)
+    rows = comparisons_of(record)
+    made = [*arm_tables(record.answers), *([comparison_table(rows)] if rows else [])]
+    made += [address_table(rows)] if any(row.by_address for row in rows) else []
+    said = reward_answer(rows) or "The results have no runs of RWS to compare."
+    return Exhibit(
+        "Does the reward matter? Every arm and every comparison",
+        tables=tuple(made),
+        conclusions=tuple(filter(None, (said, address_answer(rows), source_line(record)))),
+        inputs=inputs_of(runs),
+    )
 
 
-def evidence_of(runs: Path) -> Recorded:
-    """Return the last whole run of the study below `runs` if there is one, else the record that ships with the package.
-
-    Its answers have their regrets, and the better of two scales. MissingRun, with the command, where neither is there;
-    ValueError for results that cannot be read.
-    """
-    about = runs / NAME / "about.json"
-    if about.is_file():
-        return _completed(runs.resolve(), about.stat().st_mtime_ns)
-    try:
-        return recorded()
-    except ValueError as error:
-        made_by = f"rws experiment {NAME} --out {runs}"
-        raise MissingRun(f"{error}: make it with {made_by}, which takes hours") from error
-
-
-@lru_cache(maxsize=2)
-def _completed(runs: Path, _state: int) -> Recorded:
-    run = own_run(runs, NAME, summaries)
-    return replace(run, answers=completed(run.answers, run.frontiers))
-
-
-def own_run(runs: Path, study: str, of: Any) -> Recorded:
-    """Return a study's last whole run below `runs`; of: the module of its summaries."""
-    rows, about = read_rows(runs, study), read_json(runs / study / "about.json")
-    # These are not the results that ship.
-    return Recorded(of.answers_of(rows), of.frontiers_of(rows), {**about, "own": True})
-
-
-def source_line(evidence: Recorded) -> str:
-    """Return the sentence of a caption that says which results are drawn, with their date and command."""
-    about = evidence.about
-    which = "results of this page's own run" if about.get("own") else "recorded results that ship with the package"
-    return f"Drawn from the {which}, made on {about['date']} by `{about['command']}`."
-
-
-def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
-    """Return the files below `runs` that are read, none where the record is."""
-    path = runs / study / "last_run.json"
-    return (f"{study}/{path.name}",) if path.is_file() else ()
+def comparison_table(rows: Sequence[Comparison]) -> Table:
+    """Return every comparison as data, and for reading how many have which verdict by world, sampling and measure."""
+    data, shown = [], []
+    for row in rows:
+        measure, of = MEASURES[row.measure], row.by_address
+        ends = {"difference": row.difference, "low": row.low, "high": row.high}
+        ends |= dict(zip(("low by prompt", "high by prompt"), row.by_prompt, strict=True))
+        data.append(
+            {"world": row.world, "tokens": "drawn" if row.drawn else "greedy", "measure": row.measure}
+            | {"unit": "share" if measure.kind == "share" else measure.unit, "s_R": row.scale, "minus": row.title}
+            | {"prompts": row.n, "distinct pairs": row.distinct, "same texts": row.same}
+            | {name: value if np.isfinite(value) else None for name, value in ends.items()}
+            | {"wins": row.wins, "losses": row.losses, "p alone": row.p_alone, "p max-T": row.p}
+            | {"margin": row.margin, "p equivalent alone": row.p_equivalent_alone, "p equivalent": row.p_equivalent}
+            | {"factor's variation": row.variation, "least with 80 % power": row.least}
+            | {"verdict": row.verdict, "within margin": row.within}
+            | {"verdict by address": row.verdict_by_address}
+            | {f"{name} by address": of and of[at] for at, name in enumerate(("low", "high", "p", "p equivalent"))}
+        )
+    for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
+        kept, measure = list(group), MEASURES[name]
+        least, distinct = [row.least for row in kept if row.least is not None], [row.distinct for row in kept]
+        shown.append(
+            {"world": world, "tokens": "drawn" if drawn else "greedy", "measure": measure.title}
+            | {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
+            | {"distinct pairs": " to ".join(map(str, dict.fromkeys((min(distinct), max(distinct)))))}
+            | {"factor varies by": variation_text(kept) or None}
+            | {"margin": f"{measure.text(measure.margin, sign=False)} {measure.unit}"}
+            | {"least seen": _ends(least, measure)}
+        )
+    caption = (
+        "RWS minus each other method on the same prompts: how many comparisons have which verdict. More and less: p by "
+        "max-T over the row is at most 0.05. Equivalent: within the margin by two one-sided tests, p by Holm over the "
+        "row. Distinct pairs: of texts; intervals and tests are over these. Factor varies by: its median CV within a "
+        "run of RWS; near 0, equivalence could not fail. Least seen: the true differences that one test alone finds in "
+        "80 % of such studies, smallest to largest. The CSV file has every comparison."
+    )
+    return Table("evidence_comparisons", data, shown, caption)
 
 
-@lru_cache(maxsize=8)
-def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
-    """Return the test answers of a world by arm, each frame by prompt in one order, with the columns of `MEASURES`.
-
-    Arms that have not answered all test prompts of the world are left out, so that all arms are of the same prompts.
-    An empty mapping where the world has no answers.
-    """
-    # Log perplexity is that of the exact world, else of the causal model.
-    columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
-    arms = {}
-    for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
-        scores = {column: scores_of(frame, world, measure) for column, measure in columns.items()}
-        if WORLDS[world].exact:
-            scores["log_perplexity"] = -scores["log_p_word"]
-        arms[arm] = frame.assign(**scores).set_index("prompt")
-    return arms
-
-
-def _order(item: tuple[Arm, Any]) -> tuple[Any, ...]:
-    arm = item[0]
-    return arm.method, -1.0 if arm.number is None else arm.number, arm.sampling_temperature, arm.one_by_one
+def address_table(rows: Sequence[Comparison]) -> Table:
+    """Return the comparisons whose verdict is another one where openings of one address may be alike."""
+    shown = []
+    for row in rows:
+        if row.by_address and row.verdict != row.verdict_by_address:
+            measure, (low, high, p, _) = MEASURES[row.measure], row.by_address
+            shown.append(
+                {"measure": f"{measure.title}{', tokens drawn' if row.drawn else ''}", "s_R": f"{row.scale:g}"}
+                | {"RWS minus": row.title, "by prompt": f"{row.verdict}: {row.text()}"}
+                | {"by address": f"{row.verdict_by_address}: [{measure.text(low)}, {measure.text(high)}], p {p:.2g}"}
+            )
+    caption = (
+        "Verdicts on openings that another one replaces where openings of one address may be alike: interval over "
+        "addresses, p by the signs of whole addresses (wild cluster bootstrap), max-T as before."
+    )
+    return Table("evidence_by_address", shown, shown, caption)
 
 
-def quality_of(world: str) -> str:
-    """Return the measure of the quality of a world's texts: log p where it is exact, else the share coherent."""
-    return "log_p_word" if WORLDS[world].exact else "coherent"
-
-
-def path_of(arms: Mapping[Arm, Any], method: str) -> list[Arm]:
-    """Return the greedy arms of a method by rising number; the default is the temperature 1.
-
-    >>> [arm.number for arm in path_of({Arm("temperature", 2.0): 0, Arm("default"): 0}, "temperature")]
-    [None, 2.0]
-    """
-    methods = (method, "default") if method == "temperature" else (method,)
-    greedy = [arm for arm in arms if not arm.sampling_temperature and not arm.one_by_one and arm.method in methods]
-    return sorted(greedy, key=lambda arm: 1.0 if arm.number is None else arm.number)
-
-
-def chosen_scale(evidence: Recorded, world: str) -> Arm | None:
-    """Return the greedy arm of RWS at the scale that was chosen on validation prompts; None if there is none."""
-    scales = evidence.about.get("chosen", {}).get(world) or chosen_scales(evidence.answers, world)
-    return next((arm for arm in path_of(arms_of(evidence, world), "rws") if arm.number == scales.get("rws")), None)
-
-
-def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Arm], bool] = lambda arm: True) -> Places:
-    """Return the mean of two measures of each arm that is kept and has both, with their intervals."""
-    return {
-        arm: (at, level)
-        for arm, frame in arms_of(evidence, world).items()
-        if keep(arm) and (at := interval_of(frame, x)) and (level := interval_of(frame, y))
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """The study's results, and where the arms that a figure draws lie, by world, or by world and measure."""
-
-    evidence: Recorded
-    places: Mapping[Any, Places]
-
-    @property
-    def arms(self) -> list[Arm]:
-        """Return the arms that are drawn, of all worlds."""
-        return [arm for places in self.places.values() for arm in places]
-
-
-def placed(runs: Path, x: str, y: Callable[[str], str], keep: Callable[[Arm], bool]) -> Placed:
-    """Read the study and place the arms that are kept by x and by a world's y; MissingRun without run and record."""
-    evidence = evidence_of(runs)
-    places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_of(evidence.answers)}
-    return Placed(evidence, {world: arms for world, arms in places.items() if arms})
-
-
-def fields_of(name: str, interval: Interval | None) -> dict[str, float | None]:
-    """Return a mean and its ends as fields of a table's row.
-
-    >>> fields_of("GOD", Interval(0.5, 0.25, 0.75))
-    {'GOD': 0.5, 'GOD, low': 0.25, 'GOD, high': 0.75}
-    """
-    return dict(zip((name, f"{name}, low", f"{name}, high"), interval or (None,) * 3, strict=True))
-
-
-def text_of(interval: Interval, digits: int = 2, signed: bool = False) -> str:
-    """Return a mean with its interval as text.
-
-    >>> text_of(Interval(0.5, 0.25, 0.75), signed=True)
-    '+0.50 [+0.25, +0.75]'
-    """
-    mean, low, high = (f"{number:{'+' if signed else ''}.{digits}f}" for number in interval)
-    return f"{mean} [{low}, {high}]"
-
-
-def bound_text(value: float, digits: int = 2, least: bool = False) -> str:
-    """Return an upper bound as text, rounded up, so that it stays true; a lower one, rounded down, if `least`.
-
-    >>> bound_text(1.2044), bound_text(1.2, 1), bound_text(0.957, least=True)
-    ('1.21', '1.2', '0.95')
-    """
-    scaled = round(value * 10**digits, 9)  # 1.2 is stored a little below, other numbers above
-    return f"{(floor(scaled) if least else ceil(scaled)) / 10**digits:.{digits}f}"
-
-
-def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
-    """Return the mean of a measure over an arm's answers with its 95 % interval; None where one has no such measure.
-
-    A share has the exact interval, any other mean that of `mean_interval`.
-    """
-    values = frame[measure].to_numpy(dtype=float)
-    known = values.size and not np.isnan(values).any()
-    return interval_of_values(values, "share" if MEASURES[measure].share else "mean") if known else None
-
-
-def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: str) -> Interval | None:
-    """Return the mean of first - second over the prompts of both with its 95 % interval of pairs; None as above.
-
-    Shares have Tango's score interval, other means that of `mean_interval`; over distinct pairs of
-    texts where pairs repeat.
-    """
-    prompts = first.index.intersection(second.index)
-    pairs = [frame.loc[prompts, measure].to_numpy(dtype=float) for frame in (first, second)]
-    if not len(prompts) or np.isnan(pairs).any():
+def _ends(values: Sequence[float], measure: Measure) -> str | None:
+    if not values:
         return None
-    of = text_pairs(*(frame.loc[prompts, "tokens"] for frame in (first, second)))
-    if MEASURES[measure].share:
-        return interval_of_values(pairs[0] - pairs[1], "net", of)
-    return interval_of_values(paired_differences(*pairs), "mean", of)
+    texts = dict.fromkeys(measure.text(value, sign=False) for value in (min(values), max(values)))
+    return f"{' to '.join(texts)} {measure.unit}"

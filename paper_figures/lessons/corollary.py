@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from paper_figures.lessons.tilting import REWARDS
 from rws_decode.common.palette import BLACK, BLUE, GREY, VERMILION
 from rws_decode.view.plots import confidence_curves
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import crossings, factor_range, log_odds
-from rws_theory.tilting import VarianceIdentity
 from rws_theory.worlds.ensembles import CorollaryStudy, Reward, RewardTally
 from rws_theory.worlds.joint_table import MASK, JointTable
 from rws_theory.worlds.less_reward import LessReward
@@ -94,20 +91,6 @@ def order_picture(decodes: TwoDecodes) -> Figure:
     return figure
 
 
-def decodes_table(decodes: TwoDecodes) -> pd.DataFrame:
-    """Return factors, commit order, output and reward of both decodes."""
-    rows = {
-        name: {
-            "factors": ", ".join(f"{factor:.3f}" for factor in run.factors),
-            "commit order": ", then ".join(f"position {place + 1}" for place in np.argsort(run.commit_step)),
-            "output": tuple(run.tokens.tolist()),
-            "reward": decodes.example.rewards[run.tokens[0]][run.tokens[1]],
-        }
-        for name, run in decodes.runs.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
 def tallies_of(study: CorollaryStudy) -> Tallies:
     """Return, for each kind of reward, how RWS ended beside each control, over all ensembles together."""
     final = {
@@ -120,6 +103,12 @@ def tallies_of(study: CorollaryStudy) -> Tallies:
 def _summed(tallies: Sequence[RewardTally], against: str) -> RewardTally:
     tallies = [tally for tally in tallies if tally.against == against]
     return RewardTally(against, *(sum(getattr(tally, key) for tally in tallies) for key in ("more", "equal", "less")))
+
+
+def first_lowered(study: CorollaryStudy, reward: Reward) -> int:
+    """Return in how many models the first commit of RWS lowered the expected reward, of a kind of reward."""
+    cells = [cell for cell in study.cells if cell.reward == reward]
+    return _summed([tally for cell in cells for tally in cell.first_step], "nothing").less
 
 
 @drawn
@@ -152,48 +141,3 @@ def _outcome(
     label = f"RWS ends with {outcome} reward" if row == 0 else None
     panel.barh(row, sign * share, 0.6, edgecolor="white", label=label, **look)
     panel.errorbar(sign * share, row, xerr=error, color=BLACK, capsize=3, linewidth=1)
-
-
-def counts_table(study: CorollaryStudy) -> pd.DataFrame:
-    """Return how often RWS ended with more / equal / less reward than each control, a row for each kind of reward."""
-    counts = {
-        reward: {CONTROLS[tally.against]: f"{tally.more} / {tally.equal} / {tally.less}" for tally in of}
-        for reward, of in tallies_of(study).items()
-    }
-    return pd.DataFrame.from_dict(counts, orient="index").assign(
-        **{"first commit lowers it": pd.Series(_lowered(study))}
-    )
-
-
-def _lowered(study: CorollaryStudy) -> dict[str, int]:
-    """Return in how many models the first commit of RWS lowered the expected reward, by the kind of reward."""
-    first = {
-        reward: [tally for cell in study.cells if cell.reward == reward for tally in cell.first_step]
-        for reward in get_args(Reward)
-    }
-    return {reward: _summed(tallies, "nothing").less for reward, tallies in first.items()}
-
-
-def conclusion(
-    rising: tuple[list[str], list[str]], identity: VarianceIdentity, decodes: TwoDecodes, study: CorollaryStudy
-) -> str:
-    """Say what was found of tilting, of the proof, of the order within a step, and of RWS beside its controls."""
-    (tilted, scaled), tallies, example = rising, tallies_of(study), decodes.example
-    pairs = [tally for of in tallies.values() for tally in of]
-    ends = [tally.more_if_different(1 - 0.05 / len(pairs)) for tally in pairs]
-    ahead, behind = sum(start > 0.5 for start, _ in ends), sum(end < 0.5 for _, end in ends)
-    lowered, number = sum(_lowered(study).values()), len(tallies) * pairs[0].models
-    return (
-        f"- The expected reward rises with $r$ for **{len(tilted)} of {len(REWARDS)}** rewards; with $c$ for "
-        f"**{len(scaled)} of {len(REWARDS)}** ({', '.join(scaled)}).\n"
-        f"- The proof's identity is false: **{identity.gain:.4f}** against **{identity.printed:.4f}** for two words at "
-        "r = 2.\n"
-        f"- In the smallest model {decodes.factors} factors gave **{decodes.completions}** greedy completion. Order "
-        f"alone takes the expected reward from {example.mean} to {example.rws_expected}, and the output's reward from "
-        f"{example.confidence_reward} to {example.rws_reward} "
-        f"({'proved' if example.proved and example.step_proved else 'not proved'} in rational arithmetic).\n"
-        f"- Of {len(pairs)} comparisons of the outputs' rewards, RWS is ahead in **{ahead}** and behind in "
-        f"**{behind}**; in the rest the two cannot be told apart.\n"
-        f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-        f"**{lowered:,} of {number:,}** pairs of a model and a reward."
-    )

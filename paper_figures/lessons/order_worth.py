@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.style import figure, styled
+from paper_figures.exhibits.shared.exhibit import figure, styled
 from paper_figures.lessons.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval

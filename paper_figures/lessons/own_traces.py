@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import os
-import textwrap
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rws_decode import Shape, Trace, TraceDiff, compare, load_predictor, load_reward
-from rws_decode.checkpoints.files import shipped
-from rws_decode.predictors import MaskPredictor
-from rws_decode.trace.labels import strategy_label
-
-_WIDTH = 110
+from rws_decode import Shape, TraceDiff, compare, load_predictor, load_reward
 
 
 def paths(folder: str | os.PathLike[str]) -> tuple[Path, Path | None]:
@@ -30,27 +21,6 @@ def paths(folder: str | os.PathLike[str]) -> tuple[Path, Path | None]:
     runs = compare(mini, mini.examples[6]["prompt"], ["rws:8", "default"], shape, reward=load_reward("mini"))
     first, second = (run[0].save(Path(folder) / f"{place}.parquet") for place, run in enumerate(runs.values()))
     return first, second
-
-
-def predictor_of(trace: Trace) -> MaskPredictor | None:
-    """Return the predictor of a trace if it ships with the package, else None."""
-    return load_predictor(trace.predictor) if trace.predictor in shipped("ForMaskedLM") else None
-
-
-def settings_line(trace: Trace) -> str:
-    """Return the settings that a trace's file keeps, in a line."""
-    names = ("predictor", "reward_model", "length", "steps", "block", "ranking", "precision", "forwards")
-    settings = ", ".join(f"{name} {getattr(trace, name)}" for name in names)
-    return f"strategy {strategy_label(trace.strategy)}, {settings}"
-
-
-def draft_lines(trace: Trace, steps: Sequence[int]) -> Iterator[str]:
-    """Yield the text as it stood before each of these steps, and what the reward model would have read there."""
-    for step in steps:
-        words = trace.words(trace.candidate[step])
-        yield f"\nbefore step {step}, the text so far, and the completion that was read:"
-        yield textwrap.fill(" ".join(np.where(trace.masked[step], "____", words)), _WIDTH)
-        yield textwrap.fill(" ".join(words), _WIDTH) if trace.whole_candidates else "(not kept)"
 
 
 def why_parted(difference: TraceDiff | None, explained: TraceDiff | None) -> str:

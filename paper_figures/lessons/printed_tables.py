@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paper_figures.exhibits.style import GREY, LINES, figure, styled
+from paper_figures.exhibits.shared.exhibit import GREY, LINES, figure, styled
 from paper_figures.lessons.case_pages import BarsCase, bars_page
 from paper_figures.plan import make_missing
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
-from paper_figures.table import Row, to_markdown
+from paper_figures.table import Row
 from rws_decode.common.page import Page
-from rws_theory.claims import Claim
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
@@ -79,31 +78,6 @@ def _gods(axes: Axes) -> None:
     axes.set_xlabel("scale $c$")
     axes.set_ylabel("GOD, as printed [unit not said]")
     axes.legend(loc="lower right")
-
-
-def shares_table() -> str:
-    """Return Table 1 as it is printed, in Markdown with its place."""
-    table = printed_in("table1_win_rate")
-    heads = {"model": "reward model", "god": "GOD", "win": "RWS wins, %", "draw": "draws, %"}
-    heads |= {"default_win": "default wins, %"}
-    rows = [{head: f"{row[name]}" for name, head in heads.items()} for row in table["rows"]]
-    return f"{table['where']}: {table['task']}.\n\n{to_markdown(rows)}"
-
-
-def claims_table(claims: Sequence[Claim]) -> str:
-    """Return claims with verdict and evidence as a table in Markdown; a verdict other than "true" is bold."""
-    return to_markdown(
-        [
-            {
-                "claim": claim.id,
-                "where": claim.where,
-                "statement": claim.statement,
-                "verdict": claim.verdict if claim.verdict == "true" else f"**{claim.verdict}**",
-                "evidence": claim.counterexample or claim.evidence,
-            }
-            for claim in claims
-        ]
-    )
 
 
 def runs_of(folder: str | os.PathLike[str]) -> Path:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rws_decode import Shape, decode, exchange_distance, load_predictor, plots
-from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE, VERMILION
+from rws_decode.common.palette import BLACK, LOOKS
 from rws_decode.view.plots.sheet import drawn, panels_of
-from rws_theory import ReversalLimit, ReversalShare, max_probability, output_law, parallel_distances, reversal_limit
+from rws_theory import ReversalLimit, ReversalShare, output_law, parallel_distances, reversal_limit
 from rws_theory.orders import by_confidence, table_conditionals, table_law
-from rws_theory.tilting import scaled_reward_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,91 +125,5 @@ def draw_reversals(
         bars = right.bar(at, share, 0.4, facecolor=look.color, hatch=look.hatch, edgecolor="white", label=name)
         right.bar_label(bars, [f"{100 * part:.1f} %" for part in share], fontsize=8)
     right.set(title="normal logits", xlabel="crossings of a pair, certified", ylabel="share of pairs", xticks=range(4))
-    right.legend()
-    return figure
-
-
-# --- one position and another -----------------------------------------------------------------------------------------
-
-
-@drawn
-def draw_ladder(a: NDArray[np.float64], b: NDArray[np.float64]) -> Figure:
-    """Draw how far the confidence of a is above that of b at every scale, and the second and third rung of the ladder.
-
-    a and b are logits with their largest first, at 0. A rung that is never above 0 proves that a is ahead.
-    """
-    figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))
-    left.semilogx(_SCALES, max_probability(a, _SCALES) - max_probability(b, _SCALES), color=BLUE)
-    left.set(title="ahead at every scale", xlabel="scale", ylabel="confidence of a less that of b", ylim=(0, None))
-    at = np.linspace(0, 7, 400)[:, None]
-    for look, k in zip(LOOKS, (2, 3), strict=False):
-        of_a, of_b = (np.maximum(at + x[1:], 0) ** (k - 1) for x in (a, b))
-        right.plot(at, (of_a - of_b).sum(axis=1), color=look.color, linestyle=look.dash, label=f"rung {k}")
-    right.set(title="it suffices that one rung is never above 0", xlabel="t [nats]", ylabel="$D_k(t)$")
-    right.legend()
-    return figure
-
-
-@drawn
-def draw_reward_means(weights: NDArray[np.float64], rewards: Mapping[str, Sequence[float]]) -> Figure:
-    """Draw the mean reward given every set of two or more words by the scale of log p; a line that falls is thick."""
-    words = range(len(weights))
-    sets = [list(some) for size in words[1:] for some in combinations(words, size + 1)]
-    figure, panels = panels_of(None, 1, len(rewards), (5.0 * len(rewards), 3.8), sharey=True)
-    for panel, (name, reward) in zip(panels, rewards.items(), strict=True):
-        for look, some in zip(LOOKS, sets, strict=False):
-            mean = scaled_reward_mean(np.log(weights[some]), np.array(reward)[some], _SCALES)
-            width, label = 4 if mean[-1] < mean[0] else 1.5, " or ".join(map(str, weights[some]))
-            panel.semilogx(_SCALES, mean, color=look.color, linestyle=look.dash, linewidth=width, label=label)
-        panel.set(title=f"the reward {name}: {list(reward)}", xlabel="scale $c$")
-    panels[0].set_ylabel("mean reward")
-    panels[0].legend(title="given the words of weight")
-    return figure
-
-
-# --- entropies and turns ----------------------------------------------------------------------------------------------
-
-
-def bent(n: int) -> NDArray[np.float64]:
-    """Return logits of n positions of three tokens, [n, 3], made so that each is the best one at some scale."""
-    q = np.linspace(0, 0.4, n)
-    sums, halves = 1 + 0.1 * q - 0.1 * q**2, np.sqrt(2 * q)
-    return -np.stack([0 * q, sums - halves, sums + halves], axis=1)
-
-
-def entropy_parts(
-    p: ArrayLike, scales: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Return -log of the confidence at each scale, and the two Renyi entropies, weighted, that it is the sum of."""
-    law = np.asarray(p, dtype=float)
-    parts = {
-        "$c H_\\infty$": -scales * np.log(law.max()),
-        "$(1 - c) H_c$": np.log((law[:, None] ** scales).sum(axis=0)),
-    }
-    return -np.log(max_probability(np.log(law), scales)), parts
-
-
-@drawn
-def draw_entropies_and_turns(
-    p: ArrayLike, numbers: Sequence[int], random: Sequence[int], built: Sequence[int], spread: ArrayLike
-) -> Figure:
-    """Draw the confidence of p as two entropies, and how often the best of n positions changes.
-
-    random, built: pieces of the selection path, of many random positions for each number and of one that is made for
-    it; spread: how far apart the random ones are drawn.
-    """
-    scales = np.linspace(0.1, 3, 30)
-    surprise, parts = entropy_parts(p, scales)
-    figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))
-    left.plot(scales, surprise, linewidth=6, color=PALE, label="$-\\log P(c)$")
-    for look, (name, part) in zip(LOOKS, {**parts, "their sum": sum(parts.values())}.items(), strict=False):
-        left.plot(scales, part, color=look.color, linestyle=look.dash, label=name)
-    left.set(title=f"probabilities {p}", xlabel="scale $c$", ylabel="nats")
-    across = np.repeat(numbers, len(random) // len(numbers)) + np.asarray(spread)
-    right.plot(across, random, ".", color=BLUE, label="random positions")
-    right.plot(numbers, built, "s", color=VERMILION, label="made to change often")
-    right.plot(numbers, numbers, color=GREY, label="at most n")
-    right.set(title="three tokens each", xlabel="positions n", ylabel="turns of the best position")
-    left.legend()
     right.legend()
     return figure

@@ -42,19 +42,6 @@ def pair_of(a_gaps: str, b_gaps: str) -> Pair:
     return (a, b) if theorem1(a, b).parity.at_one > 0 else (b, a)
 
 
-def golden(verdict: Theorem1Verdict) -> str:
-    """Say where the curves of the paper's example cross, beside the golden ratio.
-
-    >>> golden(theorem1(*pair_of(*PAIRS["the paper's example"]))).split(";")[0]
-    'The curves cross at 4.8121182506'
-    """
-    return (
-        f"The curves cross at {verdict.crossings.roots[0]:.10f}; ten times the logarithm of the golden ratio is "
-        f"{10 * np.log((1 + np.sqrt(5)) / 2):.10f}. The premise that is met is that of (b) *mended*; as printed, (c) "
-        "applies and is false."
-    )
-
-
 def drag(pairs: Mapping[str, Pair]) -> Page:
     """Return a page on which the scale is dragged: the confidence of a and of b, and who is ahead."""
     return bars_page(
@@ -105,19 +92,3 @@ def refutations(drawn: int, dimensions: Iterable[int], seed: int = 0) -> dict[st
         for name, count in zip(_JUDGES, counts, strict=True):
             shares[name][dimension] = Interval(*(100 * number for number in exact_share(count, drawn)))
     return shares
-
-
-def conclusion(verdicts: Mapping[str, Theorem1Verdict], shares: Mapping[str, Mapping[float, Interval]]) -> str:
-    """Say of how many pairs, the four and the random ones, Theorem 1 and its corrected statement are false."""
-    printed = sum(verdict.printed_holds is False for verdict in verdicts.values())
-    mended = sum(verdict.mended_holds is False for verdict in verdicts.values())
-    correct = all(claim.holds for verdict in verdicts.values() for claim in verdict.corrected)
-    proved = all(verdict.crossings.complete for verdict in verdicts.values())
-    most = [max(share.mean for share in shares[name].values()) for name in _JUDGES]
-    random = f"up to {most[2]:.0f} % of the random ones refute it" if most[2] else "no random pair refutes it"
-    return (
-        f"- Theorem 1, with the sign of (b) mended, is false of **{mended} of {len(verdicts)}** pairs, and of up to "
-        f"{most[1]:.0f} % of the random ones; with the sign as printed, of {printed}, and of up to {most[0]:.0f} %.\n"
-        f"- Every crossing of these pairs is {'proved to be listed' if proved else 'not proved to be listed'}, and the "
-        f"corrected statement is **{'true of all of them' if correct else 'refuted'}**; {random}."
-    )

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.evidence import Places, arms_of, chosen_scale, difference_of, interval_of, path_of
-from paper_figures.exhibits.evidence import places_of as all_places_of
-from paper_figures.exhibits.evidence_looks import scatter, short_of
-from paper_figures.exhibits.labels import Label, place_labels
-from paper_figures.exhibits.style import GREY, figure, styled
-from paper_figures.figures import at_a_glance
+from paper_figures.exhibits import at_a_glance
+from paper_figures.exhibits.shared.evidence import (
+    Places,
+    arms_of,
+    difference_of,
+    interval_of,
+    path_of,
+    scatter,
+    short_of,
+)
+from paper_figures.exhibits.shared.evidence import places_of as all_places_of
+from paper_figures.exhibits.shared.exhibit import GREY, Label, figure, place_labels, styled
 from paper_figures.recorded import Recorded
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import title_of
-from paper_figures.studies.summaries.evidence_answers import alike_settings
-from paper_figures.studies.summaries.evidence_answers import reward_answer as reward_answer
 from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
 from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
 from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
@@ -114,8 +117,8 @@ def draw_frontier(places: Frontiers) -> Figure:
 def difference(record: Recorded, first: Arm, second: Arm, measure: str = "regret") -> Interval:
     """Return the mean of first - second in exact English over the same prompts, with its 95 % interval.
 
-    measure: "regret", nats below the frontier, or a column of `paper_figures.exhibits.evidence.MEASURES`. ValueError
-    for an arm that the study does not have, and for a measure that its answers lack.
+    measure: "regret", nats below the frontier, or a column of `exhibits.shared.evidence.MEASURES`. ValueError for
+    an arm that the study does not have, and for a measure that its answers lack.
     """
     arms = arms_of(record, WORLD)
     for arm in (first, second):
@@ -202,42 +205,3 @@ def draw_least(least: Mapping[str, NDArray[np.float64]], numbers: Sequence[int],
         axes.set_ylabel("least difference found  [margins]")
         axes.legend(loc="upper right")
     return picture
-
-
-def findings(
-    record: Recorded, places: Frontiers, rows: Sequence[Comparison], curve: Frontier, texts: Sequence[FrontierText]
-) -> str:
-    """Return what was found, in Markdown: the answers to the four predictions. `texts` have those of "rws:8"."""
-    regret = {arm: interval.mean for arm, interval in places.regrets.items() if arm.method in _PATHS}
-    nearest, chosen = min(regret, key=regret.__getitem__), chosen_scale(record, WORLD)
-    assert chosen is not None
-    warm = min((arm for arm in regret if arm.method == "temperature"), key=regret.__getitem__)
-    further = difference(record, warm, nearest)
-    gain = difference(record, chosen, Arm("default"), "reward_sd")
-    rest = difference(record, chosen, chosen._replace(method="schedule"), "reward_sd")
-    count, alike = alike_settings(rows)
-    more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
-    swapped = [row.verdict for row in rows if row.arm.method == "swapped"]
-    text = next(each for each in texts if each.strategy == "rws:8")
-    better = [p for p in curve.points if p.reward > text.reward and p.log_prob > text.log_prob]
-    least = np.array(list(least_of(record, rows, SIZES).values())).T
-    return f"""
-1. Of both paths **{title_of(nearest)}** is nearest to the frontier: {regret[nearest]:.1f} nats a text below it. The
-   best temperature, {title_of(warm)}, is {further.mean:.1f} [{further.low:.1f}, {further.high:.1f}] nats further.
-   {title_of(chosen)}, its scale chosen on other prompts, gains {gain.mean:.2f} deviations of reward over the default.
-   Its schedule, which reads no reward, keeps **{1 - rest.mean / gain.mean:.0%}** of the gain: it has
-   {rest.mean:.2f} [{rest.low:.2f}, {rest.high:.2f}] less.
-
-2. With another prompt's rewards, RWS does less than with its own in **{swapped.count("RWS more")} of {len(swapped)}**
-   settings, more in {swapped.count("RWS less")}, and the same within a margin in {swapped.count("equivalent")}. It does
-   more than all three controls in **{more} of {count}**, and less than all in {less}.
-
-3. After the prompt above **{len(better)}** texts of the frontier have more reward than that of RWS 8, and are likelier.
-
-4. With {SIZES[0]} prompts {np.isnan(least[0]).sum()} of {len(least[0])} measures find no difference at all. With
-   {SIZES[-1]}, **{(least[-1] <= 1).sum()} of {len(least[-1])}** can find a margin.
-
-In these two worlds the reward was **{"seldom" if 4 * more < count else "often"}** seen to matter. In
-{count - more - equal - less} of {count} settings the controls disagree, or nothing is decided. The worlds are small:
-nothing was measured on LLaDA.
-"""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from paper_figures.lessons.rounding import RANKINGS, FirstSteps
-from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval
+from paper_figures.lessons.rounding import RANKINGS
+from paper_figures.statistics.intervals import Interval, mean_interval, paired_differences
 from paper_figures.statistics.significance import holm, paired_test
 from rws_decode import HFMaskPredictor, Shape, Temperature, decode
 from rws_decode.common.palette import GREY
@@ -48,10 +48,11 @@ def _cells(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
 
 
 def _intervals(frame: pd.DataFrame, column: str) -> dict[str, dict[float, Interval]]:
-    """Return means over the prompts with bootstrap intervals, by ranking and scale."""
+    """Return means over the prompts with 95 % intervals, by ranking and scale; none where all are equal."""
     means: dict[str, dict[float, Interval]] = {name: {} for name in RANKINGS}
     for (name, scale), rows in _cells(frame).items():
-        means[name][scale] = bootstrap_interval(rows[column].to_numpy(), np.random.default_rng(0))
+        mean, *ends = mean_interval(rows[column])
+        means[name][scale] = Interval(mean, *(end if np.isfinite(end) else mean for end in ends))
     return means
 
 
@@ -79,30 +80,8 @@ def due_to_rounding(frame: pd.DataFrame) -> pd.DataFrame:
         pairs = [(cells[name, scale], cells["exact", scale]) for scale in SCALES]
         p_values = holm([paired_test(ours["GOD"], exact["GOD"], np.random.default_rng(0)) for ours, exact in pairs])
         for scale, (ours, exact), p in zip(SCALES, pairs, p_values, strict=True):
-            due = paired_bootstrap_interval(ours["GOD"], exact["GOD"], np.random.default_rng(0))
+            due = mean_interval(paired_differences(ours["GOD"], exact["GOD"]))
             same_text = 100 * (ours["text"] == exact["text"]).mean()
             rows.append((name, scale, ours["GOD"].mean(), *due, p, ours["inexact"].mean(), same_text))
     heads = ("ranking", "scale", "GOD", "due to rounding", "low", "high", "p", "inexact, %", "same text, %")
     return pd.DataFrame(rows, columns=pd.Index(heads)).set_index(["ranking", "scale"])
-
-
-def conclusion(ones: Mapping[str, float], steps: FirstSteps, frame: pd.DataFrame, table: pd.DataFrame) -> str:
-    """Say where probabilities become 1, what a step commits, and what rounding does to whole decodes, in Markdown."""
-    lowest, highest = SCALES[0], SCALES[-1]
-    god = frame.groupby(["ranking", "scale"])["GOD"].mean()
-    due: Any = table.to_dict("index")["bfloat16", highest]
-    shift, low, high = due["due to rounding"], due["low"], due["high"]
-    exact, rounded = (steps.committed(name, 8.0) for name in ("exact", "bfloat16"))
-    return (
-        f"- The probability is exactly 1.0 from log-odds of **{ones['bfloat16']:.1f}** in bfloat16, "
-        f"{ones['float32']:.1f} in float32, {ones['float64']:.1f} in float64.\n"
-        f"- At the step looked at, at scale 8, the exact order commits {exact}, bfloat16 {rounded}: "
-        f"**{len(set(exact) & set(rounded))} of {len(exact)}** in common. In whole decodes bfloat16 commits other "
-        f"positions in **{due['inexact, %']:.1f} %** of the steps at scale {highest:g}.\n"
-        f"- There rounding makes the text **{'more' if shift < 0 else 'less'}** left to right (change of GOD "
-        f"{shift:+.2f} [{low:+.2f}, {high:+.2f}]; the interval {'leaves out' if low > 0 or high < 0 else 'holds'} 0).\n"
-        f"- From scale {lowest:g} to {highest:g} GOD goes from {god['exact', lowest]:.2f} to "
-        f"{god['exact', highest]:.2f} in the exact order, and from {god['bfloat16', lowest]:.2f} to "
-        f"{god['bfloat16', highest]:.2f} in bfloat16 with ties leftmost; `torch.topk`, whose ties alone differ, has "
-        f"{god['bfloat16, torch.topk', highest]:.2f}."
-    )

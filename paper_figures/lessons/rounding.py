@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 
@@ -163,17 +162,3 @@ def commits_picture(steps: FirstSteps) -> Figure:
         panel.legend(loc="upper left")
     panels[0].set_ylabel("position in the answer [tokens, from 0]")
     return finished(figure, None, f"{len(steps.scales)} scales were tried.")
-
-
-def commits_table(steps: FirstSteps) -> pd.DataFrame:
-    """Return, by ranking, the share of scales at which it commits what the exact one does, and the highest scale's."""
-    exact = steps.chosen["exact"]
-    rows = {
-        name: {
-            "as the exact order, %": round(100 * (chosen == exact).all(axis=1).mean()),
-            "level at the highest scale": int((steps.value[name][-1] == 1).sum()),
-            "committed there": np.flatnonzero(chosen[-1]).tolist(),
-        }
-        for name, chosen in steps.chosen.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")

@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode import (
-    MaskPredictor,
-    Reach,
-    RewardModel,
-    ScalePath,
-    ScalePiece,
-    Shape,
-    compare,
-    compare_reach,
-    final_reward,
-)
+from rws_decode import MaskPredictor, RewardModel, ScalePath, ScalePiece, compare_reach, final_reward
 from rws_decode.common.palette import LOOKS
-from rws_decode.compare import Comparison
 from rws_decode.view.plots.scales.scale_paths import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory import footrule_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +69,7 @@ def _answer_at(path: ScalePath, scale: float) -> Answer | None:
     return None if piece is None else piece.tokens
 
 
-def _answers_on(path: ScalePath, grid: Sequence[float] | NDArray[np.float64]) -> int:
+def answers_on(path: ScalePath, grid: Sequence[float] | NDArray[np.float64]) -> int:
     """Return how many different answers of a path a grid of scales finds."""
     return len({_answer_at(path, float(scale)) for scale in np.clip(grid, path.scale_min, path.scale_max)} - {None})
 
@@ -90,7 +78,7 @@ def grid_search(paths: Mapping[int, Both]) -> GridSearch:
     """Return how many answers grids of 2 to 200 scales find, even in the logarithm, by prompt and axis."""
     return {
         (prompt, path.over): np.array(
-            [_answers_on(path, np.geomspace(path.scale_min, path.scale_max, size)) for size in _SIZES]
+            [answers_on(path, np.geomspace(path.scale_min, path.scale_max, size)) for size in _SIZES]
         )
         for prompt, both in paths.items()
         for path in both
@@ -107,7 +95,7 @@ def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[f
             panel.plot(_SIZES, hits, label=OVER[path.over], **style)
             panel.axhline(len(path.answers), color=look.color, linestyle=":")
             hollow = {"color": "white", "markeredgecolor": look.color, "zorder": 3}
-            panel.plot(len(grid), _answers_on(path, grid), look.marker, **hollow)
+            panel.plot(len(grid), answers_on(path, grid), look.marker, **hollow)
         panel.set(xscale="log", xlabel="scales in the grid")
         panel.set_title(f"prompt {prompt}")
         panel.set_xticks([2, 8, 32, 128], ["2", "8", "32", "128"])
@@ -116,41 +104,3 @@ def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[f
     panels[0].set_ylabel("different answers found")
     panels[0].legend(loc="lower right")
     return finished(figure, None, "Dotted: all answers that there are. Hollow: the paper's grid.")
-
-
-def decoded_on_grid(
-    both: Both, grid: Sequence[float], predictor: MaskPredictor, prompt: str, shape: Shape, reward: RewardModel
-) -> tuple[str, Comparison]:
-    """Decode at the scales of a grid; say how many answers are those that the paths say, and return the decodes."""
-    strategies = {"temperature": "temperature", "reward-scale": "rws"}
-    said = {f"{strategies[path.over]}:{scale:g}": _answer_at(path, scale) for path in both for scale in grid}
-    runs = compare(predictor, prompt, list(said), shape, reward=reward)
-    agreeing = sum(tuple(runs[name][0].tokens.tolist()) == tokens for name, tokens in said.items())
-    return f"{agreeing} of {len(said)} decodes give the answer that the path says.", runs
-
-
-def conclusion(paths: Mapping[int, Both], grid: Sequence[float], shape: Shape) -> str:
-    """Say what the two axes of each prompt gave, in Markdown."""
-    lines = [_of_prompt(prompt, both, grid) for prompt, both in paths.items()]
-    gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
-    shape = shape.resolved()
-    random = footrule_mean(shape.length, shape.block, per_step=shape.length // shape.steps, reading="steps")
-    return (
-        "\n".join(lines)
-        + f"\n- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} steps; a random order within the block has "
-        f"{random:.2f} on average.\n"
-        "- These are two prompts of a small model, one of them chosen for its difference. What they show can happen. "
-        "How often it does, or on a large model, they do not show."
-    )
-
-
-def _of_prompt(prompt: int, both: Both, grid: Sequence[float]) -> str:
-    reached: Reach = compare_reach(*both)
-    missed = [len(path.answers) - _answers_on(path, grid) for path in both]
-    proof = "**proved**" if all(path.certified for path in both) else "not all proved"
-    return (
-        f"- **Prompt {prompt}**: {len(reached.temperature)} answers over all temperatures, {len(reached.reward_scale)} "
-        f"over all reward scales, {len(reached.shared)} of them shared; **{len(reached.only_temperature)}** that only "
-        f"temperature reaches and **{len(reached.only_reward_scale)}** that only RWS reaches, {proof}. The paper's "
-        f"grid misses {missed[0]} of the first and {missed[1]} of the second."
-    )

@@ -6,21 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from paper_figures.lessons.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
-from rws_theory.tilting import (
-    rises_with_log_p,
-    scaled_reward_mean,
-    scaled_reward_slope,
-    tilt,
-    tilted_cumulants,
-    tilted_gain,
-    variance_identity,
-)
+from rws_theory.tilting import scaled_reward_mean, tilt, tilted_cumulants, tilted_gain, variance_identity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,24 +50,6 @@ def means_picture(weights: Mapping[str, float], rewards: Rewards) -> Figure:
     return finished(figure, None, "The dotted lines meet at p itself, r = 0 and c = 1. At c = 0 all words are alike.")
 
 
-def slopes(weights: Mapping[str, float], rewards: Rewards) -> pd.DataFrame:
-    """Return the slopes of the expected rewards at p itself, a row for each reward.
-
-    >>> slopes({"cat": 1, "dog": 1}, {"on the cat": (1, 0)})["of tilting, r = 0"].tolist()
-    [0.25]
-    """
-    log_p = _log_p(weights)
-    rows = {
-        f"reward 1 {name}": {
-            "R rises with p": rises_with_log_p(log_p, values),
-            "of tilting, r = 0": float(tilted_cumulants(log_p, values, 0.0)[1]),
-            "of scaling, c = 1": float(scaled_reward_slope(log_p, values, 1.0)),
-        }
-        for name, values in rewards.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").round(4)
-
-
 def drag(weights: Mapping[str, float], rewards: Rewards) -> Page:
     """Return a page on which c is dragged: p, p scaled by c and p tilted by r = c - 1, and their expected rewards."""
     return bars_page(
@@ -103,14 +76,6 @@ def _case(name: str, log_p: np.ndarray, rewards: np.ndarray) -> BarsCase:
         for c, tilted, scaled, own in zip(_DRAGGED, *means.values(), strict=True)
     ]
     return BarsCase(name, bars, means, said, "probability", "expected reward", (0, 1))
-
-
-def rising(weights: Mapping[str, float], rewards: Rewards) -> tuple[list[str], list[str]]:
-    """Return for which rewards the expected reward rises all the way: with r by tilting, with c by scaling."""
-    log_p = _log_p(weights)
-    tilted = [name for name, u in rewards.items() if (np.diff(tilted_cumulants(log_p, u, _STRENGTHS)[:, 0]) > 0).all()]
-    scaled = [name for name, u in rewards.items() if (np.diff(scaled_reward_mean(log_p, u, _FACTORS)) > 0).all()]
-    return tilted, scaled
 
 
 @drawn

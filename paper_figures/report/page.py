@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from paper_figures.contents import NAMES, by_heading
+from paper_figures.exhibits import NAMES, by_heading
 from paper_figures.report.runs import copied_files, runs_behind, setting, time_text
 from paper_figures.runner.versions import provenance
 from paper_figures.table import GROUPS

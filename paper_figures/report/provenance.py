@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.runs import renamed, short_names
+from paper_figures.exhibits.shared.results import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
 from rws_decode.common.files import read_json
 

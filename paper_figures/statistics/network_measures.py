@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paper_figures.statistics.intervals import Interval, bootstrap_interval
+from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.decode import decode
 from rws_decode.law import answer_ids
 from rws_decode.predictors.base import MaskPredictor
@@ -121,12 +121,12 @@ def _first(odds: np.ndarray, k: int) -> set[int]:
 
 
 def measure_intervals(rows: pd.DataFrame) -> dict[str, Interval]:
-    """Return the mean of each of `MEASURES` with its 95 % bootstrap interval over prompts, those without it left out.
+    """Return the mean of each of `MEASURES` with its 95 % interval over prompts, those without it left out.
 
     >>> measure_intervals(pd.DataFrame([{name: 0.5 for name in MEASURES}]))["near"]
-    Interval(mean=0.5, low=0.5, high=0.5)
+    Interval(mean=0.5, low=-inf, high=inf)
     """
-    return {name: bootstrap_interval(rows[name].dropna(), np.random.default_rng(0)) for name in MEASURES}
+    return {name: mean_interval(rows[name].dropna()) for name in MEASURES}
 
 
 def pseudo_log_likelihood(

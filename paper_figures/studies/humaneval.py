@@ -2,8 +2,8 @@
 
 The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer;
 they are the default, `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
-bubblewrap, without network (`paper_figures.sandbox`), and only with `--allow-code-execution`. Without that option the
-answers are decoded and judged, and nothing is run.
+bubblewrap, without network (`plugins.sandbox`), and only with `--allow-code-execution`. Without that option the answers
+are decoded and judged, and nothing is run.
 
 `--samples N` sets the answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every
 method draws its tokens at `--decode-temperature`, each sample with its own seed. Then pass@k is the unbiased estimate 1
@@ -20,9 +20,8 @@ from typing import Any
 import pandas as pd
 
 from paper_figures.data.loaders import load_humaneval
+from paper_figures.plugins import sandbox
 from paper_figures.runner.units import Unit
-from paper_figures.sandbox import Limits, check_bubblewrap
-from paper_figures.sandbox.completion import humaneval_prompt
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.design.arms import run_arms
 from paper_figures.studies.design.asked import given_as, require
@@ -33,7 +32,6 @@ from paper_figures.studies.options import HumanEvalOptions
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary_table
 from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.studies.work.programs import EXECUTE, program_settings
 from paper_figures.table import Table
 from rws_decode.text.rules import judge
 from rws_theory.checks import finite
@@ -61,7 +59,7 @@ def run(options: HumanEvalOptions) -> dict[str, Any]:
             f"--{how} is {getattr(options, how)}: its answers are no programs, --allow-code-execution needs humaneval"
         )
     if options.allow_code_execution and options.scheduler is None:
-        check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
+        sandbox().check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
     result = run_comparison(options, NAME, tables, _run_stages, _check)
     if programs and not options.allow_code_execution:
         note = "programs were not run, so nothing is known of what passes: --allow-code-execution"
@@ -107,16 +105,25 @@ def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
     problems = {row.id: row for row in load_humaneval(options.data.partition(":")[2] or None).rows}
 
     def worded(prompt: Prompt) -> Prompt:
-        return replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
+        return replace(prompt, turns=(sandbox().humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
 
     return replace(prompts, **{part: tuple(map(worded, getattr(prompts, part))) for part in ("test", "validation")})
 
 
 def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:
-    limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
-    settings = program_settings(options.data.partition(":")[2] or None, limits)
+    programs = sandbox()
+    limits = programs.Limits()
+    if options.program_seconds is not None:
+        limits = replace(limits, seconds=options.program_seconds)
+    settings = programs.program_settings(options.data.partition(":")[2] or None, limits)
     plain = replace(
-        base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
+        base,
+        predictor=None,
+        reward=None,
+        seed=0,
+        sampling_temperature=0.0,
+        settings=settings,
+        strategy=programs.EXECUTE,
     )
     different = answers[["problem", "text"]].drop_duplicates().to_dict("records")
     return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in different]

@@ -10,7 +10,7 @@ from misuse import refused
 
 from paper_figures.data.story_sets import story_dialogues
 from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics.causal_scores import answer_scores, load_causal
+from paper_figures.statistics import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path

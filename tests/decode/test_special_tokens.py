@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.statistics.causal_scores import answer_scores, load_causal
+from paper_figures.statistics import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Dialogue, HFMaskPredictor, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM

@@ -1,23 +1,21 @@
 """Every figure and table, from real runs as small as they can be: whole, readable, and saved as it is."""
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from handmade_runs import assert_whole, read_csv
 
-from paper_figures.contents import CONTENTS
-from paper_figures.exhibits.exhibit import MissingRun, save
-from paper_figures.exhibits.style import styled
+from paper_figures.exhibits import NAMES, load_exhibit
+from paper_figures.exhibits.shared.exhibit import MissingRun, save, styled
 
 # Of the recorded studies, whose numbers and words the page of all exhibits has too.
 LONG = {"evidence", "law_frontier", "quality_per_forward", "at_a_glance", "order_quality", "table8_pattern"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CONTENTS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in NAMES])
 def test_it_is_whole_and_names_the_run_that_it_lacks(name: str, figure_runs: Path, tmp_path: Path) -> None:
-    module = import_module(CONTENTS[name].module)
+    module = load_exhibit(name)
     with styled():
         exhibit = module.exhibit(figure_runs)
         assert_whole(exhibit, 6.6 if module.NEEDS else 10.2)  # warnings are errors here; `figure_page` writes the files

@@ -16,21 +16,20 @@ from evidence_records import answer_of, evidence_record
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from paper_figures.exhibits import evidence as reader
-from paper_figures.exhibits.evidence import (
+from paper_figures.exhibits import evidence, order_quality, quality_per_forward
+from paper_figures.exhibits.shared import evidence as reader
+from paper_figures.exhibits.shared.evidence import (
+    FAMILIES,
     arms_of,
     chosen_scale,
     evidence_of,
+    family_of,
     interval_of,
     path_of,
     source_line,
 )
-from paper_figures.exhibits.evidence_looks import FAMILIES, family_of
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
-from paper_figures.exhibits.labels import Label, place_labels
-from paper_figures.exhibits.style import figure, styled
-from paper_figures.figures import order_quality, quality_per_forward
-from paper_figures.figures.table8_pattern import share_of_change
+from paper_figures.exhibits.shared.exhibit import Exhibit, Label, MissingRun, figure, place_labels, save, styled
+from paper_figures.exhibits.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.runner.parts import write_manifest, write_part
@@ -38,7 +37,6 @@ from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, in
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.evidence import completed, title_of
 from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
-from paper_figures.tables import evidence
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
@@ -81,7 +79,7 @@ def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
 
 def _exhibit(name: str, runs: Path) -> Any:
     with styled():
-        return import_module(f"paper_figures.figures.{name}").exhibit(runs)
+        return import_module(f"paper_figures.exhibits.{name}").exhibit(runs)
 
 
 @pytest.mark.parametrize("name", NAMES)

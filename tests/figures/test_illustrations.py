@@ -15,9 +15,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from paper_figures.data.examples import examples_of
-from paper_figures.exhibits.canvas_cells import FRESH, MASKED
-from paper_figures.exhibits.style import styled
-from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
+from paper_figures.exhibits import fig2_masking, fig3_method, fig4_worked_decode
+from paper_figures.exhibits.shared.exhibit import styled
+from paper_figures.exhibits.shared.traces import FRESH, MASKED
 from rws_decode.rewards import CallableReward
 from rws_decode.trace.data import NOT_ASKED
 from rws_decode.trace.trace import load
@@ -132,7 +132,7 @@ def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.Monk
     path, rws = runs / orders.files[7]["rws"], orders.of("rws")
     none = np.full_like(rws.reward_raw, np.nan)
     hidden = replace(rws, reward_use=np.full_like(rws.reward_use, NOT_ASKED), reward_raw=none, reward_normalised=none)
-    read = "paper_figures.exhibits.commit_orders.load"
+    read = "paper_figures.exhibits.shared.traces.load"
     monkeypatch.setattr(read, lambda file: hidden if file == path else load(file))
     with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
         fig3_method.compute(runs)

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.studies.summaries.llm_judge import printed_intervals
-from paper_figures.tables import (
+from paper_figures.exhibits import (
     table2_llm_judge,
     table7_reward_statistics,
     table9_reward_models,
     table10_llm_judge_orders,
 )
+from paper_figures.exhibits.shared.exhibit import Exhibit
+from paper_figures.studies.summaries.llm_judge import printed_intervals
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from handmade_runs import Row, summary_row, write_run
 
-from paper_figures.exhibits.names import names_of
-from paper_figures.exhibits.style import LINES, styled
-from paper_figures.figures import fig6_keyword_task
-from paper_figures.tables import table3_keyword_examples, table4_humaneval, table6_diversity
+from paper_figures.exhibits import fig6_keyword_task, table3_keyword_examples, table4_humaneval, table6_diversity
+from paper_figures.exhibits.shared.exhibit import LINES, styled
+from paper_figures.exhibits.shared.results import names_of
 from rws_theory.printed import printed_in
 
 BELOW, OVER = "perplexity per text, % below default", "GOD in steps over default's"

@@ -16,7 +16,6 @@ from paper_figures.lessons import (
     antibody,
     corollary,
     order_worth,
-    orders,
     own_traces,
     printed_tables,
     proved,
@@ -29,7 +28,6 @@ from paper_figures.recorded import Recorded
 from paper_figures.studies.design.evidence_arms import Arm
 from rws_decode import Options, Shape, Temperature, decode, diff, load_predictor, load_reward, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, is_installed
-from rws_decode.predictors import WorldPredictor
 from rws_theory.printed import printed_in
 from rws_theory.theorem1 import theorem1
 from rws_theory.worlds.less_reward import rws_less_reward_example
@@ -86,7 +84,6 @@ def test_the_page_of_words_has_the_expected_rewards() -> None:
         assert [series["values"][at][1] for series in dog["bars"]] == pytest.approx([tilted, scaled, 0.4], rel=1e-4)
         assert f"{scaled:.4f} scaled, {tilted:.4f} tilted, 0.4000 under p." in dog["said"][at]
     assert {value for line in both["lines"] for value in line["values"]} == {1}
-    assert tilting.rising({"cat": 3, "dog": 2}, {"cat": (1, 0), "dog": (0, 1)}) == (["cat", "dog"], ["cat"])
 
 
 def test_the_smallest_model_is_decoded_as_it_is_proved() -> None:
@@ -154,17 +151,6 @@ def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
     low, high = printed_tables.net_interval(rows[0]["win"], rows[0]["default_win"], n)
     assert wide["bars"][0]["values"][0][0] == pytest.approx((high - low) / 2, rel=1e-3)
     assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
-
-
-# lesson 8
-def test_one_token_at_a_time_every_order_of_an_exact_world_gives_log_p_of_the_text() -> None:
-    english, rng = load_predictor("english"), np.random.default_rng(0)
-    assert isinstance(english, WorldPredictor)
-    predictor, prompt, tokens = text = orders.greedy_text(english, english.examples[0]["prompt"], 5)
-    expected = english.world.log_prob(np.array(tokens), predictor.encode_prompt(prompt))
-    assert orders.in_random_orders(text, 1, 4, rng) == pytest.approx([expected] * 4)
-    assert np.ptp(orders.in_random_orders(text, 5, 4, rng)) < 1e-9 and len(orders.circulations(text)) == 4
-    assert orders.circulations(text) == pytest.approx(0.0, abs=1e-9)
 
 
 # lesson 9

@@ -13,12 +13,11 @@ from handmade_runs import END, read_csv, summary_row, write_commit_order, write_
 
 from paper_figures.__main__ import main
 from paper_figures.commands import figures
-from paper_figures.exhibits.commit_orders import STRATEGIES, commit_orders
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun
-from paper_figures.figures import fig1_commit_order
+from paper_figures.exhibits import fig1_commit_order, table4_humaneval, table8_temperature
+from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun
+from paper_figures.exhibits.shared.traces import STRATEGIES, commit_orders
 from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
-from paper_figures.tables import table4_humaneval, table8_temperature
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_theory.printed import printed_in

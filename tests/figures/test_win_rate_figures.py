@@ -12,12 +12,10 @@ import pandas as pd
 import pytest
 from study_runs import answer_row, score_row
 
-from paper_figures.exhibits.differences import Difference, rws_minus
-from paper_figures.exhibits.runs import read_run, setting
-from paper_figures.figures import fig5_mean_win_rate
-from paper_figures.statistics.intervals import share_interval
+from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate, table5_god_quintiles
+from paper_figures.exhibits.shared.results import Difference, read_run, rws_minus, setting
+from paper_figures.statistics import share_interval
 from paper_figures.studies.reward_bench import tables
-from paper_figures.tables import table1_win_rate, table5_god_quintiles
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 

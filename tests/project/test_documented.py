@@ -209,9 +209,6 @@ HERE: dict[str, Here] = {
     ),
     "rws verify --sample 40": Here(more="--sample 1", says=("recorded answers",)),
     "rws verify --study laws --sample 40": Here(more="--sample 1", says=("1 of 1 recorded",)),
-    "rws train mini --runs out/training": Here(
-        more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
-    ),
 }
 
 # Tested where the test says, at the same size.
@@ -229,13 +226,14 @@ THERE: dict[str, str] = {
     ),
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
     "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
+    r"rws train mini --runs out/training": "test_training.py::test_the_command_trains_and_leaves_a_checkpoint",
     r"rws train english --package FILE\.tgz": (
         "test_training.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
     "rws generate .* --strategy above-mean --decay 0.5": (
         "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
     ),
-    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file_one_line_and_one_row",
+    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file",
     r"python alike\.py .*": "test_determinism.py::written",
     "rws (generate|compare) --model (antibody|reactions|reactions-small) .*": (
         "test_sequences.py::test_the_documented_commands_answer"
@@ -329,7 +327,7 @@ class User:
             mock.patch.dict(os.environ, endpoint),
             mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
             mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
-            mock.patch("paper_figures.exhibits.exhibit._printed", sketch),
+            mock.patch("paper_figures.exhibits.shared.exhibit._printed", sketch),
             mock.patch("rws_decode.commands.check.digests_in", map),  # processes of its own: test_cli_check.py
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),

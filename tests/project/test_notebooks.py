@@ -116,7 +116,7 @@ def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing
     notebook = nbformat.reads(text, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    conclusion = code[-1].outputs[-1].data["text/markdown"]
+    conclusion = " ".join(code[-1].outputs[-1].data["text/markdown"].split())
     assert [words for words in CONCLUSIONS[name].split(" ... ") if words not in conclusion] == []
     shown = re.sub(r'"image/png": "[^"]*"', "", json.dumps([cell.get("outputs", []) for cell in notebook.cells]))
     assert not re.search(r"/(home|root|tmp|usr|work)/|[A-Z]:\\\\|\d{4}-\d\d-\d\d|stderr", shown)
@@ -140,7 +140,7 @@ def test_a_trace_of_another_model_is_read_without_it(kernel: Kernel, tmp_path: P
     execute(tmp_path / "begin.py", kernel=kernel)
     code = [cell for cell in lesson_run("06_reading_your_own_traces", kernel).cells if cell.cell_type == "code"]
     run_in(kernel, "import os; del os.environ['RWS_TRACE']")
-    conclusion = code[-1].outputs[-1].data["text/markdown"]
+    conclusion = " ".join(code[-1].outputs[-1].data["text/markdown"].split())
     assert conclusion.count("**yes**") == 3 and "no second trace was given" in conclusion
     assert "for 10 tokens in 5 steps" in conclusion
     texts = "".join(output.get("text", "") for cell in code for output in cell.outputs)

@@ -9,7 +9,7 @@ import pytest
 from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
 import rws_decode.__main__ as decoding
-from paper_figures.contents import NAMES
+from paper_figures.exhibits import NAMES
 from paper_figures.studies import STUDIES
 from rws_decode.cli.app import complete_app, entry_points
 from rws_decode.strategies.table import offered

@@ -56,7 +56,7 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save figures as `sketch` has them: for tests of all else that is written."""
-    monkeypatch.setattr("paper_figures.exhibits.exhibit._printed", sketch)
+    monkeypatch.setattr("paper_figures.exhibits.shared.exhibit._printed", sketch)
 
 
 def _few_draws(*data: Any, n_resamples: int, **options: Any) -> Any:
@@ -89,6 +89,6 @@ def figure_page(figure_runs: Path) -> Path:
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
-            with mock.patch("paper_figures.exhibits.exhibit._printed", sketch):
+            with mock.patch("paper_figures.exhibits.shared.exhibit._printed", sketch):
                 assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "0"]) == 0
     return page

@@ -39,13 +39,13 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
 from paper_figures.data.rows import local_rows
-from paper_figures.exhibits.runs import read_run
+from paper_figures.exhibits.shared.results import read_run
 from paper_figures.report.provenance import run_facts
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.calibration import read_pairs
+from paper_figures.statistics import read_pairs
 from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.design.stages import SCHEMA
 from rws_decode.checkpoints.files import DIGESTS, models_directory

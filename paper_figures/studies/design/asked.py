@@ -20,11 +20,11 @@ from paper_figures.studies.design.prompt_sources import named_prompts, numbered_
 from paper_figures.studies.design.prompts import Prompt, Prompts, is_file, prompts_of
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.checkpoints.files import shipped
+from rws_decode.cli.options import check_writable
+from rws_decode.cli.progress import loading, tell
 from rws_decode.text.dialogue import check_text
 from rws_decode.text.gaps import masks_in
 from rws_decode.text.rules import judge
-from rws_decode.cli.options import check_writable
-from rws_decode.cli.progress import loading, tell
 
 _SHOWN = 8  # unknown words that a note names, at most
 

@@ -5,7 +5,7 @@ The strategy of a unit says what is done:
 - a name of `rws_decode.strategies.table.STRATEGIES`: the unit's prompt is decoded;
 - "score": its judge scores the label `answer`;
 - "perplexity": its causal model scores the label `answer`;
-- "execute": see `programs`; "timing": see `timing`.
+- "execute": its program is run by `paper_figures.plugins.sandbox`; "timing": see `timing`.
 
 An answer has these columns:
 
@@ -29,11 +29,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
+from paper_figures.plugins import sandbox
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Measured, Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
-from paper_figures.studies.work.programs import run_programs
 from paper_figures.studies.work.timing import time_units
 from rws_decode.predictors.base import before_end, ends_of
 from rws_decode.rewards.base import score_checked
@@ -46,7 +46,7 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     """Return the rows of the units of one batch; the module says which columns they have."""
     name = units[0].strategy["name"]
     if name == "execute":
-        return run_programs(units)
+        return sandbox().run_programs(units)
     function = {"score": _scores, "perplexity": _perplexities, "timing": time_units}.get(name)
     return _answers(units) if function is None else function(units)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from checkpoint_files import edit_json
 
-from paper_figures.statistics.causal_scores import load_causal
+from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import DIGESTS, models_directory

@@ -11,8 +11,6 @@ from grouped import grouped
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from paper_figures.bench.random_models import make_models, random_prompts
-from paper_figures.bench.shapes import SHAPES
 from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
@@ -177,9 +175,10 @@ def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool,
 
 
 def test_a_decode_by_recorded_forwards_gives_the_tokens_of_one_without(cuda: Cuda) -> None:
-    shapes = SHAPES["tiny"]
-    predictor, reward = make_models(shapes)
-    prompts = random_prompts(shapes, 2, 5) + random_prompts(shapes, 1, 3)
+    bench = pytest.importorskip("paper_figures.extra.bench.random_models")
+    shapes = pytest.importorskip("paper_figures.extra.bench.shapes").SHAPES["tiny"]
+    predictor, reward = bench.make_models(shapes)
+    prompts = bench.random_prompts(shapes, 2, 5) + bench.random_prompts(shapes, 1, 3)
     shape: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
     for strategy in (Confidence(), RWS(8.0)):
         asked = reward if strategy.needs_reward else None

@@ -16,7 +16,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from paper_figures.statistics.causal_scores import answer_scores, load_causal
+from paper_figures.statistics import answer_scores, load_causal
 from rws_decode import RWS, Confidence, HFMaskPredictor, SequenceClassifierReward, Shape, load_predictor, load_reward
 from rws_decode.checkpoints.files import Checkpoint, models_directory
 from rws_decode.common.files import write_json

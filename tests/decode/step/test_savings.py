@@ -18,8 +18,7 @@ from tiny_models import (
     modernbert_predictor,
 )
 
-from paper_figures.bench.loops import bench
-from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Shape, Strategy, decode
+from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Strategy, decode
 from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
 from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
 from rws_decode.job import batches
@@ -218,20 +217,6 @@ def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
         changed = predictor.logits(canvas, seen)[coordinates]
         torch.testing.assert_close(predictor.logits_at(canvas, seen, *coordinates), changed, rtol=1e-5, atol=1e-5)
     assert not torch.allclose(changed, whole[coordinates])
-
-
-def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
-    predictor = PREDICTORS["bert"]
-    results = bench(predictor, REWARDS["words"], PROMPTS, shape=Shape(12, 6, 6), repeats=1)
-    rows = {way["way"]: way for way in results["ways"]}
-    assert all(way["same_text"] + way["near"] >= len(PROMPTS) for way in rows.values())
-    assert rows["naive rws"]["reward_calls"] == 6 * len(PROMPTS) == rows["rws whole one"]["reward_calls"]
-    assert rows["rws one"]["reward_calls"] + rows["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
-    assert rows["whole one"]["forwards"] == 6 * len(PROMPTS) and rows["whole all"]["forwards"] == 6
-    assert set(results["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
-    seconds = {name: row["seconds"] for name, row in rows.items()}
-    assert results["ratios"]["batch-invariant cost"] == seconds["one"] / seconds["all"]
-    assert results["ratios"]["batch-invariant cost, rws"] == seconds["rws one"] / seconds["rws all"]
 
 
 def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:

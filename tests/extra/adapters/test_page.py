@@ -5,8 +5,8 @@ import json
 import pytest
 from documented_commands import ROOT, page, ran
 
-from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
-from paper_figures.bench.shapes import shapes_named
+from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
+from paper_figures.extra.bench.shapes import shapes_named
 from rws_decode import Shape
 from rws_decode.extra import presets
 

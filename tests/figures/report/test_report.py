@@ -16,14 +16,14 @@ from PIL import Image
 from report_pages import elements_of, results, small_page
 
 from paper_figures.__main__ import main
-from paper_figures.contents import NAMES
+from paper_figures.exhibits import NAMES
+from paper_figures.exhibits.ledger import OURS, REMARKS, Ledger
 from paper_figures.plan import CLAIMS, PLAN, parsed
 from paper_figures.report.page import QUESTIONS, write_page
 from paper_figures.report.provenance import notes, run_facts
 from paper_figures.report.runs import setting
 from paper_figures.runner.versions import provenance
 from paper_figures.studies.design.stages import settings_of
-from paper_figures.tables.ledger import OURS, REMARKS, Ledger
 from rws_decode.common.files import write_json
 
 ROOT = Path(__file__).parents[3]

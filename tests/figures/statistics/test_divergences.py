@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
+from paper_figures.statistics import divergences, kl_divergence, small_world
 from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
 from paper_figures.statistics.sampler_divergence import sampler_divergence
-from paper_figures.statistics.tilt_divergence import divergences, kl_divergence, small_world
 from rws_decode import CallablePredictor, Options, Shape, WorldPredictor, decode, load_predictor, strategy_log_prob
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.text.words import Words

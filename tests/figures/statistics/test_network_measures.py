@@ -10,7 +10,7 @@ import torch
 from documented_commands import ROOT
 
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded
-from paper_figures.statistics.intervals import paired_bootstrap_interval
+from paper_figures.statistics import mean_interval, paired_differences
 from paper_figures.statistics.network_measures import (
     MEASURES,
     measure_intervals,
@@ -106,7 +106,7 @@ def test_the_page_tells_the_recorded_measures() -> None:
     assert {*models} == {*found} and (record["model"].value_counts() == 64).all()
     for measure, title in MEASURES.items():
         cells = [found[name][measure] for name in models]
-        told = [f"{mean:.2f} [{low:.2f}, {high:.2f}]" if abs(high) > 1e-9 else "0" for mean, low, high in cells]
+        told = [f"{mean:.2f} [{low:.2f}, {high:.2f}]" if abs(mean) > 1e-9 else "0" for mean, low, high in cells]
         assert f"| {title} | {' | '.join(told)} |" in page
 
 
@@ -148,7 +148,7 @@ def test_the_page_tells_the_recorded_pseudo_log_likelihoods(study: str, page: st
     assert len(rows) == rows["prompt"].nunique() == 400 and f"RWS {rows['rws'].mean():.3f}; minus its" in text
     told = text[text.index(f"RWS {rows['rws'].mean():.3f}; minus its") :]
     for method in shown:
-        found = paired_bootstrap_interval(rows["rws"], rows[method], np.random.default_rng(0))
+        found = mean_interval(paired_differences(rows["rws"], rows[method]))
         words = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*found)
         assert words in told, method
         told = told[told.index(words) :]  # in this order

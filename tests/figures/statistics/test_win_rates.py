@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.intervals import share_interval
-from paper_figures.statistics.significance import paired_test
+from paper_figures.statistics import paired_test, share_interval
 from paper_figures.statistics.win_rates import (
     group_of_ties,
     paired_outcomes,

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
-from paper_figures.exhibits.exhibit import MissingRun
-from paper_figures.exhibits.style import styled
-from paper_figures.figures import law_frontier
+from paper_figures.exhibits import law_frontier
+from paper_figures.exhibits.shared.exhibit import MissingRun, styled
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies import laws

@@ -1,0 +1,147 @@
+"""The frontier of laws: how far each sampler goes from the model's law, and what reward it gains there.
+
+Shows: KL(q || p) against the mean reward of samplers that draw, beside the curve of the tilts p exp(beta R) / Z, which
+no law can pass (docs/theory.md, T88); tables of every law, of the leaks, and of orders on given texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from paper_figures.exhibits.shared.evidence import bound_text, ends_of, inputs_of, own_run, source_line, text_of
+from paper_figures.exhibits.shared.exhibit import GREY, Exhibit, Label, MissingRun, Picture, figure, place_labels
+from paper_figures.recorded import FOLDERS, Recorded, read_recorded
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.laws import NAME, frontier_rows, tables_of
+from paper_figures.studies.summaries import laws
+from paper_figures.studies.summaries.laws import least_divergence, mean_of, sampler_values
+from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
+
+Key = tuple[str, int, str]  # method, words a step, drawing
+
+ALT = "Reward against KL from the model: the tilts rise steeply, best of 8 with them; RWS and orders lie flat near 0."
+NEEDS: tuple[str, ...] = ()  # the record ships with the package
+WORLD = "english:era"
+RWS, BEST = ("rws:8", 2, "commit"), ("best-of:8", 1, "commit")
+_SHOWN: dict[Key, tuple[str, str, str]] = {  # name, colour, marker
+    ("rws:8+apart:3", 2, "commit"): ("3 apart: random, RWS 8, default", VERMILION, "s"),
+    ("random-order+apart:3", 2, "commit"): ("", AMBER, "v"),
+    ("default+apart:3", 2, "commit"): ("", BLACK, "D"),
+    ("random-order", 2, "commit"): ("random order", AMBER, "v"),
+    ("temperature:5.6", 2, "commit"): ("c 5.6", BLUE, "o"),
+    RWS: ("RWS 8", VERMILION, "s"),
+    ("default", 2, "commit"): ("default", BLACK, "D"),
+    ("rws:1", 2, "commit"): ("RWS 1", VERMILION, "s"),
+    ("left-to-right", 2, "commit"): ("left to right", AMBER, "^"),
+    ("model", 1, "commit"): ("", BLACK, "*"),
+    BEST: ("best of 8 texts", SKY, "P"),
+    ("default", 2, "completion"): ("default, drawn words ranked", BLACK, "D"),
+    ("default", 1, "completion"): ("the same, one word a step", BLACK, "X"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The study's results: each law's KL and reward, the gain that RWS needs to be seen, the curve, the model's spread.
+
+    curve: KL of the tilts and their mean reward above the model's own, shape (2, points).
+    """
+
+    record: Recorded
+    places: Mapping[Key, tuple[Interval, Interval]]
+    least: float
+    curve: np.ndarray
+    spread: float
+
+
+def compute(runs: Path) -> Laws:
+    """Read the study; MissingRun if there is neither a run nor a record of `WORLD`."""
+    if (runs / NAME / "about.json").is_file():
+        record = own_run(runs, NAME, laws)
+    else:
+        try:
+            record = read_recorded(FOLDERS[NAME])
+        except ValueError as error:
+            raise MissingRun(f"{error}: make it with rws experiment {NAME} --out {runs}") from error
+    values, places = sampler_values(record.answers, record.frontiers, WORLD), {}
+    for row in frontier_rows(values, record.frontiers, WORLD):
+        kl, reward = (Interval(*(row[f"{name}{end}"] for end in ("", ", low", ", high"))) for name in ("kl", "reward"))
+        places[row["method"], row["words"], row["drawing"]] = kl, reward
+    if not {RWS, BEST, ("default", 2, "commit")} <= places.keys():
+        raise MissingRun(f"{runs / NAME} has no laws of {WORLD}: make them with experiment {NAME} --worlds {WORLD}")
+    worlds = record.frontiers[record.frontiers["world"] == WORLD]
+    log_z = np.mean([[0.0, *row] for row in worlds["log_z"]], axis=0)
+    gains = np.linspace(0.0, 1.25 * places[BEST][1].mean, 120)
+    curve = least_divergence(gains + worlds["mean"].mean(), [0.0, *worlds["betas"].iloc[0]], log_z), gains
+    least = mean_of(values[RWS]["reward"].to_numpy(dtype=float))[1] or 0.0
+    return Laws(record, places, least, np.stack(curve), np.mean([np.std(r, ddof=1) for r in worlds["rewards"]]).item())
+
+
+def draw(data: Laws, size: tuple[float, float] = (6.4, 4.4)) -> Figure:
+    """Draw the laws of two words a step beside the curve of the tilts; size in inches."""
+    picture = figure(*size)
+    axes = picture.subplots()
+    kl, reward = data.curve
+    axes.plot(kl, reward, color=GREY, linewidth=2.4)
+    axes.fill_betweenx(reward, kl, color="#ececec", linewidth=0)
+    axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    said: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.0, "va": "top"}
+    axes.annotate("no law is here", (0.0, reward[-1]), (6, -8), **said, color="#4a4a4a")
+    line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0.02, 1.0)}
+    axes.annotate("one word a step, in any order", (0.0, 0.0), (8, -28), **said, arrowprops=line)
+    labels = [Label(x, y, "", GREY) for x, y in zip(kl[::6], reward[::6], strict=True)]
+    for key, (name, color, marker) in _SHOWN.items():
+        if key in data.places:
+            x, y = data.places[key]
+            fill: Any = {"fillstyle": "none" if key[2] == "completion" or key == BEST else "full", "clip_on": False}
+            axes.errorbar(x.mean, y.mean, ends_of(y), ends_of(x), color=color, marker=marker, elinewidth=0.8, **fill)
+            labels.append(Label(x.mean, y.mean, name, color))
+    axes.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0.0)), np.square))
+    axes.set_xlim(0.0, 18.0)
+    axes.set_xticks([0, 0.25, 1, 2, 4, 8, 16], ["0", "0.25", "1", "2", "4", "8", "16"])
+    axes.set_xlabel("KL(q || p) from the model's law  [nats, root scale]")
+    axes.set_ylabel("mean reward above the model's own")
+    near, best = data.places[BEST]
+    gain = max(y.mean for (_, words, drawing), (_, y) in data.places.items() if (words, drawing) == (2, "commit"))
+    claim = f"Two words a step: RWS and orders gain at most {bound_text(gain, 1)};\n"
+    claim += f"the best of 8 texts gains {best.mean:.1f} within {bound_text(near.mean)} nats"
+    axes.set_title(claim, loc="left", fontsize=9.0)
+    place_labels(picture, {axes: labels}, size=8.0)
+    return picture
+
+
+def headline(data: Laws) -> str:
+    """Return what RWS gains and how far it goes, beside best of N, in one sentence."""
+    (far, gain), (near, best) = data.places[RWS], data.places[BEST]
+    own = f"RWS at s_R = 8 gains {text_of(gain)} of reward over the model's own law and lies {text_of(far)} nats away"
+    default, usual = data.places["default", 2, "commit"]
+    other = f"the best of 8 texts gains {text_of(best)} within {bound_text(near.mean)} nats"
+    other += f", the default {text_of(usual)} at {default.mean:.2f}"
+    return f"Drawing two words a step in english, {own} from it; {other}."
+
+
+def caption_of(data: Laws) -> str:
+    """Return what the picture shows, and how its numbers are to be read."""
+    return (
+        f"What does a sampler gain for the distance it goes? {data.record.about['prompts']} prompts of an n-gram model "
+        "of English, 16 words, two a step unless said. Grey: no law lies left of it; it touches the tilts "
+        "p exp(beta R) / Z. Hollow: KL is an upper bound; drawn "
+        "words are ranked, or the best of 8 texts is kept. c 5.6: all logits times 5.6. Bars: 95 %. The model's own "
+        f"texts vary by {data.spread:.2f} of reward (standard deviation); a gain of RWS of {data.least:.2f} would have "
+        "been found with probability 0.8."
+    )
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the frontier of laws and the tables of the study."""
+    data = compute(runs)
+    picture = Picture("law_frontier", draw(data), f"{caption_of(data)} {source_line(data.record)}", ALT)
+    title = "The frontier of laws: what a sampler gains, and how far it goes for it"
+    tables = tables_of(data.record.answers, data.record.frontiers)
+    return Exhibit(title, (picture,), tuple(tables), (headline(data),), inputs_of(runs, NAME))

@@ -1,0 +1,122 @@
+"""Quality against order: is text better that is written less from left to right?
+
+Shows: for each world of the evidence study, quality against GOD over orders of any kind, two tokens a step and one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paper_figures.exhibits.shared import evidence
+from paper_figures.exhibits.shared.evidence import (
+    MEASURES,
+    Placed,
+    arms_of,
+    legend_of,
+    limits_of,
+    placed,
+    quality_of,
+    scatter,
+    short_of,
+)
+from paper_figures.exhibits.shared.exhibit import Exhibit, Label, Picture, Story, figure, panel_title, place_labels
+from paper_figures.studies.design.evidence_arms import WORLDS, Arm
+from paper_figures.studies.summaries.evidence import title_of
+from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
+from paper_figures.studies.summaries.evidence_comparisons import main_measures
+from paper_figures.table import Column, Table, make_table
+
+NEEDS: tuple[str, ...] = ()
+_FIXED = ("left-to-right", "window", "random-order")  # orders that do not follow confidence
+_DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
+
+
+def compute(runs: Path) -> Placed:
+    """Return mean GOD and mean quality of each greedy arm whose order is drawn."""
+    return placed(runs, "god_tokens", quality_of, lambda arm: arm.method in _DRAWN and not arm.sampling_temperature)
+
+
+def draw(data: Placed) -> Figure:
+    """Draw a row for each world: two tokens a step at the left, one at the right."""
+    worlds = list(data.places)
+    picture = figure(7.6, 1.0 + 3.0 * len(worlds))
+    panels = picture.subplots(len(worlds), 2, squeeze=False, sharey="row", sharex=True)
+    labels: dict[Axes, list[Label]] = {}
+    for row, world in zip(panels, worlds, strict=True):
+        places, limits = data.places[world], limits_of(data.places[world])
+        for axes, one_by_one in zip(row, (False, True), strict=True):
+            shown = {arm: at for arm, at in places.items() if arm.one_by_one == one_by_one}
+            labels[axes] = scatter(axes, shown, _named, limits)
+            panel_title(axes, f"{WORLDS[world].model}, {'one token' if one_by_one else 'two tokens'} a step")
+        row[0].set_ylabel(f"{MEASURES[quality_of(world)].title}  [{MEASURES[quality_of(world)].unit}]")
+    for axes in panels[-1]:
+        axes.set_xlabel("GOD  [tokens; 0: left to right]")
+    legend_of(picture, data.arms, 5)
+    place_labels(picture, labels)
+    return picture
+
+
+def _named(arm: Arm) -> str:
+    return "" if arm.method == "temperature" else short_of(arm)
+
+
+def _table(data: Placed) -> Table:
+    rows = [
+        {"world": world, "arm": title_of(arm), "GOD, tokens": god.mean, "measure": f"{name.heading}"}
+        | {"mean": quality.mean, "low": quality.low, "high": quality.high}
+        for world, places in data.places.items()
+        for name in (MEASURES[quality_of(world)],)
+        for arm, (god, quality) in sorted(places.items(), key=lambda item: item[1][0].mean)
+    ]
+    columns = [Column("world"), Column("arm"), Column("GOD, tokens", form=".2f"), Column("measure")]
+    columns.append(Column("mean", form=".3f", ends=("low", "high")))
+    caption = "Every order by rising GOD, with 95 % intervals over prompts."
+    return make_table("order_quality", rows, columns, caption)
+
+
+def _story(data: Placed) -> Story | None:
+    """Return what the page says first: how many orders of equal GOD differ, and what neighbours do to each other."""
+    for world in data.places:
+        measure = main_measures(world)[-1]  # the quality of the text; the first is its reward
+        equal = equal_orders(arms_of(data.evidence, world), world, measure)
+        if equal is not None:
+            break
+    else:
+        return None
+    claim = (
+        "Orders that are equally far from left to right differ in quality."
+        if equal.apart
+        else "Orders that are equally far from left to right show no difference in quality here."
+    )
+    caveat = "So GOD does not determine quality. Most of these orders are RWS and its relatives; others could differ."
+    return Story(claim, (equal_sentence(equal, world, measure),), caveat, "order_quality")
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the figure of quality against order."""
+    data, title = compute(runs), "Quality against order"
+    if not data.places:
+        return Exhibit(title, conclusions=("The results have no order to compare.",), inputs=evidence.inputs_of(runs))
+    caption = (
+        "Quality against Generation Order Deviation, whatever decides the order. Points above each other differ in "
+        "quality at one GOD. Temperatures are named in the table. Orders that are fixed or random write the tokens of "
+        "greatest probability there. Windows: random among that many leftmost masks. Bars: 95 % intervals over "
+        "prompts. A point far below the others is named at the lower edge, with its value. "
+        f"{evidence.source_line(data.evidence)}"
+    )
+    story = _story(data)
+    alt = (
+        "Quality against GOD, a row of panels for each world, two tokens a step and one: the default, temperatures, "
+        "RWS, and orders that are fixed or random."
+    )
+    return Exhibit(
+        title,
+        (Picture("order_quality", draw(data), caption, alt),),
+        (_table(data),),
+        conclusions=story.text if story else ("The results have too few orders to compare.",),
+        story=story,
+        inputs=evidence.inputs_of(runs),
+    )

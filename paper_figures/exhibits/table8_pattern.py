@@ -1,0 +1,166 @@
+"""The pattern of Table 8: what of it needs a reward?
+
+Shows: perplexity against GOD for temperature, RWS and the constant of equal mean, beside the same as printed;
+and what share of RWS's change its constant makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paper_figures.exhibits.shared import evidence
+from paper_figures.exhibits.shared.evidence import (
+    Placed,
+    arms_of,
+    difference_of,
+    draw_table8,
+    fields_of,
+    legend_of,
+    path_of,
+    placed,
+    scatter,
+    short_of,
+    text_of,
+)
+from paper_figures.exhibits.shared.exhibit import (
+    GREY,
+    Exhibit,
+    Label,
+    Picture,
+    figure,
+    panel_title,
+    place_labels,
+    plain_log,
+)
+from paper_figures.statistics.intervals import Interval, ratio_interval
+from paper_figures.statistics.resampling import text_pairs
+from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.table import Column, Table, make_table
+from rws_theory.printed import printed_in
+
+NEEDS: tuple[str, ...] = ()
+_DRAWN = ("default", "temperature", "rws", "constant")
+_MEASURES = {"log_perplexity": "perplexity", "god_tokens": "GOD"}
+
+
+def compute(runs: Path) -> Placed:
+    """Return mean GOD and geometric mean perplexity of the greedy default, temperature, RWS and constant."""
+
+    def keep(arm: Arm) -> bool:
+        return arm.method in _DRAWN and not arm.sampling_temperature and not arm.one_by_one
+
+    data = placed(runs, "god_tokens", lambda world: "log_perplexity", keep)
+    levels = {
+        world: {arm: (god, Interval(*np.exp(level))) for arm, (god, level) in arms.items()}
+        for world, arms in data.places.items()
+    }
+    return replace(data, places=levels)
+
+
+def draw(data: Placed) -> Figure:
+    """Draw perplexity against GOD, a panel for each world and one as printed."""
+    picture = figure(max(7.6, 3.4 * (1 + len(data.places))), 4.4)
+    panels = picture.subplots(1, 1 + len(data.places), squeeze=False)[0]
+    labels: dict[Axes, list[Label]] = {}
+    for axes, (world, places) in zip(panels, data.places.items(), strict=False):
+        labels[axes] = scatter(axes, places, lambda arm: short_of(arm) if arm.method in ("default", "rws") else "")
+        for rws in path_of(places, "rws"):
+            pair = [places[arm] for arm in (rws, Arm("constant", rws.number)) if arm in places]
+            axes.plot(*zip(*((god.mean, level.mean) for god, level in pair), strict=True), color=GREY, linewidth=1.0)
+        plain_log(axes)
+        axes.set_xlabel("GOD  [tokens]")
+        panel_title(axes, WORLDS[world].model)
+    labels[panels[-1]] = draw_table8(panels[-1])
+    panels[-1].set_xlabel("GOD  [unit not said]")
+    panel_title(panels[-1], "As printed: LLaDA, Table 8")
+    panels[0].set_ylabel("perplexity")
+    legend_of(picture, data.arms, 4, control=f"{METHODS['constant'].title}, no reward")
+    place_labels(picture, labels)
+    return picture
+
+
+def share_of_change(
+    default: pandas.DataFrame, rws: pandas.DataFrame, constant: pandas.DataFrame, measure: str
+) -> dict[str, Interval | None]:
+    """Return the change of RWS from the default, that of its constant, and the second as a share of the first.
+
+    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts, of which
+    those with the same three texts are one. None
+    where an answer has no such measure, and for the share where the interval of RWS's own change holds 0.
+    """
+    of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
+    share = None
+    if of_rws is not None and not of_rws.low <= 0 <= of_rws.high:
+        texts = text_pairs(zip(default["tokens"], rws["tokens"], strict=True), constant["tokens"])
+        changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+        part, whole = (np.bincount(texts, weights=change) for change in changes)
+        share = ratio_interval(part, whole, np.random.default_rng(0))
+    return {"RWS": of_rws, "constant": of_constant, "share": share}
+
+
+def _table(data: Placed) -> Table:
+    rows = []
+    for world in data.places:
+        arms, default = arms_of(data.evidence, world), Arm("default")
+        for rws in path_of(arms, "rws"):
+            constant = Arm("constant", rws.number)
+            for measure in _MEASURES if default in arms and constant in arms else ():
+                row: dict[str, Any] = {"world": world, "s_R": rws.number, "measure": measure}
+                shares = share_of_change(arms[default], arms[rws], arms[constant], measure)
+                for name, interval in shares.items():
+                    row |= fields_of(name, interval)
+                    row[f"{name} text"] = interval and text_of(interval, signed=name != "share")
+                rows.append(row)
+    columns = [Column("world"), Column("s_R"), Column("measure", form=lambda row: _MEASURES[row["measure"]])]
+    columns += [Column(name, f"{name} text") for name in ("RWS", "constant", "share")]
+    caption = (
+        "Change from the default, paired. Perplexity as its natural logarithm. Share: constant's change over RWS's."
+    )
+    return make_table("table8_pattern", rows, columns, caption)
+
+
+def _headline(numbers: Table) -> list[str]:
+    """Return, where RWS raises GOD and lowers perplexity, what share of both its constant makes."""
+    lines = []
+    for level, god in zip(numbers.rows[::2], numbers.rows[1::2], strict=True):
+        shares = god["share"], level["share"]
+        if None not in shares and god["RWS"] > 0 > level["RWS"]:
+            lines.append(
+                f"RWS {god['s_R']:g} in {WORLDS[god['world']].model} changes GOD by {god['RWS text']} tokens and log "
+                f"perplexity by {level['RWS text']} from the default: Table 8's pattern. Its constant makes "
+                f"{100 * shares[0]:.0f} % and {100 * shares[1]:.0f} % of these."
+            )
+    return lines
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the figure of Table 8's pattern, here and as printed."""
+    data, title, inputs = compute(runs), "Table 8's pattern: what of it needs a reward", evidence.inputs_of(runs)
+    if not data.places:
+        return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs)
+    printed, numbers = printed_in("table8_temperature"), _table(data)
+    caption = (
+        "Geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
+        "causal model. A grey line joins RWS and the constant of equal mean. At the right the printed "
+        f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
+        "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Bars: 95 % intervals. "
+        f"{evidence.source_line(data.evidence)}"
+    )
+    alt = (
+        "Perplexity against GOD, a panel for each world and one as printed: the default, temperatures, RWS and its "
+        "constant."
+    )
+    return Exhibit(
+        title,
+        (Picture("table8_pattern", draw(data), caption, alt),),
+        (numbers,),
+        conclusions=tuple(_headline(numbers)) or ("No scale of RWS shows the pattern in these results.",),
+        inputs=inputs,
+    )

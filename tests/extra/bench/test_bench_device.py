@@ -1,0 +1,341 @@
+"""The bench of a device on a tiny model, the least time of a step, and models of a named shape."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grouped import grouped
+from misuse import refused
+from tiny_models import bert_predictor
+from torch.utils.flop_counter import FlopCounterMode
+
+from paper_figures.extra.bench import check, device, kernels, roofline
+from paper_figures.extra.bench.check import Difference, agreement
+from paper_figures.extra.bench.device import BenchSettings, measure
+from paper_figures.extra.bench.kernels import kernel_table, reference
+from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
+from paper_figures.extra.bench.report import overhead, ratios
+from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
+from paper_figures.extra.bench.shapes import SHAPES, shapes_named
+from paper_figures.extra.bench.ways import Answering, all_ways
+from rws_decode import RWS, CallableReward, Confidence, Shape, decode
+from rws_decode.__main__ import main
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.gpu import decode_compact
+from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.predictors.bidirectional import attend_both_ways
+
+CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
+PLAN = BenchSettings("tiny", "float32", Shape(8, 4, 4), (1,), repeats=1, reward_scale=8.0, budget=600.0)
+OPTIONS = "bench --shape tiny --length 8 --steps 4 --block 4 --batches 1 2 --repeats 1".split()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(roofline._SIDE, "cpu", 128)
+        patch.setitem(roofline._COPY_BYTES, "cpu", 2**20)
+        patch.setattr(kernels, "_ROWS", 3)
+        # The self-check, too, is of small things: less than a block, one, and several with a tail.
+        patch.setattr(check, "_SIZES", (2, 127, 1000, 4097))
+        patch.setitem(SHAPES, "small", TINY)
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(_small: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("bench") / "measured" / "tiny.json"
+    with pytest.MonkeyPatch.context() as patch:
+        words = [*OPTIONS, "--out", str(out), "--json"]
+        patch.setattr("sys.argv", ["/somewhere/rws_decode/__main__.py", *words])
+        assert main(words) == 0
+    return json.loads(out.read_text())
+
+
+def measured(settings: BenchSettings = PLAN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return what is measured of whole decodes, and its ways by name."""
+    saved: list[dict[str, Any]] = []
+    measure(settings, CPU, Ceilings(1e9, 1e9, "float32"), time.perf_counter(), saved.append)
+    return saved[-1], {row["way"]: row for row in saved[-1]["ways"]}
+
+
+def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
+    predictor, reward = bert_predictor(), CallableReward(lambda prompt, answer: len(set(answer.split())), 4.0, 1.5)
+    prompts, answer = ["the cat sat", "a dog ran", "it was red"], {"length": 12, "steps": 6, "block": 6}
+    with torch.inference_mode():
+        together = plain_rws(predictor, reward, prompts, 8.0, **answer)
+        alone = [plain_rws(predictor, reward, prompt, 8.0, **answer) for prompt in prompts]
+        unasked = plain_rws(predictor, reward, prompts, 8.0, count_ties=False, **answer)
+        refused(lambda: plain_rws(predictor, reward, [prompts[0], "cat"], 8.0, **answer), "prompt has texts of [5, 3]")
+    traces = decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**answer))
+    assert together.reward_calls == 18 and sum(run.reward_calls for run in alone) == 18
+    for row, (run, trace) in enumerate(zip(alone, traces, strict=True)):
+        assert together.tokens[row].tolist() == run.tokens[0].tolist() == trace.tokens.tolist()
+        assert together.commit_step[row].tolist() == run.commit_step[0].tolist() == trace.commit_step.tolist()
+    assert together.tied is not None and together.tied.shape == (3, 6) and together.ties == int(together.tied.sum())
+    assert unasked.tied is None and torch.equal(unasked.tokens, together.tokens)
+
+
+def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> None:
+    predictor, _ = make_models(TINY)
+    prompts, answer = random_prompts(TINY, 3, 6), {"length": 8, "steps": 4, "block": 4}
+    ours = decode_compact(predictor, prompts, Confidence(), **grouped(**answer))
+    ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts])
+    with torch.inference_mode():
+        plain = plain_loop(predictor, ids, **answer)
+    assert plain.tied is not None and not plain.tied.any()
+    same = agreement(ours.traces, plain)
+    assert (same.equal, same.explained, same.unexplained) == (3, 0, 0)
+
+    steps, tokens = plain.commit_step.clone(), plain.tokens.clone()
+    late = int((steps[1] == 2).nonzero()[0])
+    tokens[1, late] = (tokens[1, late] + 1) % 90
+    other = PlainRun(tokens, 0, 0, steps, None)
+    assert agreement(ours.traces, other).differences == (Difference(1, 2, None),)
+    tied = torch.zeros(3, 4, dtype=torch.bool)
+    tied[1, 2] = True
+    asked = []
+    counted = agreement(ours.traces, other, lambda: asked.append(1) or other._replace(tied=tied))
+    assert asked == [1] and counted.differences[0].why == "tie" and counted.unexplained == 0
+    near = np.array([0, 0, 1, 0])
+    traces = [replace(trace, near_ties=near) if row == 1 else trace for row, trace in enumerate(ours)]
+    explained = agreement(traces, other, lambda: pytest.fail("the near-tie explains it"))
+    assert explained.differences[0].why == "near-tie" and explained.near_steps == pytest.approx(1 / 12)
+
+
+def test_every_way_decodes_what_the_loop_in_use_does() -> None:
+    job = Answering(*make_models(TINY), tuple(random_prompts(TINY, 2, 6)), Shape(8, 4, 4), 8.0)
+    by_name = {way.name: way for way in all_ways()}
+    outcomes = {name: way.run(job) for name, way in by_name.items()}
+    for name, way in by_name.items():
+        if way.compared is not None:
+            compared = agreement(outcomes[name].traces, outcomes[way.compared])
+            assert compared.equal + compared.explained == 2, name
+    calls = {name: outcome.reward_calls for name, outcome in outcomes.items() if "rws" in name and name != "rws"}
+    assert calls == {"naive rws": 8, "rws every 1": 8}
+    assert job.shortened().shape.steps == 2
+
+
+def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None:
+    assert run["complete"] and run["seconds"] > 0 and len(run["checks"]) == 6
+    assert run["provenance"]["command"].startswith("python -m rws_decode bench --shape tiny")
+    assert run["provenance"]["device"] == "cpu" and run["provenance"]["torch"] == torch.__version__
+    assert run["settings"]["length"] == 8 and run["settings"]["batches"] == [1, 2]
+    assert run["parameters"]["predictor"] == 23_712 and run["ceilings"]["bandwidth"] > 0
+    assert run["kernels"]["vocabulary"] == 96
+    by_batch = [[row["way"] for row in run["ways"] if row["batch"] == batch] for batch in (1, 2)]
+    smaller = ["plain", "default", "naive rws", "rws"]
+    assert by_batch == [[*smaller, "rws every 1"], smaller]
+    for row in run["ways"]:
+        assert row["status"] == "measured" and row["runs"] == 1 and row["peak_bytes"] is row["memory_bytes"] is None
+        assert row["tokens_per_second"] == pytest.approx(row["batch"] * 8 / row["median_seconds"])
+        assert row["ms_per_step"] == pytest.approx(1e3 * row["median_seconds"] / 4)
+        if row["compared"] is not None:
+            assert row["agreement"]["unexplained"] == 0 and row["agreement"]["answers"] == row["batch"]
+    assert [row["compared"] for row in run["ways"][:4]] == [None, "plain", None, "naive rws"]
+    for row in run["roofline"]:
+        assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
+
+
+def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
+    seconds = {row["way"]: row["median_seconds"] for row in run["ways"] if row["batch"] == 1}
+    found = {(row["name"], row["batch"]): (row["value"], row["goal"]) for row in run["ratios"]}
+    least = next(row["seconds"] for row in run["roofline"] if (row["batch"], row["method"]) == (1, "default"))
+    expected = pytest.approx(seconds["default"] / least)
+    assert found["default over the least time", 1] == (expected, "at most 1.25")
+    assert found["naive rws over rws", 1] == (pytest.approx(seconds["naive rws"] / seconds["rws"]), "at least 2")
+    assert not any("GiB" in name for name, _ in found)
+    increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
+    assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
+    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
+    assert increases[1, "ours"]["added_bytes"] is None
+
+
+def test_memory_is_what_is_held_above_the_weights() -> None:
+    rows = [
+        {"batch": 1, "way": way, "median_seconds": seconds, "memory_bytes": memory, "reward_calls": 0}
+        for way, seconds, memory in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
+    ]
+    by_name = {row["name"]: row for row in ratios(rows, [])}
+    assert by_name["rws: GiB above the weights"]["value"] == 3
+    ours = overhead(rows, 100)[0]
+    assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
+
+
+def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = iter(range(100))
+
+    def drifts(job: Answering) -> PlainRun:
+        tokens = torch.full((1, job.shape.length), next(count))
+        return PlainRun(tokens, 0, 0, torch.zeros_like(tokens), None)
+
+    def fails(job: Answering) -> Any:
+        raise torch.OutOfMemoryError("no memory\nleft")
+
+    changed = {"plain": drifts, "naive rws": fails}
+    monkeypatch.setattr(
+        device, "all_ways", lambda: [replace(way, run=changed.get(way.name, way.run)) for way in all_ways()]
+    )
+    result, rows = measured(replace(PLAN, repeats=2))
+    assert rows["plain"]["repeatable"] is False and rows["default"]["repeatable"] is True
+    assert rows["default"]["runs"] == 2 and len(rows["default"]["seconds"]) == 2
+    assert rows["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
+    assert rows["naive rws"]["median_seconds"] is None and rows["rws"]["compared"] is None
+    assert not any("naive" in row["name"] for row in result["ratios"])
+    result, rows = measured(replace(PLAN, budget=0.0))
+    assert {row["status"] for row in rows.values()} == {"not run: the budget of 0 seconds was spent"}
+    assert result["ratios"] == result["overhead"] == []
+
+
+def test_the_kernel_table_agrees_with_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {(row["way"], row["dtype"], row["factors"]): row for row in kernel_table(CPU, 70, 1e9)["ways"]}
+    for dtype in ("bfloat16", "float32"):
+        first = rows["ours, triton", dtype, 1]
+        assert first["status"].startswith("not run: ") and first["ms"] is None and first["goal"] == 0.8
+        for number in (1, 4, 16):
+            row = rows["ours, torch", dtype, number]
+            assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < 1e-5
+            nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
+            assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
+        assert rows["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 4) not in rows
+    assert rows["published", "bfloat16", 1]["error"] > 1e-4 and rows["published", "bfloat16", 1]["leads"] is None
+
+    def broken(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("no compiler\nfound")
+
+    monkeypatch.setattr(kernels, "row_statistics", broken)
+    statuses = {row["status"] for row in kernel_table(CPU, 5, 1e9)["ways"] if row["way"] == "ours, torch"}
+    assert statuses == {"failed: RuntimeError: no compiler found"}
+
+
+def test_the_reference_is_the_definition() -> None:
+    logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
+    truth = reference(logits, torch.tensor([1.0, 3.0]))
+    assert truth.token.tolist() == [1, 0] and truth.lead.tolist() == [2.0, float("inf")]
+    expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
+    assert truth.log_f[0].tolist() == pytest.approx(expected) and truth.log_f[1].tolist() == [-np.inf, -np.inf]
+
+
+def test_a_wrong_kernel_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    right = check.row_statistics
+
+    def wrong(logits: Any, factors: Any, **options: Any) -> Any:
+        statistics = right(logits, factors, **options)
+        return statistics._replace(log_f=statistics.log_f + 1e-3)
+
+    monkeypatch.setattr(check, "row_statistics", wrong)
+    out = tmp_path / "result.json"
+    assert main([*OPTIONS, "--out", str(out)]) == 1
+    captured = capsys.readouterr()
+    assert "the self-check failed, nothing was measured: row statistics" in captured.err
+    assert "wrong: " in captured.out and not out.exists()
+
+
+def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(*given: Any, **options: Any) -> PlainRun:
+        plain = plain_loop(*given, **options)
+        return plain._replace(tokens=plain.tokens.roll(1, dims=0))
+
+    monkeypatch.setattr(check, "plain_loop", other)
+    checks = {result.name: result for result in check.model_checks(CPU, torch.float32, TINY)}
+    assert not checks["default: tokens of the plain loop, float32"].passed
+    assert checks["rws: tokens of the plain loop, float32"].passed
+
+
+def test_the_command_prints_what_it_writes(
+    run: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("self-check: 6 of 6 passed")
+    monkeypatch.setattr(device, "bench_device", lambda *given: run)
+    assert main([*OPTIONS, "--json"]) == 0 and json.loads(capsys.readouterr().out) == run
+    assert main(OPTIONS) == 0
+    text = capsys.readouterr().out
+    parts = ["self-check: 6 of 6", "predictor 23712, reward 21952", "3 x 96 logits", "not run: triton", "rws every 1"]
+    parts += ["published, float64", "over the least time", "naive rws over rws", "every step", "1 of 1 as plain"]
+    assert [part for part in parts if part not in text] == []
+
+
+TINY = SHAPES["tiny"]
+
+
+def test_the_shapes_have_the_published_numbers_of_weights() -> None:
+    shapes = shapes_named("llada-8b")
+    networks = [bare_network(shapes[reward], bool(reward), torch.bfloat16) for reward in (0, 1)]
+    weights = [sum(weight.numel() for weight in network.parameters()) for network in networks]
+    assert weights == [8_015_581_184, 7_504_928_768]
+    refused(lambda: shapes_named("llada-9b"), "shape is 'llada-9b': one of llada-8b, small, tiny")
+
+
+def test_models_of_a_shape_are_the_same_every_time_and_say_something() -> None:
+    shapes = SHAPES["small"]
+    (predictor, reward), (again, _) = make_models(shapes), make_models(shapes)
+    other, _ = make_models(shapes, seed=5)
+    (prompt,) = random_prompts(shapes, 1, 16)
+    ids = predictor.encode_prompt(prompt)
+    assert len(ids) == 16 and predictor.decode_answer(ids) == prompt
+    canvas = torch.tensor([ids + [predictor.mask_id] * 64])
+    with torch.inference_mode():
+        logits = predictor.logits(canvas, None)
+        assert torch.equal(logits, again.logits(canvas, None))
+        assert not torch.equal(logits, other.logits(canvas, None))
+    assert 1.5 < float(logits.std(dim=-1).mean()) < 2.5
+    assert len(set(logits[0, 16:].argmax(dim=-1).tolist())) > 10  # of 64
+    texts = random_prompts(shapes, 6, 12, seed=3)
+    scores = reward.score([prompt] * 6, texts)
+    assert 0.2 < float(torch.tensor(scores).std()) < 3
+    assert len(reward.ids(prompt, texts[0])) == 16 + 12 + 3
+
+
+def test_weights_are_drawn_in_their_own_dtype_and_rotary_angles_are_not() -> None:
+    predictor, reward = make_models(TINY, dtype=torch.bfloat16)
+    assert {weight.dtype for weight in predictor.model.parameters()} == {torch.bfloat16}
+    for model in (predictor.model, reward.model):
+        frequencies = model.model.rotary_emb.inv_freq
+        assert frequencies.dtype == torch.float32 and bool(((frequencies > 0) & (frequencies <= 1)).all())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["tiny", "llada-8b"])
+def test_operations_are_those_that_pytorch_counts(name: str, causal: bool) -> None:
+    shape = SHAPES[name].reward if causal else SHAPES[name].predictor
+    rows, length, item = 2, 24, 4
+    positions = rows if causal else rows * length
+    model = bare_network(shape, causal, torch.float32)
+    # Of causal attention transformers looks at the mask, which has no values here; the operations are the same.
+    model.set_attn_implementation(attend_both_ways())
+    ids = torch.zeros(rows, length, dtype=torch.int64, device="meta")
+    counter = FlopCounterMode(display=False)
+    with counter, torch.inference_mode():
+        hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state
+        _ = model.score(hidden[:, -1]) if causal else model.lm_head(hidden)
+    parts = {part.name: part.operations for part in forward_parts(shape, rows, length, positions, item, causal=causal)}
+    if causal:  # PyTorch counts all pairs where half of them are masked.
+        parts["attention"] *= 2 * length / (length + 1)
+    # Some versions of transformers count the angles of the positions, a product of them and half a head, as well.
+    assert counter.get_total_flops() - sum(parts.values()) in (0, length * shape.head_size)
+
+
+def test_a_decode_needs_the_head_where_it_is_masked_and_no_more() -> None:
+    plan = block_plan(8, 4, 4)
+    plain = decode_parts(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=False)
+    rws = decode_parts(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=True, text_tokens=14)
+    head = 2 * TINY.predictor.hidden * TINY.predictor.vocabulary
+    logits = [{part.name: part for part in step} for step in plain]
+    assert [step["head"].operations / head for step in logits] == [2 * 4, 2 * 2, 2 * 4, 2 * 2]
+    assert [{part.name: part for part in step}["head"].operations / head for step in rws] == [16, 12, 8, 4]
+    assert logits[0]["logits"].nbytes == 2 * 8 * TINY.predictor.vocabulary * 4
+    ceilings = Ceilings(1e9, 1e10, "float32")
+    table = roofline_table(rws, ceilings)
+    assert [row["part"] for row in table[-3:]] == ["reward body", "reward attention", "reward head"]
+    assert sum(row["ms"] for row in table) == pytest.approx(1e3 * least_seconds(rws, ceilings) / 4)
+    assert least_seconds(plain, ceilings) < least_seconds(rws, ceilings)
+    assert {row["bound"] for row in table} == {"operations", "bytes"}
