@@ -14,7 +14,7 @@ from typing import Any
 from paper_figures.commands.figures import make
 from paper_figures.contents import CONTENTS, NAMES
 from paper_figures.studies import STUDIES, options_class, study_module
-from paper_figures.studies.design.options import with_own_rewards
+from paper_figures.studies.options import with_own_rewards
 from rws_decode.canvas.schedule import block_plan
 from rws_theory.commands.line import Parser
 from rws_theory.commands.options import add_options, given_options, read_options
@@ -24,9 +24,9 @@ from rws_theory.commands.progress import tell
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per experiment to a parser; only the one that is named is imported."""
     names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True, parser_class=Parser)
-    for name, experiment in STUDIES.items():
+    for name, summary in STUDIES.items():
         fill = partial(_fill, name)
-        names.add_parser(name, help=experiment.summary, description=experiment.summary, fill=fill)
+        names.add_parser(name, help=summary, description=summary, fill=fill)
 
 
 def _fill(name: str, parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], int]:
     """Run an experiment, or foretell it, and return its summary and its status."""
     if options.dry_run:
-        from paper_figures.studies.design.dry_run import Foretold
+        from paper_figures.studies.study import Foretold
 
         with TemporaryDirectory() as out:  # nothing is written to its folder
             try:

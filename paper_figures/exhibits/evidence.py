@@ -18,14 +18,11 @@ from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.recorded import Recorded, recorded
 from paper_figures.statistics.intervals import Interval, paired_differences
 from paper_figures.statistics.resampling import text_pairs
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.evidence import read_rows
-from paper_figures.studies.summaries import evidence as summaries
-from paper_figures.studies.summaries.evidence import completed
-from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
-from paper_figures.studies.summaries.evidence_measures import interval_of as interval_of_values
-from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
+from paper_figures.studies import evidence as summaries
+from paper_figures.studies.evidence import chosen_scales, completed, read_rows
+from paper_figures.studies.evidence_arms import WORLDS, Arm, scores_of, worlds_of
+from paper_figures.studies.evidence_arms import arms_of as whole_arms
+from paper_figures.studies.evidence_arms import interval_of as interval_of_values
 from rws_decode.common.files import read_json
 
 if TYPE_CHECKING:

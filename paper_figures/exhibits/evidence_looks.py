@@ -20,8 +20,7 @@ from paper_figures.exhibits.labels import Label
 from paper_figures.exhibits.paper_beside_ours import printed_range
 from paper_figures.exhibits.style import Line
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, Arm
-from paper_figures.studies.summaries.evidence import title_of
+from paper_figures.studies.evidence_arms import CONTROLS, METHODS, Arm, title_of
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 from rws_theory.printed import printed_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.studies.design.methods import METHODS
+from paper_figures.studies.options import METHODS
 from paper_figures.table import Row
 from rws_decode.rewards.registry import PUBLISHED
 

@@ -20,7 +20,7 @@ _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 
 @dataclass(frozen=True)
 class Results:
-    """What a study's results.json holds (`paper_figures.studies.design.stages`).
+    """What a study's results.json holds (`paper_figures.studies.study`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
@@ -101,9 +101,9 @@ def read_results_json(runs: Path, experiment: str, parts: Sequence[str]) -> dict
 def _schema(experiment: str) -> tuple[str, int]:
     """Return the schema, with its version, that results of an experiment have."""
     from paper_figures.runner import claims_run
-    from paper_figures.studies.design import stages
+    from paper_figures.studies import study
 
-    return claims_run.SCHEMA if experiment == claims_run.NAME else stages.SCHEMA
+    return claims_run.SCHEMA if experiment == claims_run.NAME else study.SCHEMA
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.studies.design.methods import METHODS
+from paper_figures.studies.options import METHODS
 from rws_decode.common.palette import BLACK, BLUE, GREEN, PURPLE, VERMILION
 
 if TYPE_CHECKING:

@@ -16,10 +16,8 @@ from paper_figures.exhibits.evidence_looks import legend_of, limits_of, scatter,
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Story
 from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import figure, panel_title
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import title_of
-from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
-from paper_figures.studies.summaries.evidence_comparisons import main_measures
+from paper_figures.recorded.verdicts import equal_orders, equal_sentence, main_measures
+from paper_figures.studies.evidence_arms import WORLDS, Arm, title_of
 from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()

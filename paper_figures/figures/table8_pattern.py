@@ -23,7 +23,7 @@ from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, panel_title, plain_log
 from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.statistics.resampling import text_pairs
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 

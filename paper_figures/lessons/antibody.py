@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import (
     RewardModel,
     ScalePath,

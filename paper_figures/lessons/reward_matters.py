@@ -19,15 +19,12 @@ from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure, styled
 from paper_figures.figures import at_a_glance
 from paper_figures.recorded import Recorded
+from paper_figures.recorded.verdicts import Comparison, alike_settings, comparisons_of
+from paper_figures.recorded.verdicts import reward_answer as reward_answer
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import title_of
-from paper_figures.studies.summaries.evidence_answers import alike_settings
-from paper_figures.studies.summaries.evidence_answers import reward_answer as reward_answer
-from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
-from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
+from paper_figures.studies.evidence_arms import MEASURES, WORLDS, Arm, differences_of, scores_of, title_of
+from paper_figures.studies.evidence_arms import arms_of as whole_arms
 from paper_figures.table import to_markdown
 from rws_decode.common.palette import LOOKS
 from rws_decode.rewards import load_reward

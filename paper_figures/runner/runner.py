@@ -29,14 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 from paper_figures.runner.executors import Backend, in_process
 from paper_figures.runner.parts import part_name, read_parts
 from paper_figures.runner.results import rows_of
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
 from paper_figures.runner.worker import NotLoaded, NotWritten, OtherCode, Task, Work, compute
 from rws_decode.common.files import write_json
+from rws_decode.common.later import pd
 from rws_theory.commands.progress import progress as shown_progress
 from rws_theory.commands.progress import tell
 

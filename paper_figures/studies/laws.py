@@ -3,7 +3,7 @@
 Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 64 residues are masked; a step commits 1, 4 or 8.
 In an exact world every text has log p, and so each sampler that has a law has KL(q || p) and E_q[R]; the tilts
 p exp(beta R) / Z bound both. Four leaks, each the difference of two samplers that differ in one thing, split what a
-strategy changes (`summaries.laws`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
+strategy changes (`leaks`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
 the data are forced along different orders instead.
 
 The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`, `orders.csv|md`, and `about.json`.
@@ -11,38 +11,37 @@ The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
+from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.methods import seed_of
-from paper_figures.studies.design.prompts import Prompt, prompts_of
-from paper_figures.studies.design.stages import about_run, finish, on_device, open_stages
-from paper_figures.studies.options import LawsOptions
-from paper_figures.studies.summaries.laws import (
-    BLIND,
-    Leak,
-    answers_of,
-    frontiers_of,
-    leaks,
-    least_divergence,
-    mean_of,
-    order_gaps,
-    sampler_values,
-)
-from paper_figures.studies.work.laws import work
+from paper_figures.runner.worker import Rows
+from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
+from paper_figures.statistics.intervals import Interval, mean_interval
+from paper_figures.studies.comparison import seed_of
+from paper_figures.studies.evidence import renamed
+from paper_figures.studies.prompts import prompts_of
+from paper_figures.studies.study import about_run, finish, on_device, open_stages
 from paper_figures.table import Column, Table, make_table
+from rws_decode.common.later import Floats, NDArray, np, pd
 from rws_decode.mini.stories.tasks import sample_split
-from rws_theory.commands.options import check_writable
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.table import as_strategy
+from rws_theory.commands.options import check_writable, option
 from rws_theory.commands.progress import loading, tell
 
+if TYPE_CHECKING:
+    from rws_decode import MaskPredictor, RewardModel
+
 NAME = "laws"
+
+
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 
@@ -67,7 +66,9 @@ _LAWS = (
     *("default", "random-order", "default+apart:3", "rws:8", "left-to-right", "temperature:5.6"),
     *("random-order+apart:3", "rws:1", "rws:8+apart:3"),
 )
+
 _SPLIT = ("default", "rws:8", "random-order")
+
 WORLDS: dict[str, LawWorld] = {
     "english:era": LawWorld("english", "era", "openings", laws=_LAWS, split=_SPLIT),
     "mini:exact": LawWorld(
@@ -92,6 +93,25 @@ WORLDS: dict[str, LawWorld] = {
         words=(1, 4, 8),
     ),
 }
+
+
+LAW_WORLDS = ("english:era", "mini:exact")  # the other is of a network that `make real` installs
+
+
+@dataclass(frozen=True)
+class LawsOptions(RunOptions):
+    """The options of `experiment laws`."""
+
+    worlds: tuple[str, ...] = option(
+        LAW_WORLDS,
+        f"of {' '.join(WORLDS)}",
+        metavar="MODEL:REWARD",
+        choices=tuple(WORLDS),
+    )
+    device: str = option("cpu", "cpu, cuda, ...")
+    prompts: int = option(400, "prompts of each world", least=2)
+    seed: int = option(0, "of prompts and draws", least=0)
+    batch: int = 100
 
 
 def run(options: LawsOptions) -> dict[str, Any]:
@@ -157,6 +177,252 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
     )
     # Every sampler has draws of its own: their differences are then of independent texts.
     return replace(base, seed=seed_of(base, prompt.name, f"{name} {method} {words} {drawing}"))
+
+
+DRAWS = 8  # texts of a world after each prompt
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Sample or force texts by a sampler, and say how probable they are: the row of each unit of one batch.
+
+    A text has `tokens`, a digest; `log_q`, nats, of the sampler: exact where its distribution is known, an upper bound
+    in the mean where it ranks sampled tokens by a fixed factor, else None; `log_prob`, nats, and `final_reward`, raw.
+    """
+    from paper_figures.studies.work import digest_of, predictor_for, reward_for
+    from rws_decode import Options, Shape, decode, strategy_log_prob
+    from rws_decode.law import answer_ids
+
+    if units[0].strategy["name"] == "world":
+        return _worlds(units)
+    first = units[0]
+    drawing, prompts = first.settings["drawing"], [unit.prompt for unit in units]
+    predictor, reward = predictor_for(first), reward_for(first, first.reward or "")
+    seeds = tuple(unit.seed for unit in units)
+    strategy = as_strategy(first.strategy["name"], seed=seeds)
+    shape = Shape(first.length, first.steps, first.block)
+    options = Options(
+        sampling_temperature=first.sampling_temperature,
+        drawing="completion" if drawing in ("completion", "greedy") else "commit",
+        seed=seeds,
+    )
+    near: list[dict[str, int]] = [{"near_ties": 0, "near_tokens": 0}] * len(units)
+    traces: Sequence[Any] = ()
+    if drawing == "given":
+        texts = np.array([answer_ids(predictor, unit.labels["answer"])[: first.length] for unit in units])
+    else:
+        traces = list(decode(predictor, prompts, strategy, shape, reward=reward, options=options))
+        texts = np.stack([trace.tokens for trace in traces])
+        near = [{name: int(getattr(trace, name).sum()) for name in near[0]} for trace in traces]
+    log_q: Sequence[float | None] = [0.0 if drawing == "greedy" else None] * len(units)
+    if options.drawing == "commit":
+        law = strategy_log_prob(predictor, prompts, texts, strategy, shape, reward=reward, options=options)
+        log_q = law.log_prob.tolist()
+    elif drawing == "completion":
+        log_q = [_bound(predictor, trace, strategy) for trace in traces]
+    log_p, rewards = _measures(predictor, reward, prompts, texts)
+    measured = zip(log_q, log_p, rewards, near, texts, strict=True)
+    return [
+        [{"tokens": digest_of(text), "log_q": q, "log_prob": p, "final_reward": value} | ties]
+        for q, p, value, ties, text in measured
+    ]
+
+
+def _measures(
+    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], texts: NDArray[np.int64]
+) -> tuple[list[float | None], list[float]]:
+    """Return log p of each text, None where the world is not exact, and its reward."""
+    from rws_decode import WorldPredictor
+    from rws_decode.job import encode_prompts
+    from rws_decode.rewards.world import WorldReward
+    from rws_decode.step.cached_reward import Scorer
+
+    if isinstance(predictor, WorldPredictor) and isinstance(reward, WorldReward):
+        pairs = zip(prompts, texts, strict=True)
+        log_p = [predictor.world.log_prob(text, predictor.encode_prompt(prompt)) for prompt, text in pairs]
+        return list(log_p), [reward.world_reward.score(text) for text in texts]
+    encoded = encode_prompts(predictor, prompts, texts.shape[1])
+    raw, _ = Scorer(predictor, reward, encoded).score(range(len(prompts)), texts.tolist())
+    return [None] * len(texts), raw.tolist()
+
+
+def _bound(predictor: MaskPredictor, trace: Any, strategy: Strategy) -> float | None:
+    """Return the bound on log q of a decode that ranked drawn words by a constant factor, else None."""
+    from rws_decode import WorldPredictor
+
+    if not isinstance(predictor, WorldPredictor) or not isinstance(strategy, Confidence | Temperature):
+        return None
+    world, context = predictor.world, trace.prompt.tolist()
+    scale = strategy.scale if isinstance(strategy, Temperature) else 1.0
+    assert isinstance(scale, float)
+    return drawn_ranking_log_prob(
+        lambda canvases: world.conditionals_batch(canvases, [context] * len(canvases), predictor.memory),
+        trace.tokens,
+        trace.commit_step,
+        scale,
+    )
+
+
+def _worlds(units: Sequence[Unit]) -> list[Rows]:
+    """Return the row of each unit of an exact model.
+
+    `mean` is E_p[R], `log_z` log E_p[exp(beta R)] at each of the unit's betas; `log_ps` and `rewards` are of texts
+    sampled from p.
+    """
+    from paper_figures.studies.work import exact_world
+
+    predictor, guide = exact_world(units[0])
+    world, reward, length = predictor.world, guide.world_reward, units[0].length
+    betas = units[0].strategy["betas"]
+    tilts = [world.tilt(reward, beta) for beta in betas]
+    rows: list[Rows] = []
+    for unit in units:
+        context, rng = predictor.encode_prompt(unit.prompt), np.random.default_rng(unit.seed)
+        drawn = [world.sample(length, rng, context) for _ in range(DRAWS)]
+        row: dict[str, Any] = {
+            "betas": betas,
+            "mean": world.mean(reward, length, context),
+            "log_z": [tilt.log_partition(length, context) for tilt in tilts],
+            "log_ps": [world.log_prob(text, context) for text in drawn],
+            "rewards": [reward.score(text) for text in drawn],
+        }
+        rows.append([row])
+    return rows
+
+
+KEY = ("world", "prompt", "method", "words", "drawing")
+
+COLUMNS = (*KEY, "tokens", "log_q", "log_prob", "reward", "near_ties", "near_tokens")
+
+WORLD_COLUMNS = ("world", "prompt", "betas", "mean", "log_z", "log_ps", "rewards")
+
+# Orders that read no words: ranking the words that were drawn changes nothing in them.
+BLIND = ("random-order", "left-to-right")
+
+MEASURES = ("kl", "log_prob", "reward")
+
+LEAKS = ("no joint law", "words together", "ranking drawn words", "argmax")
+
+_POWER = 2.8  # standard errors: a difference that two-sided tests at 5 % find with probability 0.8
+
+
+def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the texts among a study's rows, with the columns `COLUMNS`; numbers are rounded to 1e-4."""
+    texts = renamed(rows[rows["method"] != "world"]).reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    numbers = ["log_q", "log_prob", "reward"]
+    return texts.assign(**{name: texts[name].astype(float).round(4) for name in numbers})
+
+
+def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the worlds among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
+    worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
+    lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
+    return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)
+
+
+class Leak(NamedTuple):
+    """What one change of a sampler does to the mean of a measure: second minus first sampler, over n prompts.
+
+    least: the difference that a test at 5 % would have found with probability 0.8; None where it is 0 by a theorem.
+    """
+
+    world: str
+    method: str
+    words: int
+    measure: str
+    leak: str
+    change: Interval
+    least: float | None
+    prompts: int
+
+
+def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dict[tuple[str, int, str], pd.DataFrame]:
+    """Return (method, words, drawing) -> a frame by prompt with the columns `MEASURES`, and log_q.
+
+    kl: log q - log p, whose mean over texts of q is KL(q || p), or at least that for "completion"; reward: minus E_p[R]
+    of the prompt, where it is known. ("model", 1, "commit") is the exact world, whose law is that of every method with
+    one word a step.
+    """
+    own = worlds[worlds["world"] == world].set_index("prompt").sort_index()
+    values: dict[tuple[str, int, str], pd.DataFrame] = {}
+    for key, rows in texts[texts["world"] == world].groupby(["method", "words", "drawing"]):
+        method, words, drawing = cast(tuple[str, int, str], key)
+        frame = rows.set_index("prompt").sort_index()
+        reward = frame["reward"] - own["mean"] if len(own) else frame["reward"]
+        frame = frame.assign(kl=frame["log_q"] - frame["log_prob"], reward=reward)
+        values[method, int(words), drawing] = frame[[*MEASURES, "log_q"]]
+    if len(own):
+        log_p = [float(np.mean(list(row))) for row in own["log_ps"]]
+        values["model", 1, "commit"] = pd.DataFrame({"kl": 0.0, "log_prob": log_p, "reward": 0.0}, index=own.index)
+    return values
+
+
+def leaks(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
+    """Yield the leaks along model, one word, several words, drawn words ranked, best words (docs/theory.md, T86).
+
+    They add up: the sum of a measure's leaks is its mean under the last sampler minus that under the first.
+    """
+    exact = ("model", 1, "commit") in values
+    methods = dict.fromkeys(method for method, _, drawing in values if drawing == "greedy")
+    for method in methods:
+        for words in sorted({w for m, w, drawing in values if m == method and drawing == "greedy"}):
+            one = values["model", 1, "commit"] if exact else values[method, 1, "commit"]
+            several = values.get((method, words, "commit"), one if words == 1 else None)
+            ranked = values.get((method, words, "completion"), several if method in BLIND else None)
+            path = [one, several, ranked, values[method, words, "greedy"]]
+            if several is None or ranked is None:
+                continue
+            for measure in MEASURES:
+                if path[0][measure].isna().all() or path[-1][measure].isna().all():
+                    continue
+                if exact:
+                    yield Leak(world, method, words, measure, LEAKS[0], Interval(0.0, 0.0, 0.0), None, len(one))
+                known = [(name, frame) for name, frame in zip(LEAKS[1:], path[1:], strict=True)]
+                before, label = path[0], ""
+                for name, frame in known:
+                    label = f"{label} and {name}" if label else name
+                    if frame[measure].isna().any():
+                        continue  # its divergence has no bound: this leak and the next are told as one
+                    yield _leak(world, method, words, measure, label, frame[measure] - before[measure])
+                    before, label = frame, ""
+
+
+def _leak(world: str, method: str, words: int, measure: str, name: str, difference: Any) -> Leak:
+    changes = np.asarray(difference, dtype=float)
+    interval, least = mean_of(changes)
+    return Leak(world, method, words, measure, name, interval, least, len(changes))
+
+
+def mean_of(values: Floats) -> tuple[Interval, float | None]:
+    """Return the mean over prompts with its 95 % interval, and the least difference that would have been seen.
+
+    Values that are all 0 are so by a theorem, and have neither.
+    """
+    if not np.any(values):
+        return Interval(0.0, 0.0, 0.0), None
+    return mean_interval(values), _POWER * float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def order_gaps(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
+    """Yield E[log q] of given texts minus that of left to right with one word a step, nats.
+
+    It is KL(data || left to right) - KL(data || q): what an order, or several words a step, gains on the data's texts.
+    With one word a step all are 0 where the conditionals fit one joint law.
+    """
+    first = values.get(("left-to-right", 1, "given"))
+    for (method, words, drawing), frame in values.items():
+        if first is not None and drawing == "given" and frame is not first:
+            yield _leak(world, method, words, "log_q of the data", "order", frame["log_q"] - first["log_q"])
+
+
+def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> Floats:
+    """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T88).
+
+    reward: [points], the mean over prompts of E_q[R]; log_z: the mean over prompts of log E_p[exp(beta R)], [betas].
+
+    >>> least_divergence(np.array([0.0, 2.0]), [0.0, 1.0], np.array([0.0, 0.5])).tolist()
+    [0.0, 1.5]
+    """
+    return (np.multiply.outer(reward, np.asarray(betas)) - log_z).max(axis=-1)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:

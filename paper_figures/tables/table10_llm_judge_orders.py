@@ -15,7 +15,7 @@ from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.exhibits.judged_dialogues import Dialogues, judged_dialogues
 from paper_figures.exhibits.paper_beside_ours import beside, measured, numbers_by
 from paper_figures.exhibits.runs import setting
-from paper_figures.studies.summaries.llm_judge import printed_intervals
+from paper_figures.studies.mt_bench import printed_intervals
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 

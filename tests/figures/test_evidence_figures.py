@@ -16,6 +16,7 @@ from evidence_records import answer_of, evidence_record
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
+from paper_figures.data.loaders import Prompt
 from paper_figures.exhibits import evidence as reader
 from paper_figures.exhibits.evidence import (
     arms_of,
@@ -33,11 +34,10 @@ from paper_figures.figures import order_quality, quality_per_forward
 from paper_figures.figures.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
+from paper_figures.recorded.verdicts import comparisons_of
 from paper_figures.runner.parts import write_manifest, write_part
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.summaries.evidence import completed, title_of
-from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
+from paper_figures.studies.evidence import completed
+from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, title_of, unit_of
 from paper_figures.tables import evidence
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward

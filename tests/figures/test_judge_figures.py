@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from paper_figures.exhibits.exhibit import Exhibit
-from paper_figures.studies.summaries.llm_judge import printed_intervals
+from paper_figures.studies.mt_bench import printed_intervals
 from paper_figures.tables import (
     table2_llm_judge,
     table7_reward_statistics,

@@ -12,7 +12,7 @@ from single_stage_runs import options_of, save_models
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
-from paper_figures.studies.design.options import GRID
+from paper_figures.studies.options import GRID
 from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
 from rws_decode.testing import tiny_checkpoint
 from rws_decode.testing.networks import bert_classifier

@@ -15,8 +15,8 @@ import rws_theory
 from paper_figures.bench.roofline import Ceilings, decode_parts, least_seconds
 from paper_figures.bench.shapes import shapes_named
 from paper_figures.recorded import FOLDER
-from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_measures import MEASURES
+from paper_figures.studies.evidence_arms import MEASURES, METHODS, WORLDS
+from paper_figures.studies.options import GRID
 from rws_decode import Shape, presets
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config

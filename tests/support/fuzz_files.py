@@ -46,8 +46,8 @@ from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.calibration import read_pairs
-from paper_figures.studies.design.prompts import prompts_of
-from paper_figures.studies.design.stages import SCHEMA
+from paper_figures.studies.prompts import prompts_of
+from paper_figures.studies.study import SCHEMA
 from rws_decode.adapters.generation import RWSGenerationConfig
 from rws_decode.check.compare import compare_digests
 from rws_decode.check.digest import load_digest

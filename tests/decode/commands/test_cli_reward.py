@@ -8,7 +8,7 @@ from command_lines import printed
 from misuse import refused
 
 from paper_figures.studies import options_class
-from paper_figures.studies.design.options import with_own_rewards
+from paper_figures.studies.options import with_own_rewards
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer
 from rws_decode.__main__ import main
 from rws_decode.rewards.base import OWN_REWARDS

@@ -12,13 +12,13 @@ from study_runs import save_models
 from study_runs import score_row as score
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_results
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
-from paper_figures.studies.design.arms import Arms, run_arms
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from paper_figures.studies.answers import answers_of, judged_by_guide
+from paper_figures.studies.comparison import Arms, run_arms
+from paper_figures.studies.study import Stages
 
 JUDGES = ("one", "two", "three")
 

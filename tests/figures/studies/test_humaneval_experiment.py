@@ -20,7 +20,7 @@ from paper_figures.runner.units import Origin, Unit, batch_key
 from paper_figures.sandbox import Limits
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
-from paper_figures.studies.work.programs import EXECUTE, program_settings, run_programs
+from paper_figures.studies.work import EXECUTE, program_settings, run_programs
 from rws_decode.mini.stories.answers import judge
 from rws_decode.testing import tiny_checkpoint
 

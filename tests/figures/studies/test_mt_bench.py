@@ -18,9 +18,8 @@ from study_runs import save_dialogues
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.summaries.answers import answers_of, dialogues_of
-from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
-from paper_figures.studies.summaries.llm_verdicts import read_verdicts
+from paper_figures.studies.answers import answers_of, dialogues_of
+from paper_figures.studies.mt_bench import llm_tables, printed_intervals, read_verdicts, verdict_rows
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 
 TURNS = [

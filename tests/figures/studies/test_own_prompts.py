@@ -10,9 +10,10 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.design.asked import asked_prompts
-from paper_figures.studies.design.options import Drawn
-from paper_figures.studies.options import DiversityOptions, PrecisionOptions
+from paper_figures.studies.diversity import DiversityOptions
+from paper_figures.studies.options import Drawn
+from paper_figures.studies.precision import PrecisionOptions
+from paper_figures.studies.prompts import asked_prompts
 from rws_decode.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]

@@ -14,17 +14,18 @@ from safetensors.torch import load_file
 from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner import worker
 from paper_figures.runner.executors import Backend, processes
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
-from paper_figures.studies.design import stages
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.options import OverheadOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.timing import measured, run_timing, timed_rows, untimed
-from paper_figures.studies.work import decoding, timing
+from paper_figures.studies import study as stages
+from paper_figures.studies import work as decoding
+from paper_figures.studies import work as timing
+from paper_figures.studies.answers import answers_of
+from paper_figures.studies.overhead import OverheadOptions
+from paper_figures.studies.timing import measured, run_timing, timed_rows, untimed
 from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")

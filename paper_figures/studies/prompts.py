@@ -1,0 +1,448 @@
+"""Choose the prompts of a study from a source, as --data, --examples or --prompt name them, before PyTorch is imported.
+
+A source is NAME or NAME:DETAIL, as `--data` takes it (`options.SOURCES`), or a file with a prompt per row
+(`paper_figures.data.prompt_files`). `--examples` names held-out prompts of the model by number, and `--prompt` a text;
+at most one of the three is given. What cannot be asked is refused here, in one line, before anything is written.
+
+A prompt that ships with the model has its number there as its name, any other text a name that follows from the text
+alone. So the same prompt is the same unit of work, however it was named on the command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from paper_figures.data import loaders
+from paper_figures.data.examples import examples_of, further_prompts, shipped_examples, unknown_words
+from paper_figures.data.keywords import load_keyword_set
+from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load_reactions
+from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts, read_text
+from paper_figures.data.story_sets import story_dialogues, story_tasks
+from paper_figures.runner.digests import digest
+from paper_figures.runner.units import Unit, origin_of
+from paper_figures.studies.options import SOURCES, ComparisonOptions, Drawn, PromptOptions, StageOptions, Usual
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.checkpoints.files import shipped
+from rws_decode.common.later import np
+from rws_decode.mini.stories.answers import judge
+from rws_decode.mini.stories.tasks import KINDS
+from rws_decode.text.dialogue import check_text
+from rws_decode.text.gaps import masks_in, with_gaps
+from rws_theory.commands.options import check_writable
+from rws_theory.commands.progress import loading, tell
+
+_SLUG = 20  # characters of a prompt's own words in its name
+
+
+def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
+    kinds = KINDS if kind == "all" else (kind or "keywords",)
+    if not set(kinds) <= set(KINDS):
+        raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
+    tasks = story_tasks(kinds, count, Random(f"{split} {seed}"), split)
+    return [
+        Prompt(f"{split}-{at}", (task.prompt,), {"kind": task.kind, **task.meta, "keywords": list(task.keywords)})
+        for at, task in enumerate(tasks)
+    ]
+
+
+def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
+    rows = story_dialogues(count, seed, split)
+    return [Prompt(f"{split}-{at}", turns, {"kind": "dialogue"}) for at, (turns, _) in enumerate(rows, start=1)]
+
+
+def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
+    tasks = story_tasks(["puzzle"], count, Random(f"puzzles {split} {seed}"), split)
+    labels = [{"kind": "puzzle", "puzzle": task.meta["puzzle"], "right_answer": task.answer} for task in tasks]
+    rows = enumerate(zip(tasks, labels, strict=True), start=1)
+    return [Prompt(f"{split}-{at}", (task.prompt,), known) for at, (task, known) in rows]
+
+
+def _gapped(
+    source: str, tokens: str, usual: int, load: Callable[[], dict[str, tuple[Sequence[str], int]]]
+) -> Callable[[str, int, int, str], list[Prompt]]:
+    """Return what draws sequences with gaps: test from the front of a drawn order of all, validation from its back.
+
+    tokens: what gaps hold, in words. usual: masks of each. load: tokens by name, and the first that may be a gap. A
+    sequence has the same gaps in both splits. Label answer: what stood in the gaps, in order.
+    """
+
+    def draw(masks: str, count: int, seed: int, split: str) -> list[Prompt]:
+        rows = list(load().items())
+        number = int(masks or usual) if (masks or "1").isdecimal() else 0
+        most = min(len(sequence) - first for _, (sequence, first) in rows)
+        if not 1 <= number <= most:
+            raise ValueError(f"data is '{source}:{masks}': {source}:N is needed, N {tokens} of each, 1 to {most}")
+        if count > len(rows):
+            raise ValueError(f"data is '{source}': it has {len(rows)}, {count} are wanted in all")
+        order = np.random.default_rng(seed).permutation(len(rows))
+        prompts = []
+        for at in (order if split == "test" else order[::-1])[:count].tolist():
+            name, (sequence, first) = rows[at]
+            positions = first + np.random.default_rng([seed, at]).choice(len(sequence) - first, number, replace=False)
+            text, answer = with_gaps(sequence, positions.tolist())
+            prompts.append(Prompt(name, (text,), {"kind": source, "answer": answer}))
+        return prompts
+
+    return draw
+
+
+def _openings(_: str | None, model: str) -> list[Prompt]:
+    rows = further_prompts(model)
+    if not rows:
+        raise ValueError(f"model is {model}: it ships no further openings (openings.json beside its weights)")
+    return [Prompt(f"opening-{number}", (row["prompt"],), {"kind": "opening"}) for number, row in enumerate(rows)]
+
+
+def _example(number: int, example: Mapping[str, Any]) -> Prompt:
+    labels = {name: example[name] for name in ("kind", "keywords") if name in example}
+    return Prompt(str(number), (example["prompt"],), labels)
+
+
+def numbered_examples(numbers: Iterable[int], model: str) -> list[Prompt]:
+    """Return held-out prompts of a model by their numbers, from 0; ValueError for a number that it does not have."""
+    stored, prompts = examples_of(model), []
+    for number in dict.fromkeys(numbers):
+        if not 0 <= number < len(stored):
+            raise ValueError(
+                f"--examples is {number}: {model} ships {len(stored)} examples, choose 0 to {len(stored) - 1}"
+            )
+        prompts.append(_example(number, stored[number]))
+    return prompts
+
+
+def named_prompts(rows: Iterable[PromptRow], model: str) -> list[Prompt]:
+    """Return prompts of one's own, each different one once, with the names and labels that the module describes.
+
+    >>> [prompt.name for prompt in named_prompts([PromptRow(("Why is the sky blue at noon?",))], "mini")]
+    ['why-is-the-sky-blue-7a0b98']
+    """
+    known = {example["prompt"]: _example(number, example) for number, example in enumerate(shipped_examples(model))}
+    prompts: dict[tuple[str, ...], Prompt] = {}
+    for row in rows:
+        shipped = known.get(row.turns[0]) if len(row.turns) == 1 else None
+        prompt = shipped or Prompt(_name_of(row.turns), row.turns)
+        if row.keywords is not None:
+            prompt = replace(prompt, labels={**prompt.labels, "keywords": list(row.keywords)})
+        prompts.setdefault(prompt.turns, prompt)
+    return list(prompts.values())
+
+
+def _name_of(turns: tuple[str, ...]) -> str:
+    slug = ""
+    for word in re.findall(r"[a-z0-9]+", turns[0].lower()):
+        if len(slug) + len(word) > _SLUG:
+            break
+        slug += f"{word}-"
+    return f"{slug or 'prompt-'}{digest(turns)[:6]}"
+
+
+# What draws prompts: detail, count, seed and split -> prompts.
+DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
+    "stories": _stories,
+    "dialogues": _dialogues,
+    "puzzles": _puzzles,
+    "antibodies": _gapped(
+        "antibodies", "residues", 32, lambda: {name: (residues, 0) for name, residues in load_chains().items()}
+    ),
+    "reactions": _gapped(
+        *("reactions", "tokens of the product", 16),
+        lambda: {name: (tokens, tokens.index(">>") + 1) for name, tokens in load_reactions().items()},
+    ),
+}
+
+# What loads prompts: file or detail, and mask predictor -> prompts.
+LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
+    "examples": lambda kind, model: [
+        _example(number, example)
+        for number, example in enumerate(examples_of(model))
+        if kind in (None, "all", example.get("kind"))
+    ],
+    "openings": _openings,
+    "keywords": lambda *_: load_keyword_set(),
+    "reward-bench": lambda file, _: loaders.load_reward_bench(file).rows,
+    "mt-bench": lambda file, _: loaders.load_mt_bench(file).rows,
+    "nectar": lambda file, _: loaders.load_nectar(file).rows,
+    "humaneval": lambda file, _: [
+        Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows
+    ],
+    "text": lambda file, model: named_prompts(read_text(str(file), f"data is text:{file}"), model),
+    "file": lambda file, model: named_prompts(read_prompts(str(file), "data"), model),
+}
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of a study, and the source that they are from.
+
+    Results are about the `test` prompts, and settings are chosen on the `validation` prompts. No text is in both.
+    """
+
+    source: str
+    test: tuple[Prompt, ...]
+    validation: tuple[Prompt, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of test and validation prompts, for the record."""
+        return digest([[[prompt.name, prompt.turns] for prompt in part] for part in (self.test, self.validation)])
+
+
+def is_file(source: str) -> bool:
+    """Return whether a source is a file of prompts, of which all are wanted unless a number is given."""
+    return source.partition(":")[0] not in SOURCES or source.partition(":")[0] == "text"
+
+
+def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int = 0, model: str = "mini") -> Prompts:
+    """Return `count` test prompts of a source or file, and `validation` other prompts to choose settings on.
+
+    If `count` is None, all are taken, or 32 where prompts are drawn. How they are chosen depends on the source:
+
+    - Stories, dialogues and puzzles are drawn by the seed from the language's splits test and validation, on which no
+      shipped model was trained.
+    - Antibodies and reactions are drawn by the seed, and so are the tokens of each that become gaps.
+    - Of benchmarks and keywords, the test prompts are drawn by the seed, then the validation prompts from the rest.
+      Both keep the order of the file. They are drawn because the first rows of a file may all be of one category.
+    - Of examples and of a file the first `count` are taken, and the validation prompts are drawn from the rest.
+
+    If all prompts of a set or file are wanted, the validation prompts are drawn first, and the test prompts are the
+    rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError is raised for an unknown
+    source, for too few prompts, and as the loaders say.
+
+    >>> [len(part) for part in (lambda chosen: (chosen.test, chosen.validation))(prompts_of("stories:puzzle", 3, 2))]
+    [3, 2]
+    """
+    name, _, detail = source.partition(":")
+    if name not in SOURCES:
+        if not source.endswith(PROMPT_ENDINGS) and not Path(source).exists():
+            raise ValueError(f"data is {source!r}: no such file, and the sources are {', '.join(SOURCES)}")
+        name, detail = "file", source
+    if count is not None and count < 1:
+        raise ValueError(f"prompts is {count}: at least 1 is needed")
+    if validation < 0:
+        raise ValueError(f"validation is {validation}: at least 0 is needed")
+    if detail and name in ("dialogues", "puzzles", "openings", "keywords"):
+        raise ValueError(f"data is {source!r}: {name} have no detail")
+    if name in DRAWN:
+        draw = DRAWN[name]
+        test = draw(detail, 32 if count is None else count, seed, "test")
+        # The language splits pairs of prompt and answer, so a prompt alone may be in both splits.
+        validation_prompts = draw(detail, validation + len(test), seed, "validation") if validation else []
+        other_prompts = _without(validation_prompts, test)
+        if len(other_prompts) < validation:
+            raise ValueError(
+                f"validation is {validation}: {source} has {len(other_prompts)} prompts that are no test prompts"
+            )
+        return Prompts(source, tuple(test), tuple(other_prompts[:validation]))
+    if name == "text" and not detail:
+        raise ValueError(f"data is {source!r}: text:FILE is needed")
+    loaded = list({prompt.turns: prompt for prompt in LOADED[name](detail or None, model)}.values())
+    needed = validation + (1 if count is None else count)
+    if len(loaded) < needed:
+        parted = f" ({validation} of them for --validation; --reward-scale S needs none)" if validation else ""
+        raise ValueError(f"data is {source!r}: it has {len(loaded)} different prompts, {needed} are wanted{parted}")
+    if count is None:
+        # If all prompts are used, the validation prompts are drawn first, and the test prompts are the rest.
+        validation_prompts = [loaded[index] for index in _drawn(len(loaded), validation, seed)]
+        return Prompts(source, tuple(_without(loaded, validation_prompts)), tuple(validation_prompts))
+    indices = range(count) if name in ("examples", "text", "file") else _drawn(len(loaded), count, seed)
+    test = [loaded[index] for index in indices]
+    remaining = _without(loaded, test)
+    if len(remaining) < validation:
+        raise ValueError(f"validation is {validation}: {source} has {len(remaining)} prompts that are no test prompts")
+    return Prompts(
+        source, tuple(test), tuple(remaining[index] for index in _drawn(len(remaining), validation, seed + 1))
+    )
+
+
+def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt]:
+    """Return the prompts whose first turn none of the others has.
+
+    Scales are chosen on first turns.
+    """
+    texts = {prompt.text for prompt in others}
+    return [prompt for prompt in prompts if prompt.text not in texts]
+
+
+def _drawn(total: int, count: int, seed: int) -> list[int]:
+    return sorted(np.random.default_rng(seed).choice(total, count, replace=False).tolist()) if count else []
+
+
+_SHOWN = 8  # unknown words that a note names, at most
+
+Options = TypeVar("Options", bound=ComparisonOptions | StageOptions)
+
+
+def check_options(options: ComparisonOptions | StageOptions) -> None:
+    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    check_writable("--out", Path(options.out), "directory")
+    block_plan(options.length, options.steps, options.block)
+
+
+def begin(
+    options: Options, experiment: str, models: Mapping[str, Iterable[str | None]], *, judged: bool = False
+) -> tuple[Options, Prompts]:
+    """Check the options and read the prompts before PyTorch is imported, and say what is loaded and left out.
+
+    `models` are the reward and causal models by the option that names them. `judged` says whether answers are judged by
+    the rules of the story language. Return the options as they are recorded, and the prompts. ValueError as
+    `check_options` and `asked_prompts` raise it, and for prompts of several turns.
+    """
+    check_options(options)
+    options = with_usual_data(options)
+    prompts = asked_prompts(options)
+    one_turn(options, prompts)
+    announce(experiment, options.model, prompts, models, judged=judged)
+    return recorded(options, prompts), prompts
+
+
+def given_as(options: PromptOptions) -> str:
+    """Return which of `data`, `examples` and `prompt` names the prompts; ValueError if several do."""
+    usual = {field.name: field.default for field in fields(options) if field.default is not MISSING}
+    named = [name for name in ("prompt", "examples", "data") if getattr(options, name) not in (None, usual.get(name))]
+    if len(named) > 1:
+        raise ValueError(f"--{named[0]} and --{named[1]} are given: name the prompts by one of them")
+    return named[0] if named else "data" if options.examples is None else "examples"
+
+
+def with_usual_data(options: Options) -> Options:
+    """Return the options with the model's own prompts as data, where none is named and the study's are not its own."""
+    source, _, kind = str(options.data).partition(":")
+    if given_as(options) != "data" or not isinstance(options.data, Usual):
+        return options
+    # A study decodes an answer after its prompt, and fills no gaps.
+    examples = [example for example in shipped_examples(options.model) if not masks_in(example["prompt"])]
+    if source == "examples":
+        fit = any(kind in ("", "all", example.get("kind")) for example in examples)
+    else:
+        fit = any(judge(example["prompt"], "").kind != "free" for example in examples)
+    if fit or not examples:
+        return options
+    source = f"examples:{kind}" if (kind := examples[0].get("kind")) else "examples"
+    tell(f"note: --data is {source}, prompts that {options.model} ships: it has none of {options.data}")
+    return replace(options, data=source)
+
+
+def asked_prompts(options: Any, validation: int = 0) -> Prompts:
+    """Return the prompts that a study's options name, and `validation` others to choose settings on.
+
+    ValueError, in one line, for prompts that cannot be read, have gaps, or hold no word that the model knows. A note on
+    standard error names unknown words of the others.
+    """
+    how = given_as(options)
+    if options.prompts < 0:
+        raise ValueError(f"--prompts is {options.prompts}: at least 0 is needed")
+    own = how != "data" or is_file(options.data)
+    count = None if options.prompts == 0 or (own and isinstance(options.prompts, Drawn)) else int(options.prompts)
+    if how == "data":
+        prompts = prompts_of(options.data, count, validation, seed=options.seed, model=options.model)
+    else:
+        prompts = Prompts(*_named(options, how, count, validation))
+    for prompt in (*prompts.test, *prompts.validation):
+        if gaps := [turn for turn in prompt.turns if masks_in(turn)]:
+            raise ValueError(
+                f"prompt {prompt.name} has gaps ({gaps[0][:40]!r}): a study decodes an answer after its prompt; "
+                "rws generate --infill TEXT fills gaps"
+            )
+    if validation and (own or count is None):
+        parts = f"{len(prompts.validation)} prompts choose the reward scale and {len(prompts.test)} are the test"
+        tell(f"note: of {prompts.source} {parts}; --reward-scale S keeps all for the test")
+    if own and how != "examples":
+        _check_words(options.model, prompts.test)
+    return prompts
+
+
+def _named(options: Any, how: str, count: int | None, validation: int) -> tuple[str, tuple[Prompt, ...]]:
+    if validation:
+        raise ValueError(
+            f"--{how} names no prompts to choose reward scales on: --reward-scale S sets them, "
+            f"--validation-data FILE names {validation} others"
+        )
+    if how == "examples":
+        prompts = numbered_examples(options.examples, options.model)
+    else:
+        for text in options.prompt:
+            if not check_text("--prompt", text).strip():
+                raise ValueError(f"--prompt is {text!r}: a text is needed")
+        prompts = named_prompts([PromptRow((text,)) for text in options.prompt], options.model)
+    if count is not None and count > len(prompts):
+        raise ValueError(f"--prompts is {count}: --{how} names {len(prompts)} different ones")
+    return how if how == "examples" else "the command line", tuple(prompts[:count])
+
+
+def _check_words(model: str, prompts: Sequence[Prompt]) -> None:
+    missed: dict[str, None] = {}
+    touched = 0
+    for prompt in prompts:
+        words, all_unknown = unknown_words(model, " ".join(prompt.turns))
+        if all_unknown:
+            raise ValueError(f"prompt {prompt.text[:60]!r} holds no word that {model} knows: use others")
+        missed |= dict.fromkeys(words)
+        touched += bool(words)
+    if missed:
+        more = f" and {len(missed) - _SHOWN} more" if len(missed) > _SHOWN else ""
+        named = " ".join(list(missed)[:_SHOWN]) + more
+        tell(f"note: {model} does not know these words of {touched} of {len(prompts)} prompts: {named}")
+
+
+def one_turn(options: PromptOptions, prompts: Prompts) -> None:
+    """Raise ValueError if a prompt has several turns, of which this study would ask only the first."""
+    if any(len(prompt.turns) > 1 for prompt in prompts.test):
+        how = given_as(options)
+        raise ValueError(f"--{how} is {getattr(options, how)}: prompts of one turn are needed")
+
+
+def require(options: PromptOptions, prompts: Prompts, has: Callable[[Prompt], bool], lacking: str) -> None:
+    """Raise ValueError if a prompt lacks what a study needs besides its text; `lacking` says what, and what has it."""
+    for prompt in (*prompts.test, *prompts.validation):
+        if not has(prompt):
+            how = given_as(options)
+            value = {"prompt": repr(prompt.text[:60]), "examples": prompt.name, "data": options.data}[how]
+            raise ValueError(f"--{how} is {value}: prompt {prompt.name} has {lacking}")
+
+
+def recorded(options: Options, prompts: Prompts) -> Options:
+    """Return the options with the number of prompts that were found, if all were taken."""
+    return replace(options, prompts=len(prompts.test)) if isinstance(options.prompts, Drawn) else options
+
+
+def announce(
+    study: str, model: str, prompts: Prompts, readers: Mapping[str, Iterable[str | None]], *, judged: bool = True
+) -> None:
+    """Say on standard error which models are loaded, and what of the story language does not apply here.
+
+    readers: the reward and causal models by the option that names them, --reward, --judge or --causal, or their plural.
+    judged: whether the study judges answers by the rules of the language. ValueError for an unknown name.
+    """
+    named = {flag: [name for name in dict.fromkeys(names) if name] for flag, names in readers.items()}
+    for flag, names in named.items():
+        for name in names:
+            if not _at_hand(name):
+                _check_name(flag, name)
+    loading(study, model, *(name for names in named.values() for name in names))
+
+    ours = {name for kind in ("BertForMaskedLM", "ForCausalLM", "ForSequenceClassification") for name in shipped(kind)}
+    ours |= {"mini", "exact"}
+    foreign = [f"{flag} {name}" for flag, names in named.items() for name in names if name in ours]
+    if foreign and model not in ours:
+        tell(f"note: {', '.join(foreign)}: made for the language of the shipped models, not of {model}")
+    if judged and all(judge(prompt.text, "").kind == "free" for prompt in prompts.test):
+        tell("note: coherence is left out: none of the prompts is of the story language, which has rules")
+
+
+def _at_hand(name: str) -> bool:
+    known = ("exact", "mini", "mini-judge", "mini-causal", "era", "keywords")
+    return name.partition(":")[0] in known or Path(name).is_dir() or ("/" in name and name[0] not in "./")
+
+
+def _check_name(flag: str, name: str) -> None:
+    """Raise ValueError for a name that stands for no model; which short names there are, only PyTorch's users know."""
+    plain = Unit(experiment="", prompt="", strategy={"name": "default"}, predictor=None)
+    fields_of = {"--reward": {"reward": name}, "--judge": {"judges": (name,)}, "--causal": {"causal": name}}
+    origin_of([replace(plain, **fields_of[flag.removesuffix("s")])])
