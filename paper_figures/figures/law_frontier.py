@@ -21,8 +21,9 @@ from paper_figures.exhibits.labels import Label, place_labels
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.recorded import FOLDERS, Recorded, read_recorded
 from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.leaks import least_divergence, mean_of, sampler_values
 from paper_figures.studies import laws as laws
-from paper_figures.studies.laws import NAME, frontier_rows, least_divergence, mean_of, sampler_values, tables_of
+from paper_figures.studies.laws import NAME, frontier_rows, tables_of
 from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
 
 Key = tuple[str, int, str]  # method, words a step, drawing

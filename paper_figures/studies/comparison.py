@@ -94,6 +94,7 @@ def seed_of(base: Unit, name: str, purpose: str) -> int:
 
 
 _MOST_SAMPLES = 16
+Histories = dict[tuple[Any, ...], tuple[str, ...]]  # of each dialogue so far, its texts
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,10 @@ class Arms:
 
     - `base` holds what all answers share: experiment, predictor, shape, ranking, device, seed, and settings. The
       setting `reward_cost` is what a reward call costs in forwards.
-    - `scales` maps a guide to its reward scales.
-    - `judges` are reward models that score every answer, besides the guides.
-    - `causal` is the model for perplexity, or None.
-    - `methods` are some of COMPARED; "rws" and "default" always run.
-    - `every` asks for further runs of RWS, which ask the reward at every N-th step.
+    - `scales` maps a guide to its reward scales; `judges` score every answer besides the guides; `causal` is the model
+      for perplexity, or None.
+    - `methods` are some of COMPARED; "rws" and "default" always run. `every` asks for further runs of RWS, which ask
+      the reward at every N-th step.
     - `traced` names methods whose traces are kept; the setting `traces` keeps all.
     """
 
@@ -142,12 +142,12 @@ def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
     Every method goes on with its own answers. If a unit of a dialogue fails, the dialogue ends there for that method.
     `prefix` begins the names of the stages, so that one run can hold several sets of arms.
     """
-    histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    histories: Histories = {}
     answers = []
     for turn in range(max(len(prompt.turns) for prompt in arms.prompts)):
-        current_turn = _Turn(arms, turn, histories)
-        rws = stages.run(f"{prefix}rws {turn}", current_turn.guided())
-        answers += [rws, stages.run(f"{prefix}others {turn}", current_turn.others(rws))]
+        units = partial(_units, arms, turn, histories)
+        rws = stages.run(f"{prefix}rws {turn}", [unit for pair in arms.pairs for unit in units("rws", *pair)])
+        answers += [rws, stages.run(f"{prefix}others {turn}", _others(arms, units, rws, turn))]
         for row in records(pd.concat(answers[-2:])):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
     stages.run(f"{prefix}measures", measures_of(arms.base, pd.concat(answers), arms.scorers, arms.causal))
@@ -165,112 +165,70 @@ def answer_unit(
     labels: Mapping[str, Any] | None = None,
     numbers: Mapping[str, Any] | None = None,
 ) -> Unit:
-    """Return the unit of one answer.
-
-    `numbers` are those of a strategy that needs more than the reward scale.
-    """
+    """Return the unit of one answer; `numbers` are those that its strategy needs besides the reward scale."""
     strategy, reward = strategy_of(method, guide, scale, numbers or {})
-    answer_labels = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
-    return replace(
-        base,
-        prompt=prompt.turns[turn],
-        history=history,
-        example=prompt.name,
-        strategy=strategy,
-        reward=reward,
-        labels={**prompt.labels, **answer_labels, **(labels or {})},
-    )
+    known = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    known = {**prompt.labels, **known, **(labels or {})}
+    asked = {"prompt": prompt.turns[turn], "history": history, "example": prompt.name}
+    return replace(base, **asked, strategy=strategy, reward=reward, labels=known)
 
 
 def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    """Return the key that tells the dialogues of a prompt apart.
-
-    A column's missing value becomes None.
-    """
+    """Return the key that tells the dialogues of a prompt apart; a column's missing value becomes None."""
     values = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
     return (*(None if value != value else value for value in values), name)
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """One turn of all prompts; `histories` holds the texts of each dialogue so far."""
-
-    arms: Arms
-    turn: int
-    histories: Mapping[tuple[Any, ...], tuple[str, ...]]
-
-    def units(
-        self,
-        method: str,
-        guide: str | None = None,
-        scale: float | None = None,
-        numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
-        **labels: Any,
-    ) -> list[Unit]:
-        """Return the units of a method.
-
-        `numbers` takes a prompt's name and returns the numbers of the strategy; None means that there is no unit.
-        """
-        key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
-        units = []
-        for prompt in self.arms.prompts:
-            history = () if self.turn == 0 else self.histories.get(_key(key, prompt.name))
-            strategy_numbers = numbers(prompt.name)
-            if self.turn < len(prompt.turns) and history is not None and strategy_numbers is not None:
-                options: dict[str, Any] = {
-                    "turn": self.turn,
-                    "history": history,
-                    "labels": labels,
-                    "numbers": strategy_numbers,
-                }
-                units.append(answer_unit(self.arms.base_of(method), prompt, method, guide, scale, **options))
-        return units
-
-    def guided(self) -> list[Unit]:
-        """Return the units of rws."""
-        return [unit for guide, scale in self.arms.pairs for unit in self.units("rws", guide, scale)]
-
-    def others(self, rws: pd.DataFrame) -> list[Unit]:
-        """Return the units of every other method, some of which need the rows of rws."""
-        arms, base, units = self.arms, self.arms.base, []
-        for guide, scale in arms.pairs:
-            rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
-            runs = {row["example"]: row for row in rows}
-            for method, line in METHODS.items():
-                if line.scaled and method != "rws" and method in arms.methods:
-                    units += self.units(method, guide, scale, partial(_numbers, method, scale, base, runs))
-            for every in arms.every:
-                units += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
-        units += self.units("default")
-        if "margin" in arms.methods:
-            units += self.units("margin")
-        return units + (self.samples(rws) if "best-of-n" in arms.methods and len(rws) else [])
-
-    def samples(self, rws: pd.DataFrame) -> list[Unit]:
-        """Return the units of the samples for best-of-n: as many as the most expensive rws run buys.
-
-        For a dialogue, the runs of its first turn count.
-        """
-        # Costs differ by turn, so the first turn decides. Every sample then goes on through all turns.
-        count = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
-        sample_units = [unit for number in range(count) for unit in self.units("sample", sample=number)]
-        temperature = self.arms.sampling_temperature
-        return [
-            replace(
-                unit,
-                sampling_temperature=temperature,
-                seed=seed_of(self.arms.base, unit.example, f"sample {unit.labels['sample']}"),
-            )
-            for unit in sample_units
-        ]
+def _units(
+    arms: Arms,
+    turn: int,
+    histories: Histories,
+    method: str,
+    guide: str | None = None,
+    scale: float | None = None,
+    numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
+    **labels: Any,
+) -> list[Unit]:
+    """Return the units of a method in one turn; a prompt for whose name `numbers` is None has no unit."""
+    key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
+    units = []
+    for prompt in arms.prompts:
+        history = () if turn == 0 else histories.get(_key(key, prompt.name))
+        given = numbers(prompt.name)
+        if turn < len(prompt.turns) and history is not None and given is not None:
+            further: dict[str, Any] = {"turn": turn, "history": history, "labels": labels, "numbers": given}
+            units.append(answer_unit(arms.base_of(method), prompt, method, guide, scale, **further))
+    return units
 
 
-def _numbers(
-    method: str, scale: float, base: Unit, runs: Mapping[str, Mapping[str, Any]], name: str
-) -> dict[str, Any] | None:
-    """Return a method's numbers for one prompt; None if they need the prompt's run of rws and that run failed."""
-    missing = method in FROM_RWS and name not in runs
-    return None if missing else numbers_of(method, scale, base, name, runs.get(name))
+def _others(arms: Arms, units: Callable[..., list[Unit]], rws: pd.DataFrame, turn: int) -> list[Unit]:
+    """Return the units of every other method, some of which need the rows of rws."""
+    out: list[Unit] = []
+    for guide, scale in arms.pairs:
+        rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
+        runs = {row["example"]: row for row in rows}
+
+        def numbers(name: str, method: str = "", scale: float = scale, runs: Any = runs) -> dict[str, Any] | None:
+            # None where a method needs the prompt's run of rws and that run failed.
+            failed = method in FROM_RWS and name not in runs
+            return None if failed else numbers_of(method, scale, arms.base, name, runs.get(name))
+
+        for method, line in METHODS.items():
+            if line.scaled and method != "rws" and method in arms.methods:
+                out += units(method, guide, scale, partial(numbers, method=method))
+        for every in arms.every:
+            out += units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
+    out += units("default")
+    if "margin" in arms.methods:
+        out += units("margin")
+    if "best-of-n" in arms.methods and len(rws):
+        # As many samples as the most expensive rws run buys. Costs differ by turn: the first turn decides, and every
+        # sample goes on through all turns.
+        count = _MOST_SAMPLES if turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        for unit in (unit for number in range(count) for unit in units("sample", sample=number)):
+            seed = seed_of(arms.base, unit.example, f"sample {unit.labels['sample']}")
+            out.append(replace(unit, sampling_temperature=arms.sampling_temperature, seed=seed))
+    return out
 
 
 def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
@@ -308,24 +266,18 @@ def select_scales(
 ) -> dict[str, Any]:
     """Choose a reward scale for each guide on the validation prompts; of a dialogue, the first turn counts.
 
-    The result, JSON-ready, has `source` and `digest` of the prompts, `validation`, how many there were, and `guides`,
-    with these keys:
+    The paper selects the "optimal" s_R of each reward model from the grid on a validation set, and does not say by
+    which criterion. Here it is the net win rate over the default in the guide's own judgement, which Table 1 reports.
+    Ties go to the higher mean score, then to the smaller scale.
 
-    - `guide`; `grid`, a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, and score
-      (mean, raw); scales at which more units failed than at others have no row;
-    - `chosen`, the best scale of the grid, which the study uses.
-
-    ValueError is raised if every unit of a guide failed.
+    The result, JSON-ready, has `source` and `digest` of the prompts, `validation`, how many there were, and `guides`:
+    `guide`; `grid`, a row per scale (shares won, drawn, lost; net; mean raw score), without scales at which more units
+    failed than at others; `chosen`. ValueError is raised if every unit of a guide failed.
     """
     labels = {"split": "validation"}
-    answer_units = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
-    answer_units += [
-        answer_unit(base, prompt, "rws", guide, scale, labels=labels)
-        for guide in guides
-        for scale in grid
-        for prompt in prompts.validation
-    ]
-    answers = stages.run("selection", answer_units)
+    arms = [("default", None, None), *(("rws", guide, scale) for guide in guides for scale in grid)]
+    units = [answer_unit(base, prompt, *arm, labels=labels) for arm in arms for prompt in prompts.validation]
+    answers = stages.run("selection", units)
     measures: list[Unit] = []
     for guide in guides if len(answers) else ():
         asked = answers["guide"].isna() | (answers["guide"] == guide)
@@ -453,26 +405,15 @@ def scales_from(
     record = {name: getattr(base, name) for name in shape} | selection
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
-    rows = [
-        {"guide": item["guide"]} | row | {"chosen": item["chosen"]}
-        for item in selection["guides"]
-        for row in item["grid"]
-    ]
-    write_changed(folder / "selection.csv", to_csv(rows))
+    of_guide = ((row, {"guide": item["guide"]}, item["chosen"]) for item in selection["guides"] for row in item["grid"])
+    write_changed(folder / "selection.csv", to_csv([guide | row | {"chosen": best} for row, guide, best in of_guide]))
     return {item["guide"]: (item["chosen"],) for item in selection["guides"]}
 
 
 def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
     """Return the arms that the options describe."""
-    return Arms(
-        base=base,
-        prompts=prompts.test,
-        scales=scales,
-        judges=tuple(options.judges),
-        causal=options.causal,
-        methods=tuple(options.methods),
-        sampling_temperature=options.sampling_temperature,
-    )
+    judged = {"judges": tuple(options.judges), "causal": options.causal, "methods": tuple(options.methods)}
+    return Arms(base, prompts.test, scales, **judged, sampling_temperature=options.sampling_temperature)
 
 
 def _check_different(names: Sequence[str], stages: Stages) -> None:

@@ -11,24 +11,24 @@ The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 from paper_figures.data.loaders import Prompt
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
-from paper_figures.statistics.intervals import Interval, mean_interval
+from paper_figures.statistics.leaks import BLIND, Leak, leaks, least_divergence, mean_of, order_gaps, sampler_values
 from paper_figures.studies.comparison import seed_of
 from paper_figures.studies.evidence import renamed
 from paper_figures.studies.prompts import prompts_of
 from paper_figures.studies.study import about_run, finish, on_device, open_stages
 from paper_figures.table import Column, Table, make_table
-from rws_decode.common.later import Floats, NDArray, np, pd
+from rws_decode.common.later import NDArray, np, pd
 from rws_decode.mini.stories.tasks import sample_split
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
@@ -295,15 +295,6 @@ COLUMNS = (*KEY, "tokens", "log_q", "log_prob", "reward", "near_ties", "near_tok
 
 WORLD_COLUMNS = ("world", "prompt", "betas", "mean", "log_z", "log_ps", "rewards")
 
-# Orders that read no words: ranking the words that were drawn changes nothing in them.
-BLIND = ("random-order", "left-to-right")
-
-MEASURES = ("kl", "log_prob", "reward")
-
-LEAKS = ("no joint law", "words together", "ranking drawn words", "argmax")
-
-_POWER = 2.8  # standard errors: a difference that two-sided tests at 5 % find with probability 0.8
-
 
 def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the texts among a study's rows, with the columns `COLUMNS`; numbers are rounded to 1e-4."""
@@ -317,112 +308,6 @@ def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
     worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
     lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
     return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)
-
-
-class Leak(NamedTuple):
-    """What one change of a sampler does to the mean of a measure: second minus first sampler, over n prompts.
-
-    least: the difference that a test at 5 % would have found with probability 0.8; None where it is 0 by a theorem.
-    """
-
-    world: str
-    method: str
-    words: int
-    measure: str
-    leak: str
-    change: Interval
-    least: float | None
-    prompts: int
-
-
-def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dict[tuple[str, int, str], pd.DataFrame]:
-    """Return (method, words, drawing) -> a frame by prompt with the columns `MEASURES`, and log_q.
-
-    kl: log q - log p, whose mean over texts of q is KL(q || p), or at least that for "completion"; reward: minus E_p[R]
-    of the prompt, where it is known. ("model", 1, "commit") is the exact world, whose law is that of every method with
-    one word a step.
-    """
-    own = worlds[worlds["world"] == world].set_index("prompt").sort_index()
-    values: dict[tuple[str, int, str], pd.DataFrame] = {}
-    for key, rows in texts[texts["world"] == world].groupby(["method", "words", "drawing"]):
-        method, words, drawing = cast(tuple[str, int, str], key)
-        frame = rows.set_index("prompt").sort_index()
-        reward = frame["reward"] - own["mean"] if len(own) else frame["reward"]
-        frame = frame.assign(kl=frame["log_q"] - frame["log_prob"], reward=reward)
-        values[method, int(words), drawing] = frame[[*MEASURES, "log_q"]]
-    if len(own):
-        log_p = [float(np.mean(list(row))) for row in own["log_ps"]]
-        values["model", 1, "commit"] = pd.DataFrame({"kl": 0.0, "log_prob": log_p, "reward": 0.0}, index=own.index)
-    return values
-
-
-def leaks(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
-    """Yield the leaks along model, one word, several words, drawn words ranked, best words (docs/theory.md, T86).
-
-    They add up: the sum of a measure's leaks is its mean under the last sampler minus that under the first.
-    """
-    exact = ("model", 1, "commit") in values
-    methods = dict.fromkeys(method for method, _, drawing in values if drawing == "greedy")
-    for method in methods:
-        for words in sorted({w for m, w, drawing in values if m == method and drawing == "greedy"}):
-            one = values["model", 1, "commit"] if exact else values[method, 1, "commit"]
-            several = values.get((method, words, "commit"), one if words == 1 else None)
-            ranked = values.get((method, words, "completion"), several if method in BLIND else None)
-            path = [one, several, ranked, values[method, words, "greedy"]]
-            if several is None or ranked is None:
-                continue
-            for measure in MEASURES:
-                if path[0][measure].isna().all() or path[-1][measure].isna().all():
-                    continue
-                if exact:
-                    yield Leak(world, method, words, measure, LEAKS[0], Interval(0.0, 0.0, 0.0), None, len(one))
-                known = [(name, frame) for name, frame in zip(LEAKS[1:], path[1:], strict=True)]
-                before, label = path[0], ""
-                for name, frame in known:
-                    label = f"{label} and {name}" if label else name
-                    if frame[measure].isna().any():
-                        continue  # its divergence has no bound: this leak and the next are told as one
-                    yield _leak(world, method, words, measure, label, frame[measure] - before[measure])
-                    before, label = frame, ""
-
-
-def _leak(world: str, method: str, words: int, measure: str, name: str, difference: Any) -> Leak:
-    changes = np.asarray(difference, dtype=float)
-    interval, least = mean_of(changes)
-    return Leak(world, method, words, measure, name, interval, least, len(changes))
-
-
-def mean_of(values: Floats) -> tuple[Interval, float | None]:
-    """Return the mean over prompts with its 95 % interval, and the least difference that would have been seen.
-
-    Values that are all 0 are so by a theorem, and have neither.
-    """
-    if not np.any(values):
-        return Interval(0.0, 0.0, 0.0), None
-    return mean_interval(values), _POWER * float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def order_gaps(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
-    """Yield E[log q] of given texts minus that of left to right with one word a step, nats.
-
-    It is KL(data || left to right) - KL(data || q): what an order, or several words a step, gains on the data's texts.
-    With one word a step all are 0 where the conditionals fit one joint law.
-    """
-    first = values.get(("left-to-right", 1, "given"))
-    for (method, words, drawing), frame in values.items():
-        if first is not None and drawing == "given" and frame is not first:
-            yield _leak(world, method, words, "log_q of the data", "order", frame["log_q"] - first["log_q"])
-
-
-def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> Floats:
-    """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T88).
-
-    reward: [points], the mean over prompts of E_q[R]; log_z: the mean over prompts of log E_p[exp(beta R)], [betas].
-
-    >>> least_divergence(np.array([0.0, 2.0]), [0.0, 1.0], np.array([0.0, 0.5])).tolist()
-    [0.0, 1.5]
-    """
-    return (np.multiply.outer(reward, np.asarray(betas)) - log_z).max(axis=-1)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:

@@ -24,7 +24,6 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.statistics.intervals import Interval, clustered_interval, mean_interval, share_interval
 from paper_figures.statistics.means import Summary, readable, summary_table
-from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.options import ExactStageOptions
 from paper_figures.studies.prompts import begin
 from paper_figures.studies.study import base_unit, finish, open_stages
@@ -182,6 +181,7 @@ def _perplexities(units: Sequence[Unit], rows: list[Rows]) -> list[Rows]:
 
     It is of the text after its prompt, without an end; None for an empty text, and for one that is not the world's.
     """
+    from paper_figures.statistics.perplexity import perplexity
     from paper_figures.studies.work import causal_of, prompt_of
 
     first, texts = units[0], [str(row["text"]) for (row,) in rows]

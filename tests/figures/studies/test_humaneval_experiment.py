@@ -19,8 +19,8 @@ from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Origin, Unit, batch_key
 from paper_figures.sandbox import Limits
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.humaneval import tables
-from paper_figures.studies.work import EXECUTE, program_settings, run_programs
+from paper_figures.studies.humaneval import program_settings, tables
+from paper_figures.studies.work import run_programs
 from rws_decode.mini.stories.answers import judge
 from rws_decode.testing import tiny_checkpoint
 
@@ -121,7 +121,7 @@ ANSWERS = {
 
 def unit(answer: str | None, settings: dict[str, Any], problem: str = "mine/0", **fields: Any) -> Unit:
     labels = {} if answer is None else {"answer": answer}
-    fields = {"strategy": EXECUTE, "settings": settings, "labels": labels} | fields
+    fields = {"strategy": {"name": "execute"}, "settings": settings, "labels": labels} | fields
     return Unit(experiment="programs", prompt=problem, predictor=None, **fields)
 
 

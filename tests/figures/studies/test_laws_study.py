@@ -22,10 +22,11 @@ from paper_figures.figures import law_frontier
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
+from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
-from paper_figures.studies.laws import LEAKS, MEASURES, LawsOptions, least_divergence, mean_of, sampler_values, work
-from paper_figures.studies.laws import leaks as leaks_of
+from paper_figures.studies.laws import LawsOptions, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
 from rws_decode.testing.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
