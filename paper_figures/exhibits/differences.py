@@ -1,6 +1,6 @@
 """RWS minus other methods, with intervals and p: what a difference says, and how it is written.
 
-Rows are those of `paper_figures.studies.summaries.means.summarise` with the baseline rws: mean, low and high of one
+Rows are those of `paper_figures.statistics.means.summarise` with the baseline rws: mean, low and high of one
 method and measure, and its difference to RWS on the same prompts. Here a difference is RWS minus the method: above zero
 is better for RWS.
 """

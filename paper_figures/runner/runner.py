@@ -14,7 +14,7 @@ units; models are loaded once per process.
         table = summarise(report.read(), summary())
 
 Units that follow from other units' results, such as a constant factor of equal mean, are a second stage. They name the
-numbers that they were given: see `studies.design.methods`.
+numbers that they were given: see `studies.comparison.numbers_of`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ These methods have no scale:
 - `best-of-n`, samples at `--sampling-temperature`, of which the guide picks the best. N makes N x (forwards + one
   reward call) nearest to the mean cost of rws, and is at least 2.
 
-Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`. The files below OUT/controls are the
+Costs count a reward call as `--reward-cost` forwards. See `studies.comparison`. The files below OUT/controls are the
 units' parts, and `controls.csv|md`.
 """
 

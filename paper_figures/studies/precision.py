@@ -4,7 +4,7 @@ The rankings are `exact`, log-odds in float64, and `float32` and `bfloat16`, sof
 as public decoders rank except for ties. These strategies decode:
 
 - `temperature`, confidence decoding at a constant factor c, where the logits are the same and only their order differs;
-- at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.design.arms`, each of the
+- at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.comparison`, each of the
   rws run of its own ranking.
 
 Margin order and best of N are left out: the first rounds no probability, the second has no order of its own. The files

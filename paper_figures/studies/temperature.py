@@ -3,7 +3,7 @@
 The table is that of the Appendix "Full Results of Softmax Temperature Scaling". Here controls tell a reward's effect
 from that of its factor. The methods are:
 
-- those of `paper_figures.studies.design.arms` at every reward scale s_R of the grid;
+- those of `studies.comparison` at every reward scale s_R of the grid;
 - `temperature`, the constant factor c, at every c of the same grid;
 - `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders do.
 
