@@ -31,6 +31,7 @@ from paper_figures.table import Table, write_tables
 from paper_figures.table_text import files_line, terminal_text
 from rws_decode.common.files import write_changed, write_json
 from rws_decode.common.later import pd
+from rws_decode.steering.table import forwards_of, reward_calls_of
 from rws_decode.strategies.table import STRATEGIES
 from rws_theory.commands.progress import duration, tell
 
@@ -216,7 +217,7 @@ def finish(
 # --dry-run
 
 
-_TIMING = 20.0  # seconds after which no further kind of units is timed
+_TIMING = 20.0  # seconds that units are timed in, about
 
 
 class Foretold(Exception):
@@ -231,9 +232,10 @@ class Foretold(Exception):
 class DryStages(Stages):
     """Stages whose units have the rows of a few that were run, so that later stages ask what they would ask.
 
-    Of each kind one unit is timed, and a whole batch of the first kind of the same models: what it saves is taken to be
-    saved by the others. When `_TIMING` seconds are over, a kind has the row of the one most like it. Texts are made
-    different from each other, so what scores them is counted at most.
+    Of each kind one unit is timed, those that cost most first, and a whole batch of the first kind of the same models:
+    what it saves is taken to be saved by the others. A stage takes half of what is left of `_TIMING`; further kinds
+    have the row of the one most like them, with seconds in proportion to their forwards. Texts are made different from
+    each other, so what scores them is counted at most.
     """
 
     work: Work = field(kw_only=True)
@@ -250,10 +252,13 @@ class DryStages(Stages):
         by_kind: dict[str, list[Unit]] = {}
         for unit in dict.fromkeys(units):
             by_kind.setdefault(_kind(unit), []).append(unit)
+        until = (self.spent + _TIMING) / 2
+        for kind, members in sorted(by_kind.items(), key=lambda item: -len(item[1]) * _calls(item[1][0])["forwards"]):
+            if kind not in self.kinds:
+                known = self.spent > until and any(each.models == members[0].models for each in self.samples.values())
+                self.kinds[kind] = self._alike(members[0]) if known else self._sampled(kind, members)
         out = []
         for kind, members in by_kind.items():
-            if kind not in self.kinds:
-                self.kinds[kind] = self._sampled(kind, members) if self.spent < _TIMING else self._alike(members[0])
             for unit, row in ((unit, row) for unit in members for row in self.kinds[kind][:1]):
                 row = unit.columns() | row | {"unit": str(len(self.units))}
                 row |= {"text": f"{row['text']} {row['unit']}"} if row.get("text") is not None else {}
@@ -286,17 +291,17 @@ class DryStages(Stages):
         return [row for each in results for row in (each.rows if isinstance(each, Measured) else each)], seconds
 
     def _alike(self, unit: Unit) -> list[dict[str, Any]]:
-        """Return the rows of the timed kind that is most like a unit's, with seconds and forwards by its steps."""
+        """Return the rows of the timed kind that is most like a unit's, with its own numbers of calls."""
 
         def likeness(kind: str) -> tuple[bool, ...]:
             other = self.samples[kind]
             same_rule = other.strategy["name"] == unit.strategy["name"]
             return same_rule and "rws" in unit.strategy["name"], other.models == unit.models, same_rule
 
-        kind = max(self.samples, key=likeness)
-        share = unit.steps / self.samples[kind].steps
-        scaled = ("_seconds", "forwards", "reward_calls")
-        return [row | {name: share * row[name] for name in scaled if name in row} for row in self.kinds[kind]]
+        kind = max((kind for kind in self.samples if self.kinds[kind]), key=likeness)
+        share = _calls(unit)["forwards"] / max(1, _calls(self.samples[kind])["forwards"])
+        own = {name: calls for name, calls in _calls(unit).items() if name in self.kinds[kind][0]}
+        return [row | own | {"_seconds": share * row["_seconds"]} for row in self.kinds[kind]]
 
     def outcome(self) -> Outcome:
         """Return the rows of all stages so far."""
@@ -325,13 +330,20 @@ def _kind(unit: Unit) -> str:
     return json.dumps([*rule, unit.models, unit.settings], sort_keys=True)
 
 
-def _cost(unit: Unit, row: dict[str, Any]) -> dict[str, float]:
-    """Return the forwards, reward calls and seconds of a unit: as its row says, else those that its steps have."""
+def _calls(unit: Unit) -> dict[str, int]:
+    """Return the forwards and reward calls of a unit, as its steps, or the method that steers it, have them."""
+    if method := unit.settings.get("steer") or unit.strategy.get("method"):
+        return {"forwards": forwards_of(method, unit.steps), "reward_calls": reward_calls_of(method, unit.steps)}
     strategy = STRATEGIES.get(unit.strategy["name"].partition(":")[0])
-    steps = 0 if strategy is None else unit.steps
-    asks = steps if strategy is not None and "reward" in strategy.reads else 0
+    asks = strategy is not None and "reward" in strategy.reads
+    return {"forwards": 0 if strategy is None else unit.steps, "reward_calls": asks * unit.steps}
+
+
+def _cost(unit: Unit, row: dict[str, Any]) -> dict[str, float]:
+    """Return the forwards, reward calls and seconds of a unit: as its row says, else as `_calls` has them."""
+    forwards, asks = _calls(unit).values()
     parts = [*row.get("paths", ()), *row.get("timed_seconds", ())] or [row]
-    forwards = sum(part.get("forwards", part.get("steps_run", steps)) for part in parts)
+    forwards = sum(part.get("forwards", part.get("steps_run", forwards)) for part in parts)
     calls = sum(part.get("reward_calls", asks) for part in parts) + len(unit.judges)
     if "paths" in row:  # a canvas of the path over s_R is scored, and so is every answer, by reward and judge
         calls = sum(part["forwards"] for part in parts if part["over"] == "reward-scale") + 2 * len(row["outputs"])
