@@ -17,8 +17,9 @@ from paper_figures.statistics.means import place_of, plain
 from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.win_rates import paired_outcomes
-from paper_figures.studies.comparison import best_of
+from paper_figures.table import Table
 from rws_decode.common.later import np, pd
+from rws_theory.printed import printed_in
 
 MEASURING = ("score", "perplexity", "execute")
 
@@ -67,6 +68,20 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
     answers = pd.concat(parts, ignore_index=True)
     answers["own_score"] = [row.get(f"score of {row['guide']}") for row in answers.to_dict("records")]
     return answers
+
+
+MOST_SAMPLES = 16
+
+
+def best_of(rows: pd.DataFrame) -> int:
+    """Return N such that N samples cost about as much as these rows of rws cost on average, from 2 to 16.
+
+    A sample costs its forwards and one reward call, that of its answer. The best of one sample is no choice, so N is 2
+    where one would cost as much; the tables print N and the cost.
+    """
+    weight = float(rows["reward_cost"].iloc[0])
+    cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
+    return min(MOST_SAMPLES, max(2, round(cost / (float(rows["steps"].iloc[0]) + weight))))
 
 
 def _of(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -315,3 +330,38 @@ def over_guides(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def rng_for(seed: int, line: Mapping[str, Any], *statistic: Any) -> np.random.Generator:
     """Return a generator for one statistic, so that it does not depend on what else is computed."""
     return np.random.default_rng(list(json.dumps([seed, *line.values(), *statistic]).encode()))
+
+
+PREFIX = "printed: "  # begins the name of every table that the paper printed
+
+
+def printed_tables(*files: str) -> list[Table]:
+    """Return tables as the paper printed them, by their names in `rws_theory.printed`.
+
+    They are for reading, and are never mixed with ours.
+
+    >>> [len(table.rows) for table in printed_tables("table8_temperature")]
+    [8]
+    """
+    tables = []
+    for file in files:
+        printed = printed_in(file)
+        base = printed.get("default", {"god": printed.get("default_god"), "seconds": printed.get("default_seconds")})
+        base = {"pass_at_1": base} if isinstance(base, float) else base
+        default = {name: value for name, value in base.items() if value is not None}
+        name = next(iter(printed["rows"][0]))
+        rows = [{name: "Default"} | default] if default else []
+        columns = list(dict.fromkeys(column for row in [*printed["rows"], *rows] for column in row))
+        rows = [{column: row.get(column) for column in columns} for row in [*rows, *printed["rows"]]]
+        tables.append(
+            Table(f"{PREFIX}{file}", rows, rows, f"As printed: {printed['where']}, {printed.get('task', '')}.")
+        )
+    return tables
+
+
+def measured_tables(tables: Sequence[Table]) -> list[Table]:
+    """Return the tables of our own results.
+
+    Tables that the paper printed are for reading and are not written.
+    """
+    return [table for table in tables if not table.name.startswith(PREFIX)]

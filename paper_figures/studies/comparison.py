@@ -29,8 +29,8 @@ from typing import Any, TypeVar
 from paper_figures.data.loaders import Prompt
 from paper_figures.runner.digests import digest
 from paper_figures.runner.units import Model, Unit
+from paper_figures.studies.answers import MOST_SAMPLES, best_of, measured_tables
 from paper_figures.studies.options import COMPARED, FROM_RWS, GRID, METHODS, ComparisonOptions
-from paper_figures.studies.printed import measured_tables
 from paper_figures.studies.prompts import (
     Prompts,
     announce,
@@ -93,7 +93,6 @@ def seed_of(base: Unit, name: str, purpose: str) -> int:
     return int(np.random.default_rng([base.seed, *f"{name} {purpose}".encode()]).integers(2**31))
 
 
-_MOST_SAMPLES = 16
 Histories = dict[tuple[Any, ...], tuple[str, ...]]  # of each dialogue so far, its texts
 
 
@@ -224,7 +223,7 @@ def _others(arms: Arms, units: Callable[..., list[Unit]], rws: pd.DataFrame, tur
     if "best-of-n" in arms.methods and len(rws):
         # As many samples as the most expensive rws run buys. Costs differ by turn: the first turn decides, and every
         # sample goes on through all turns.
-        count = _MOST_SAMPLES if turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        count = MOST_SAMPLES if turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
         for unit in (unit for number in range(count) for unit in units("sample", sample=number)):
             seed = seed_of(arms.base, unit.example, f"sample {unit.labels['sample']}")
             out.append(replace(unit, sampling_temperature=arms.sampling_temperature, seed=seed))
@@ -243,17 +242,6 @@ def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causa
         if causal is not None:
             units.append(replace(unit, strategy={"name": "perplexity"}, causal=causal))
     return units
-
-
-def best_of(rows: pd.DataFrame) -> int:
-    """Return N such that N samples cost about as much as these rows of rws cost on average, from 2 to 16.
-
-    A sample costs its forwards and one reward call, that of its answer. The best of one sample is no choice, so N is 2
-    where one would cost as much; the tables print N and the cost.
-    """
-    weight = float(rows["reward_cost"].iloc[0])
-    cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
-    return min(_MOST_SAMPLES, max(2, round(cost / (float(rows["steps"].iloc[0]) + weight))))
 
 
 def select_scales(

@@ -16,10 +16,9 @@ from typing import Any
 
 from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
 from paper_figures.statistics.significance import holm_within, spread_text
-from paper_figures.studies.answers import LINE, aligned, answers_of, lines_of, rng_for
+from paper_figures.studies.answers import LINE, aligned, answers_of, lines_of, printed_tables, rng_for
 from paper_figures.studies.comparison import run_comparison
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import printed_tables
 from paper_figures.table import Row, Rows, Table, wide
 from rws_decode.common.later import pd
 

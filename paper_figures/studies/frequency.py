@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.answers import LINE, answers_of, comparisons, lines_of, over_guides
+from paper_figures.studies.answers import LINE, answers_of, comparisons, lines_of, over_guides, printed_tables
 from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import printed_tables
 from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.study import Stages
 from paper_figures.studies.timing import (

@@ -24,10 +24,9 @@ from paper_figures.sandbox import Limits, check_bubblewrap
 from paper_figures.sandbox.completion import humaneval_prompt
 from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.answers import answers_of
+from paper_figures.studies.answers import answers_of, printed_tables
 from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import printed_tables
 from paper_figures.studies.prompts import Prompts, given_as, require
 from paper_figures.studies.study import Stages
 from paper_figures.table import Table

@@ -33,10 +33,16 @@ from paper_figures.statistics.intervals import exact_share
 from paper_figures.statistics.means import BRACKETS, Summary, against_rws, summary_table
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import rate_of_counts
-from paper_figures.studies.answers import answers_of, dialogues_of, judged_by_guide, mean_over_turns
+from paper_figures.studies.answers import (
+    PREFIX,
+    answers_of,
+    dialogues_of,
+    judged_by_guide,
+    mean_over_turns,
+    printed_tables,
+)
 from paper_figures.studies.comparison import run_comparison, run_usual
 from paper_figures.studies.options import COMPARED, ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import PREFIX, printed_tables
 from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.study import Stages
 from paper_figures.table import Table, records, to_csv

@@ -17,10 +17,9 @@ from typing import Any
 
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import readable
-from paper_figures.studies.answers import LINE, lines_of
+from paper_figures.studies.answers import LINE, lines_of, printed_tables
 from paper_figures.studies.comparison import run_comparison, run_usual
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import printed_tables
 from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.study import Stages
 from paper_figures.studies.timing import HOW, SAVINGS, measured, note_several_workers, run_timing, timed_rows, way_of

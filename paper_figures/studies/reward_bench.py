@@ -20,10 +20,9 @@ from typing import Any
 from paper_figures.statistics.means import BRACKETS, against_rws, plain, readable, summary_table
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import quintile_rates
-from paper_figures.studies.answers import answers_of, by_judge, judged_by_guide
+from paper_figures.studies.answers import answers_of, by_judge, judged_by_guide, printed_tables
 from paper_figures.studies.comparison import run_comparison
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
-from paper_figures.studies.printed import printed_tables
 from paper_figures.table import Table
 from rws_decode.common.later import pd, stats
 

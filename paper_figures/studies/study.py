@@ -24,8 +24,8 @@ from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Origin, Unit, batch_key, origin_of
 from paper_figures.runner.versions import machine_name, provenance
 from paper_figures.runner.worker import Measured, Work
+from paper_figures.studies.answers import measured_tables
 from paper_figures.studies.options import ComparisonOptions, PromptOptions, StageOptions, settings_from
-from paper_figures.studies.printed import measured_tables
 from paper_figures.studies.prompts import given_as
 from paper_figures.table import Table, write_tables
 from paper_figures.table_text import files_line, terminal_text
@@ -93,13 +93,17 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work | None = 
     NotLoaded, a ValueError, for one that cannot be. With --dry-run few units run, and `Foretold` ends the study behind
     its stages.
     """
+    started = time.perf_counter()
     from paper_figures.studies.work import load_models, measure
 
     work = work or measure
     origin, unloaded = origin_of(units, work), [partial(load_models, units)]
     if options.dry_run:
         load_models(units)
-        stages = DryStages(lambda *asked: stages.ask(*asked), origin=origin, work=work, batch=options.batch)
+        loading = time.perf_counter() - started  # of PyTorch too
+        stages = DryStages(
+            lambda *asked: stages.ask(*asked), origin=origin, work=work, batch=options.batch, loading=loading
+        )
         yield stages
         raise Foretold(stages.plan(units[0].experiment, options))
     with kept_open(options.backend()) as backend:
@@ -240,6 +244,7 @@ class DryStages(Stages):
 
     work: Work = field(kw_only=True)
     batch: int = field(kw_only=True)
+    loading: float = 0.0
     units: list[Unit] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=lambda: {"forwards": 0, "reward_calls": 0, "seconds": 0.0})
     kinds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -312,7 +317,7 @@ class DryStages(Stages):
         prompts = len({unit.prompt for unit in self.units})
         counts = {"prompts": prompts, "units": len(self.units)}
         counts |= {each: round(self.totals[each]) for each in ("forwards", "reward_calls")}
-        seconds, workers = self.totals["seconds"] / options.workers, options.workers
+        seconds, workers = self.loading + self.totals["seconds"] / options.workers, options.workers
         timed, kinds = len(self.samples), len(self.kinds)
         rest = f"; the other {kinds - timed}, past {_TIMING:g} seconds, are taken as the one most like them"
         message = (

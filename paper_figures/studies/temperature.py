@@ -40,10 +40,9 @@ from typing import Any, Literal
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import Summary, readable, repeated_texts, summarise
 from paper_figures.statistics.significance import LEAST_PAIRS, spread_text
-from paper_figures.studies.answers import answers_of
+from paper_figures.studies.answers import answers_of, printed_tables
 from paper_figures.studies.comparison import Arms, answer_unit, arms_from, measures_of, run_arms, run_comparison
 from paper_figures.studies.options import COMPARED, GRID, ComparisonOptions, Usual, methods_option
-from paper_figures.studies.printed import printed_tables
 from paper_figures.studies.prompts import Prompts, one_turn
 from paper_figures.studies.study import Stages
 from paper_figures.table import Row, Rows, Table, wide

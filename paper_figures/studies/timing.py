@@ -19,8 +19,7 @@ from paper_figures.runner.executors import RunOptions, in_process
 from paper_figures.runner.units import Unit
 from paper_figures.runner.versions import machine_name
 from paper_figures.statistics.significance import holm_within
-from paper_figures.studies.answers import comparisons, lines_of, settings_of
-from paper_figures.studies.comparison import best_of
+from paper_figures.studies.answers import best_of, comparisons, lines_of, settings_of
 from paper_figures.studies.study import Stages
 from paper_figures.table import records
 from rws_decode.common.later import np, pd

@@ -13,8 +13,7 @@ from study_runs import EXAMPLES, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results, read_unit_rows
-from paper_figures.studies.answers import answers_of
-from paper_figures.studies.comparison import best_of
+from paper_figures.studies.answers import answers_of, best_of
 from paper_figures.studies.options import COMPARED
 from rws_decode import RWS, Confidence, FlippedReward, Margin, Temperature, decode, load_predictor, load_reward
 from rws_decode.testing import tiny_checkpoint
