@@ -141,7 +141,6 @@ DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
         lambda: {name: (tokens, tokens.index(">>") + 1) for name, tokens in load_reactions().items()},
     ),
 }
-
 # What loads prompts: file or detail, and mask predictor -> prompts.
 LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
     "examples": lambda kind, model: [

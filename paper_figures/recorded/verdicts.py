@@ -247,7 +247,6 @@ def main_measures(world: str) -> tuple[str, str]:
 
 
 MADE = ("constant", "schedule", "swapped")  # the controls that exist at every s_R
-
 VERDICTS = ("RWS more", "RWS less", "equivalent", "undecided")
 
 

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 
 # Orders that read no words: ranking the words that were drawn changes nothing in them.
 BLIND = ("random-order", "left-to-right")
-
 MEASURES = ("kl", "log_prob", "reward")
-
 LEAKS = ("no joint law", "words together", "ranking drawn words", "argmax")
-
 _POWER = 2.8  # standard errors: a difference that two-sided tests at 5 % find with probability 0.8
 
 

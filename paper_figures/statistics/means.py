@@ -29,19 +29,14 @@ _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
     *("reward_cost", "study_seed"),
 )
-
 _CLEAR = 0.05  # a smaller p is marked
-
 BRACKETS = (
     "In brackets the mean difference to rws of the same guide on the same {}, its paired 95 % interval, and p of the "
     "sign-flip permutation test, corrected over the reward models by Holm's method"
 )
-
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
-
 _AGAINST = _SIGNED | {"win", "draw", "loss"}  # what each answer is against the default's
-
 _UNITS = (1.0, 100.0)  # of shares: as such, or in percent
 
 

@@ -22,12 +22,9 @@ from rws_decode.common.later import np, pd
 from rws_theory.printed import printed_in
 
 MEASURING = ("score", "perplexity", "execute")
-
 # Units that differ in one of these settings belong to different runs and are never compared.
 SETTINGS = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "reward_cost", "study_seed")
-
 _TEXT = ["prompt", "history_text", "text"]
-
 _FREE = ("default", "margin")
 
 
@@ -244,7 +241,6 @@ def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[st
 
 
 LINE = ("guide", "reward_scale", "method")
-
 PAIR = ("example", "turn")
 
 

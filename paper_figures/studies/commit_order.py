@@ -45,7 +45,6 @@ class CommitOrderOptions(StageOptions):
 
 
 ORDERS = ("left-to-right", "default", "rws")
-
 _CAPTION = (
     "Generation Order Deviation of each answer, in tokens and in steps. Left to right commits each step's tokens as "
     "one block."

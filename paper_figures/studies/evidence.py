@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from rws_decode import Dialogue, MaskPredictor, Trace
 
 NAME = "evidence"
-
 EVIDENCE_WORLDS = ("english:era", "mini:mini")  # the others are of networks that `make real` installs
 
 
@@ -313,7 +312,6 @@ def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]
 
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
 KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
-
 ANSWER_COLUMNS = (
     *KEY,
     *("text", "tokens", "reward", "log_prob", "rules_broken", "judge_scores", "nll", "causal_tokens"),

@@ -112,17 +112,12 @@ METHODS: dict[str, Line] = {
     "tilt-decode": Line("decoding the exact tilt", "reward"),
     "tilt-sample": Line("drawing the exact tilt", "reward"),
 }
-
 # The controls of RWS that have its s_R, in the order of tables.
 CONTROLS = tuple(name for name, line in METHODS.items() if line.kind == "factor" and name != "temperature")
-
 # Controls whose numbers follow from the rws runs of the same world, scale and sampling temperature.
 FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
-
 _TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)
-
 _WINDOWS = (4.0, 12.0)
-
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 0.02, 4.0  # of the reward on the frontier, per unit of it
 
 
@@ -325,9 +320,7 @@ class Measure:
 
 
 _RATE = "half of the 21.9 points that the paper's Table 1 has between RWS and its default, on average"
-
 _NATS = "a perplexity that is 5.8 % higher, about half of the 12 % of the paper's Section 5.4"
-
 # The only place where margins are chosen.
 MEASURES: dict[str, Measure] = {
     measure.name: measure
@@ -353,7 +346,6 @@ MEASURES: dict[str, Measure] = {
         Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
     )
 }
-
 _TIE = 1e-9  # raw reward; scores that differ by less are equal
 
 

@@ -61,7 +61,6 @@ class _Claim(NamedTuple):
 
 
 _BELOW, _OVER = "perplexity of RWS below that of the default", "GOD of RWS over that of the default, at least"
-
 _CLAIMS = (
     _Claim("perplexity per text, % below default", "perplexity", True, _BELOW),
     _Claim("GOD in tokens over default's", "god_tokens", False, _OVER),

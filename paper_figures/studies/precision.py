@@ -46,7 +46,6 @@ from rws_decode.common.later import np, pd
 from rws_theory.commands.options import option
 
 NAME = "precision"
-
 SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 
 
@@ -66,7 +65,6 @@ RANKINGS = {
     "float32": ("probability", "float32"),
     "bfloat16": ("probability", "bfloat16"),
 }
-
 _CAPTION = (
     "Decoding at a constant factor (rws and its controls: at a reward scale), ranked by log-odds in float64 (exact) or "
     "by softmax in the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % "

@@ -127,7 +127,6 @@ def _drawn(total: int, count: int, seed: int) -> list[int]:
 
 
 _SHOWN = 8  # unknown words that a note names, at most
-
 Options = TypeVar("Options", bound=ComparisonOptions | StageOptions)
 
 

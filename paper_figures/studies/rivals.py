@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rws_theory.worlds import Frontier
 
 NAME = "rivals"
-
 RIVALS = (
     *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
     *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "dus:16", "certainty-prior:8"),
@@ -81,7 +80,6 @@ MEASURES = (
     *("final_reward", "log_prob", "log_perplexity", "regret", "rules_broken", "god_tokens"),
     *("forwards", "tokens_per_forward", "reward_calls"),
 )
-
 _CAPTION = (
     "Means over prompts. final_reward: of the final text, raw, by the reward model; log_prob: nats, of an exact "
     "world; log_perplexity: nats per token, by the causal model; regret: nats below the frontier of log p and reward; "
@@ -273,7 +271,6 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 BY = {"causal": "log_perplexity", "world": "world_nll"}
-
 _PERPLEXITY = (
     "Perplexity: exp of the mean over texts of nats per token, by the causal model, and per word, by the exact world, "
     "given the prompt and without an end of text. n and world_n: texts that each can read. causal and world: the mean "

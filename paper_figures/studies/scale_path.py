@@ -61,12 +61,10 @@ class ScalePathOptions(ExactStageOptions):
 
 
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
-
 _CAPTION = (
     "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
     "answers that no point of the paper's grid gives."
 )
-
 _REACH = (
     "Distinct answers, by tokens, that any constant factor c and any reward scale s_R of the range gives. Only: the "
     "other axis is proved not to give it. Open: not known, as a budget left parts unexplored."

@@ -50,7 +50,6 @@ from rws_decode.common.later import np, pd
 from rws_theory.commands.options import fixed, option
 
 NAME = "temperature"
-
 TEMPERATURES = ("temperature", "temperature-bf16")
 
 
@@ -77,25 +76,19 @@ class TemperatureOptions(ComparisonOptions):
 
 
 TRACED = ("default", "temperature", "rws")
-
 CONTROLS = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
-
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
-
 _ORDER = (
     *("default", "margin", "temperature", "temperature-bf16", "rws"),
     *("constant", "shuffled", "flipped", "random", "best-of-n"),
 )
-
 _ONCE = {"default": 1.0, "margin": None}  # methods that no scale changes, and the scale that they are shown at
-
 _SUMMARY = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % interval; pooled: "
     "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
     "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
     "rules broken."
 )
-
 _CONTROLS = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
     "one run), with its paired 95 % interval, and p of the sign-flip permutation test, corrected over guides "

@@ -26,9 +26,7 @@ from rws_decode.common.later import np, pd
 from rws_theory.commands.progress import tell
 
 SPLIT = "timing"
-
 SAVINGS = ("usual", "everything", "nothing")
-
 _DECODED = ("seed", "sampling_temperature")
 
 
@@ -71,9 +69,7 @@ def timing_unit(
 
 # These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
-
 _WAY = ("guide", "reward_scale", "method", "example")
-
 HOW = (
     "seconds: mean over prompts of the median over repetitions, an answer at a time, the methods in turn within one "
     "process; quartiles: of all runs. increase: 100 (seconds / seconds of the default with the same "

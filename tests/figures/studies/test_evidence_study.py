@@ -175,11 +175,6 @@ def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
     assert (better["forwards"] == 2 * WORLD.steps).all()
 
 
-def test_a_run_is_resumed_and_computes_nothing_twice(runs: Path) -> None:
-    report = run(EvidenceOptions(out=str(runs), **SMALL))  # type: ignore[arg-type]
-    assert report["units"]["computed"] == 0
-
-
 def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "--runs", str(runs), "--record", str(tmp_path), "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == {"answers.parquet", "frontiers.parquet", "about.json"}
