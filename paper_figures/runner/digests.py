@@ -138,7 +138,9 @@ def _imported(name: str, path: Path, source: bytes) -> Iterator[str]:
     """Yield the modules that a source may import: those named, there or in its stub, their packages, and names."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     stub = path.with_suffix(".pyi")
-    named = _named(package, source) | (_named(package, stub.read_bytes()) if stub.is_file() else frozenset())
+    named = _named(package, source)
+    if stub.is_file():
+        named |= _named(package, stub.read_bytes())
     for module in sorted(named):
         parts = module.split(".")
         yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
