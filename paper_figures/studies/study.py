@@ -324,7 +324,7 @@ class DryStages(Stages):
             f"{name}: {prompts:,} prompts, at most {len(self.units):,} units, about {counts['forwards']:,} forwards "
             f"and {counts['reward_calls']:,} reward calls\nexpected: {duration(seconds)} with --workers {workers}, by "
             f"one unit each of {timed} of {kinds} kinds, run here in {duration(self.spent)} and not kept"
-            f"{rest if timed < kinds else ''}"
+            f"{rest if timed < kinds else ''}; start and tables come on top"
         )
         return {"experiment": name, **counts, "seconds": seconds, "timed_units": timed, "message": message}
 
