@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from paper_figures.studies.summaries.printed import measured_tables
+from paper_figures.studies.answers import measured_tables
 from paper_figures.table import Table, cell_text
 from rws_theory.show import printable
 

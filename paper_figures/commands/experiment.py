@@ -13,7 +13,7 @@ from cyclopts import App
 from paper_figures.commands.figures import make
 from paper_figures.exhibits import NAMES, load_exhibit
 from paper_figures.studies import STUDIES, options_class, study_module
-from paper_figures.studies.design.options import with_own_rewards
+from paper_figures.studies.options import with_own_rewards
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.cli.options import as_command, group, json_option, option, read_options
 from rws_decode.cli.progress import tell
@@ -24,7 +24,7 @@ RESUMES = True
 
 experiment = App("experiment", help="Run one of the paper's comparisons, or resume it.")
 for _name, _study in STUDIES.items():
-    experiment.command(f"{__name__}:{_name}", name=_name, help=_study.summary)
+    experiment.command(f"{__name__}:{_name}", name=_name, help=_study)
 
 
 def __getattr__(name: str) -> Callable[..., int]:
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Callable[..., int]:
     if name not in STUDIES:
         raise AttributeError(name)
     command = as_command(lambda given: _run_all(name, given.study, given.draw, given.json), study_options(name))
-    command.__doc__ = f"{STUDIES[name].summary[:1].upper()}{STUDIES[name].summary[1:]}."
+    command.__doc__ = f"{STUDIES[name][:1].upper()}{STUDIES[name][1:]}."
     return command
 
 
@@ -83,7 +83,7 @@ def _run_all(name: str, options: Any, draw: bool, as_json: bool) -> int:
 def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], int]:
     """Run an experiment, or foretell it, and return its summary and its status."""
     if options.dry_run:
-        from paper_figures.studies.design.dry_run import Foretold
+        from paper_figures.studies.study import Foretold
 
         with TemporaryDirectory() as out:  # nothing is written to its folder
             try:

@@ -98,8 +98,8 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     """Return an experiment's tables; of one that has none of its own, a summary of every numeric column."""
     from inspect import signature
 
+    from paper_figures.statistics.means import summary_for, summary_table
     from paper_figures.studies import STUDIES, study_module
-    from paper_figures.studies.summaries.means import summary_for, summary_table
 
     if experiment in STUDIES:
         tables = study_module(experiment).tables

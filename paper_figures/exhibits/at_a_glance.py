@@ -21,11 +21,16 @@ from paper_figures.exhibits.shared.evidence import chosen_scale, draw_table8, en
 from paper_figures.exhibits.shared.exhibit import GREY, Exhibit, Picture, Story, figure, panel_title, place_labels
 from paper_figures.exhibits.shared.results import printed_range
 from paper_figures.recorded import Recorded
+from paper_figures.recorded.verdicts import (
+    MADE,
+    Comparison,
+    address_answer,
+    comparisons_of,
+    main_measures,
+    reward_answer,
+)
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_answers import MADE, address_answer, reward_answer
-from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of, main_measures
-from paper_figures.studies.summaries.evidence_measures import MEASURES
+from paper_figures.studies.evidence_arms import CONTROLS, MEASURES, METHODS, WORLDS
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_theory.printed import printed_in
 

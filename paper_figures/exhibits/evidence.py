@@ -14,10 +14,16 @@ import numpy as np
 
 from paper_figures.exhibits.shared.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.shared.exhibit import Exhibit
-from paper_figures.studies.summaries.evidence_answers import VERDICTS, address_answer, reward_answer, variation_text
-from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES, Measure
-from paper_figures.studies.summaries.evidence_tables import arm_tables
+from paper_figures.recorded.verdicts import (
+    VERDICTS,
+    Comparison,
+    address_answer,
+    comparisons_of,
+    reward_answer,
+    variation_text,
+)
+from paper_figures.studies.evidence import arm_tables
+from paper_figures.studies.evidence_arms import MEASURES, Measure
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package

@@ -18,9 +18,9 @@ from paper_figures.exhibits.shared.evidence import bound_text, ends_of, inputs_o
 from paper_figures.exhibits.shared.exhibit import GREY, Exhibit, Label, MissingRun, Picture, figure, place_labels
 from paper_figures.recorded import FOLDERS, Recorded, read_recorded
 from paper_figures.statistics.intervals import Interval
+from paper_figures.statistics.leaks import least_divergence, mean_of, sampler_values
+from paper_figures.studies import laws as laws
 from paper_figures.studies.laws import NAME, frontier_rows, tables_of
-from paper_figures.studies.summaries import laws
-from paper_figures.studies.summaries.laws import least_divergence, mean_of, sampler_values
 from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
 
 Key = tuple[str, int, str]  # method, words a step, drawing

@@ -23,10 +23,9 @@ from paper_figures.exhibits.shared.evidence import (
     short_of,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, Label, Picture, Story, figure, panel_title, place_labels
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import title_of
-from paper_figures.studies.summaries.evidence_answers import equal_orders, equal_sentence
-from paper_figures.studies.summaries.evidence_comparisons import main_measures
+from paper_figures.recorded.verdicts import equal_orders, equal_sentence, main_measures
+from paper_figures.studies.evidence import title_of
+from paper_figures.studies.evidence_arms import WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()

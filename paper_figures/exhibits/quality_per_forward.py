@@ -35,9 +35,7 @@ from paper_figures.exhibits.shared.exhibit import (
     place_labels,
 )
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence import title_of
-from paper_figures.studies.summaries.evidence_measures import worlds_of
+from paper_figures.studies.evidence_arms import WORLDS, Arm, title_of, worlds_of
 from paper_figures.table import Column, Table, make_table
 
 NEEDS: tuple[str, ...] = ()

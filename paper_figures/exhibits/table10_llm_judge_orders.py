@@ -20,7 +20,7 @@ from paper_figures.exhibits.shared.results import (
     numbers_by,
     setting,
 )
-from paper_figures.studies.summaries.llm_judge import printed_intervals
+from paper_figures.studies.mt_bench import printed_intervals
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 

@@ -41,7 +41,7 @@ from paper_figures.exhibits.shared.exhibit import (
 )
 from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.statistics.resampling import text_pairs
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm
 from paper_figures.table import Column, Table, make_table
 from rws_theory.printed import printed_in
 

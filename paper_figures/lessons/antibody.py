@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import RewardModel, ScalePath, Shape, Trace, compare, load_predictor, load_reward, scale_path
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.final_text import FinalReward

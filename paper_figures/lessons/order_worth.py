@@ -15,7 +15,7 @@ from paper_figures.exhibits.shared.exhibit import figure, styled
 from paper_figures.lessons.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.summaries.laws import mean_of, sampler_values
+from paper_figures.statistics.leaks import mean_of, sampler_values
 from rws_decode import Shape, strategy_log_prob
 from rws_decode.common.page import Page
 from rws_decode.common.palette import LOOKS

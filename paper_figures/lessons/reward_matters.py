@@ -25,12 +25,12 @@ from paper_figures.exhibits.shared.evidence import (
 from paper_figures.exhibits.shared.evidence import places_of as all_places_of
 from paper_figures.exhibits.shared.exhibit import GREY, Label, figure, place_labels, styled
 from paper_figures.recorded import Recorded
+from paper_figures.recorded.verdicts import Comparison, comparisons_of
+from paper_figures.recorded.verdicts import reward_answer as reward_answer
 from paper_figures.statistics.equivalence import least_difference, least_net_rate
 from paper_figures.statistics.intervals import Interval
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_comparisons import Comparison, comparisons_of
-from paper_figures.studies.summaries.evidence_measures import MEASURES, differences_of, scores_of
-from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
+from paper_figures.studies.evidence_arms import MEASURES, WORLDS, Arm, differences_of, scores_of
+from paper_figures.studies.evidence_arms import arms_of as whole_arms
 from paper_figures.table import to_markdown
 from rws_decode.common.palette import LOOKS
 from rws_decode.rewards import load_reward

@@ -16,8 +16,8 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies.summaries import evidence, laws
-from paper_figures.studies.summaries.evidence import completed
+from paper_figures.studies import evidence, laws
+from paper_figures.studies.evidence import completed
 from rws_decode.common.files import write_bytes, write_json
 
 FOLDER = Path(__file__).parent

@@ -11,12 +11,9 @@ import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.runner.units import Unit, batch_key
-from paper_figures.studies import laws
-from paper_figures.studies.design.evidence_arms import FROM_RUN, WORLDS, Arm, numbers_of_runs, unit_of
-from paper_figures.studies.evidence import prompts_of_world
-from paper_figures.studies.options import EvidenceOptions
-from paper_figures.studies.work import evidence as evidence_work
-from paper_figures.studies.work import laws as laws_work
+from paper_figures.studies import evidence, laws
+from paper_figures.studies.evidence import EvidenceOptions, prompts_of_world
+from paper_figures.studies.evidence_arms import FROM_RUN, WORLDS, Arm, numbers_of_runs, unit_of
 from paper_figures.table import records
 
 # A number that differs by less is the same: the order of sums differs between processors.
@@ -63,7 +60,7 @@ def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
     rows = records(answers)
     of_laws = recorded.about.get("study") == laws.NAME
     units = laws_units(recorded, rows) if of_laws else units_of(recorded, rows)
-    work = laws_work.work if of_laws else evidence_work.work
+    work = (laws if of_laws else evidence).work
     groups: dict[str, list[tuple[dict[str, Any], Unit]]] = {}
     for row, unit in zip(rows, units, strict=True):
         groups.setdefault(batch_key(unit), []).append((row, unit))

@@ -1,8 +1,8 @@
 """What a result is stored under: the digest of its JSON, and the digest of the code that it follows from.
 
-That code is the modules that a piece of work imports, and those that these import (`units.Origin`). Were it the whole
-package, a comma in a table's caption would throw away days of decoding. Imports are read from the source, those inside
-functions too. There is no PyTorch here, so that workers start at once.
+That code is what a piece of work reaches in its own file, and the modules that this imports, and those that these
+import (`units.Origin`). Were it the whole package, a comma in a table's caption would throw away days of decoding.
+Imports are read from the source, those inside functions too. There is no PyTorch here, so that workers start at once.
 """
 
 from __future__ import annotations
@@ -36,40 +36,42 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def module_of(work: object) -> str:
-    """Return the module whose code a piece of work is.
+def root_of(work: object) -> str:
+    """Return what the code of a piece of work is reached from: MODULE:NAME of a function, else its module.
 
     `__main__` cannot be found from other processes: DECODER stands for it.
 
-    >>> module_of(digest)
-    'paper_figures.runner.digests'
+    >>> root_of(digest)
+    'paper_figures.runner.digests:digest'
     """
-    name = getattr(work, "__module__", None) or type(work).__module__
-    return DECODER if name in ("__main__", "__mp_main__") else name
+    module, name = getattr(work, "__module__", None) or type(work).__module__, getattr(work, "__qualname__", "")
+    if module in ("__main__", "__mp_main__"):
+        return DECODER
+    return f"{module}:{name}" if name.isidentifier() else module
 
 
 @lru_cache
 def code_digest(root: str = DECODER) -> str:
-    """Return the digest of the source files behind a module, once per process: what changes later does not run."""
-    files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in modules_behind(root).items()}
-    return digest(files)
+    """Return the digest of the source behind MODULE or MODULE:NAME, once per process: later changes do not run."""
+    return digest({name: hashlib.sha256(source).hexdigest() for name, source in sources_behind(root).items()})
 
 
-def modules_behind(root: str) -> dict[str, Path]:
-    """Return every module of this project that a module reaches by imports, with its file.
+def sources_behind(root: str) -> dict[str, bytes]:
+    """Return the source of every module of this project that a root reaches by imports; of its own what NAME reaches.
 
-    The module itself is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
+    The root's module is among them, wherever it is from. Pages and plots are not (`rws_decode.view`): results have
     methods that draw them, and no result follows from a drawing. Modules that are named by strings at run time are not
     found, but for those of its own package that a source names as "MODULE.NAME", as the tables of strategies do, and
     what extras offer in a group of entry points that a source names (`rws_decode.common.plugins`). ValueError for a
     module that has no source file.
 
-    >>> modules = modules_behind("rws_decode.decode")
-    >>> "rws_decode.settings" in modules, "rws_decode.view" in modules
+    >>> sources = sources_behind("rws_decode.decode")
+    >>> "rws_decode.settings" in sources, "rws_decode.view" in sources
     (True, False)
     """
-    files: dict[str, Path] = {}
-    waiting, asked = [root], set()
+    module, _, function = root.partition(":")
+    found: dict[str, bytes] = {}
+    waiting, asked = [module], set()
     while waiting:
         name = waiting.pop()
         if name in asked:
@@ -77,13 +79,50 @@ def modules_behind(root: str) -> dict[str, Path]:
         asked.add(name)
         path = _file(name)
         if path is None:
-            if name == root:
-                raise ValueError(f"root is {name!r}: a module with a source file is needed")
+            if name == module:
+                raise ValueError(f"root is {root!r}: a module with a source file is needed")
             continue
-        files[name] = path
-        imported = (module for module in _imported(name, path) if module.split(".")[0] in _PACKAGES)
-        waiting += [module for module in imported if module.split(".")[:2] != _DRAWN]
-    return dict(sorted(files.items()))
+        source = path.read_bytes()
+        found[name] = _reached(source, function) if name == module and function else source
+        imported = (each for each in _imported(name, path, found[name]) if each.split(".")[0] in _PACKAGES)
+        waiting += [each for each in imported if each.split(".")[:2] != _DRAWN]
+    return dict(sorted(found.items()))
+
+
+def _reached(source: bytes, name: str) -> bytes:
+    """Return the top-level statements that define what a name of a source reaches; the whole where it is not there."""
+    body, by_name = ast.parse(source).body, dict[str, list[ast.stmt]]()
+    for statement in body:
+        for defined in _defined(statement):
+            by_name.setdefault(defined, []).append(statement)
+    waiting, kept = [name], set[int]()
+    while waiting:
+        for statement in by_name.pop(waiting.pop(), ()):
+            if statement.lineno not in kept:
+                kept.add(statement.lineno)
+                waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    lines = source.splitlines(keepends=True)
+    cut = [
+        b"".join(lines[min([statement.lineno, *(each.lineno for each in decorators)]) - 1 : statement.end_lineno])
+        for statement in body
+        if statement.lineno in kept
+        for decorators in [getattr(statement, "decorator_list", [])]
+    ]
+    return b"".join(cut) or source
+
+
+def _defined(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module gives a meaning, in its branches too."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
 
 
 def _file(name: str) -> Path | None:
@@ -99,11 +138,11 @@ def _file(name: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin and spec.has_location else None
 
 
-def _imported(name: str, path: Path) -> Iterator[str]:
-    """Yield the modules that a source file may import: those named, there or in its stub, their packages, and names."""
+def _imported(name: str, path: Path, source: bytes) -> Iterator[str]:
+    """Yield the modules that a source may import: those named, there or in its stub, their packages, and names."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named = _named(package, path.read_bytes())
     stub = path.with_suffix(".pyi")
+    named = _named(package, source)
     if stub.is_file():
         named |= _named(package, stub.read_bytes())
     for module in sorted(named):

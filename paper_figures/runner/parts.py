@@ -16,11 +16,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from paper_figures.runner.units import Unit
 from rws_decode.common.files import parse_json, regular_file, write_bytes, write_changed
+from rws_decode.common.later import pa, pq
 
 _KEY, _SCHEMA = b"rws_decode.units", b"rws_decode.schema"
 _VERSION = b"unit-rows 1"

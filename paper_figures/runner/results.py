@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from paper_figures.runner.parts import UNIT_FIELDS, Manifest, read_manifest, read_parts
 from rws_decode.common.files import read_json
+from rws_decode.common.later import pd
 
 # Units that measure a text which another unit has decoded.
 _MEASURES = ("score", "perplexity", "execute")

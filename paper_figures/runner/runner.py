@@ -14,7 +14,7 @@ units; models are loaded once per process.
         table = summarise(report.read(), summary())
 
 Units that follow from other units' results, such as a constant factor of equal mean, are a second stage. They name the
-numbers that they were given: see `studies.design.methods`.
+numbers that they were given: see `studies.comparison.numbers_of`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 from paper_figures.runner.executors import Backend, in_process
 from paper_figures.runner.parts import part_name, read_parts
 from paper_figures.runner.results import rows_of
@@ -39,6 +37,7 @@ from paper_figures.runner.worker import NotLoaded, NotWritten, OtherCode, Task, 
 from rws_decode.cli.progress import progress as shown_progress
 from rws_decode.cli.progress import tell
 from rws_decode.common.files import write_json
+from rws_decode.common.later import pd
 
 _STALE_SECONDS = 3600.0
 _MOST_CRASHES = 3  # of a unit, before it is recorded as failed

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import DECODER, code_digest, digest, module_of
+from paper_figures.runner.digests import DECODER, code_digest, digest, root_of
 from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
 from rws_decode.checkpoints.packages import PACKAGED, distribution_of
 from rws_decode.rewards.callable import module_file
@@ -212,7 +212,7 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     files. ValueError for a model that is not known.
     """
     models = {model: _files_of(model) for model in dict.fromkeys(model for unit in units for model in unit.models)}
-    root = DECODER if work is None else module_of(work)
+    root = DECODER if work is None else root_of(work)
     return Origin(code_digest(root), library_versions(), models, checked=True, root=root)
 
 

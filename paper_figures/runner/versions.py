@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -44,3 +45,22 @@ def commit(root: Path) -> str | None:
     if Path(top).resolve() != root.resolve():
         return None
     return head + (" with local changes" if changes else "")
+
+
+def machine_name(device: str = "cpu") -> str:
+    """Describe this machine for the results: system, processor, cores, and the GPU if `device` is one of CUDA."""
+    names = [f"{platform.system()} {platform.machine()}", _processor(), f"{os.cpu_count()} cores"]
+    if device.startswith("cuda"):
+        import torch
+
+        names += [torch.cuda.get_device_name(device)] if torch.cuda.is_available() else []
+    return ", ".join(names)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    model_names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(model_names), platform.processor() or platform.machine())

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.sparse import csr_array
+
+from rws_decode.common.later import stats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_tests
@@ -134,6 +137,8 @@ def _compare(pairs: _Pairs, n: int, rng: np.random.Generator, level: float, resa
 
 def _held(pairs: _Pairs, n: int) -> list[csr_array]:
     """Return 1 where a text holds an n-gram, else 0: of each side, [pairs, different n-grams of all texts]."""
+    from scipy.sparse import csr_array
+
     number: dict[tuple[str, ...], int] = {}
     cells: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for at, pair in enumerate(pairs):

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.optimize import brentq
 
 from paper_figures.statistics.intervals import nearly_equal, spread_of
 from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
 from paper_figures.statistics.sample_size import sign_test_power
+from rws_decode.common.later import optimize, stats
 from rws_theory.checks import finite
 
 
@@ -119,7 +118,7 @@ def _net_of(discordant_share: float, n: int, power: float, alpha: float) -> floa
 
     if lacking(discordant_share) < 0:
         return None
-    net: Any = brentq(lacking, 0.0, discordant_share, xtol=1e-9)
+    net: Any = optimize.brentq(lacking, 0.0, discordant_share, xtol=1e-9)
     return float(net)
 
 
@@ -129,7 +128,7 @@ def _center_of(n: int, power: float, alpha: float) -> float:
     high = 1.0
     while _power_at(high, n, alpha) < power:
         high *= 2
-    center: Any = brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
+    center: Any = optimize.brentq(lambda center: _power_at(center, n, alpha) - power, 0.0, high)
     return float(center)
 
 

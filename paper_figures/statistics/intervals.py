@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from paper_figures.statistics.resampling import batch_sizes, finite_arrays
+from rws_decode.common.later import stats
 from rws_theory.checks import finite
 
 ROUNDING = 1e-12  # values this close, relative to the largest, are equal but for rounding

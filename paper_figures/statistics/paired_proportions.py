@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
+from rws_decode.common.later import optimize, stats
 from rws_theory.checks import finite
 
 
@@ -60,7 +59,7 @@ def net_share_of_counts(wins: int, losses: int, n: int, level: float = 0.95) -> 
     """
     _check_counts(wins, losses, n)
     finite("level", level, above=0, below=1)
-    z = float(norm.ppf((1 + level) / 2))
+    z = float(stats.norm.ppf((1 + level) / 2))
     net = (wins - losses) / n
     if wins == losses == 0:
         return Interval(0.0, -(z**2) / (n + z**2), z**2 / (n + z**2))
@@ -72,8 +71,8 @@ def net_share_of_counts(wins: int, losses: int, n: int, level: float = 0.95) -> 
         """Return a number whose sign says whether the score test rejects; it has no division by 0."""
         return (wins - losses - n * difference) ** 2 - z**2 * n * _variance(wins, losses, n, difference)
 
-    low: Any = brentq(beyond, -1.0, net, xtol=1e-13)
-    high: Any = brentq(beyond, net, 1.0, xtol=1e-13)
+    low: Any = optimize.brentq(beyond, -1.0, net, xtol=1e-13)
+    high: Any = optimize.brentq(beyond, net, 1.0, xtol=1e-13)
     return Interval(net, float(low), float(high))
 
 

@@ -8,8 +8,8 @@ from itertools import product
 from math import ceil, floor
 
 import numpy as np
-from scipy.stats import binom
 
+from rws_decode.common.later import stats
 from rws_theory.checks import finite, whole
 
 
@@ -53,16 +53,16 @@ def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> flo
         raise ValueError(f"n is {n} and alpha {alpha}: n >= 1 and alpha in (0, 1) are needed")
     decided, cut = np.arange(n + 1), _largest_rejecting(n, alpha)
     share = win / (win + loss)
-    rejects = binom.cdf(cut, decided, share) + binom.sf(decided - cut - 1, decided, share)
-    return float(np.clip(binom.pmf(decided, n, min(win + loss, 1.0)) @ rejects, 0.0, 1.0))
+    rejects = stats.binom.cdf(cut, decided, share) + stats.binom.sf(decided - cut - 1, decided, share)
+    return float(np.clip(stats.binom.pmf(decided, n, min(win + loss, 1.0)) @ rejects, 0.0, 1.0))
 
 
 @lru_cache(maxsize=64)
 def _largest_rejecting(n: int, alpha: float) -> np.ndarray:
     """Return the largest count that rejects, for 0 to n decided prompts: the same for all shares of a search."""
     decided = np.arange(n + 1)
-    cut = binom.ppf(alpha / 2, decided, 0.5)
-    return np.where(binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1)
+    cut = stats.binom.ppf(alpha / 2, decided, 0.5)
+    return np.where(stats.binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1)
 
 
 def prompts_needed(

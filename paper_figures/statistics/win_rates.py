@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from paper_figures.statistics.intervals import Interval, share_interval
 from paper_figures.statistics.paired_proportions import net_share_of_counts
 from paper_figures.statistics.resampling import checked_outcomes, finite_arrays
+from rws_decode.common.later import stats
 from rws_theory.checks import finite
 
 FIFTHS = 5

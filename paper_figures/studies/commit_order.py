@@ -12,25 +12,39 @@ no order inside. GOD is 0 in both readings, with as many forwards as the other t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.asked import begin
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.stages import base_unit, finish, open_stages
-from paper_figures.studies.options import CommitOrderOptions
+from paper_figures.studies.options import Drawn, StageOptions
+from paper_figures.studies.prompts import begin
+from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table, records
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.cli.options import option
 from rws_decode.common.arguments import divisors, nearest
 from rws_decode.common.files import write_bytes
+from rws_decode.common.later import pd
 from rws_theory.checks import finite
 
 NAME = "commit-order"
-METHODS = ("left-to-right", "default", "rws")
+
+
+@dataclass(frozen=True)
+class CommitOrderOptions(StageOptions):
+    """The options of `experiment commit-order`."""
+
+    data: str | None = None
+    examples: tuple[int, ...] | None = (3,)
+    prompts: int = Drawn(1)
+    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
+    reward_scale: float = option(8.0, "s_R of rws", metavar="S")
+    batch: int = 1
+
+
+ORDERS = ("left-to-right", "default", "rws")
 _CAPTION = (
     "Generation Order Deviation of each answer, in tokens and in steps. Left to right commits each step's tokens as "
     "one block."
@@ -98,7 +112,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
     if len(frame):
-        keys = frame["example"].map(lambda name: (len(name), name)), frame["method"].map(METHODS.index)
+        keys = frame["example"].map(lambda name: (len(name), name)), frame["method"].map(ORDERS.index)
         ordered = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(key.iloc[row] for key in keys))]
         ordered = ordered.reindex(columns=columns)
         rows = records(ordered.astype(object).where(ordered.notna(), None))

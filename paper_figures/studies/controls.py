@@ -15,23 +15,36 @@ These methods have no scale:
 - `best-of-n`, samples at `--sampling-temperature`, of which the guide picks the best. N makes N x (forwards + one
   reward call) nearest to the mean cost of rws, and is at least 2.
 
-Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`. The files below OUT/controls are the
+Costs count a reward call as `--reward-cost` forwards. See `studies.comparison`. The files below OUT/controls are the
 units' parts, and `controls.csv|md`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.options import ControlsOptions
-from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from paper_figures.studies.summaries.means import against_rws, summary_table
+from paper_figures.statistics.means import against_rws, summary_table
+from paper_figures.studies.answers import answers_of, judged_by_guide
+from paper_figures.studies.comparison import run_comparison
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
 from paper_figures.table import Table
+from rws_decode.common.later import pd
 
 NAME = "controls"
+
+
+@dataclass(frozen=True)
+class ControlsOptions(ComparisonOptions):
+    """The options of `experiment controls`."""
+
+    data: str = Usual("examples:keywords")
+    prompts: int = Drawn(24)
+    rewards: tuple[str, ...] = ("mini",)
+    judges: tuple[str, ...] = ("mini-judge",)
+    reward_scale: tuple[float, ...] | None = (2.0, 8.0, 32.0)
+
+
 _CAPTION = (
     "Mean over prompts: net, prompts won minus lost against the default in the guide's judgement; others_net, the mean "
     "of that over all other reward models; own_score, the guide's raw score; coherent, share with no rule of the story "

@@ -11,20 +11,28 @@ besides the units' parts and `selection.json|csv`:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
-
-import pandas as pd
 
 from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
 from paper_figures.statistics.significance import holm_within, spread_text
-from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.options import DiversityOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
-from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.studies.answers import LINE, aligned, answers_of, lines_of, printed_tables, rng_for
+from paper_figures.studies.comparison import run_comparison
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
 from paper_figures.table import Row, Rows, Table, wide
+from rws_decode.common.later import pd
 
 NAME = "diversity"
+
+
+@dataclass(frozen=True)
+class DiversityOptions(ComparisonOptions):
+    """The options of `experiment diversity`."""
+
+    data: str = Usual("stories:all")
+    prompts: int = Drawn(40)
+
+
 _ORDERS = (1, 2)
 
 

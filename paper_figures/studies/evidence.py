@@ -1,6 +1,6 @@
 """Ask what the reward does in RWS: hundreds of prompts a world, every control, and methods that truly use the reward.
 
-Each world (`design.evidence_arms.WORLDS`) is a mask predictor, a guide and a shape. The stages are:
+Each world (`evidence_arms.WORLDS`) is a mask predictor, a guide and a shape. The stages are:
 
 1. RWS and temperature at the paper's scales on validation prompts. The scale of the greatest mean reward is chosen for
    each of them in the same way.
@@ -16,41 +16,74 @@ again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
+from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.evidence_arms import (
+from paper_figures.runner.worker import Rows, kept
+from paper_figures.statistics.intervals import Interval
+from paper_figures.studies.evidence_arms import (
+    MEASURES,
+    METHODS,
     WORLDS,
     Arm,
     World,
+    arms_of,
     base_unit,
+    difference_interval,
     from_run,
     frontier_units,
     independent,
+    interval_of,
+    measures_of,
     numbers_of_runs,
+    scores_of,
+    title_of,
     unit_of,
     validation_arms,
+    worlds_of,
 )
-from paper_figures.studies.design.prompts import Prompt, Prompts, prompts_of
-from paper_figures.studies.design.stages import Stages, about_run, finish, on_device, open_stages
-from paper_figures.studies.options import EvidenceOptions
-from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of
-from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_tables import arm_tables
-from paper_figures.studies.work.evidence import work
-from paper_figures.table import Table
-from rws_decode.cli.options import check_writable
+from paper_figures.studies.prompts import Prompts, prompts_of
+from paper_figures.studies.study import Stages, about_run, finish, on_device, open_stages
+from paper_figures.table import Table, records
+from rws_decode.cli.options import check_writable, option
 from rws_decode.cli.progress import loading, tell
+from rws_decode.common.later import np, pd
+from rws_decode.strategies.table import strategy_from
+from rws_decode.text.gaps import masks_in
+
+if TYPE_CHECKING:
+    from rws_decode import Dialogue, MaskPredictor, Trace
 
 NAME = "evidence"
+EVIDENCE_WORLDS = ("english:era", "mini:mini")  # the others are of networks that `make real` installs
+
+
+@dataclass(frozen=True)
+class EvidenceOptions(RunOptions):
+    """The options of `experiment evidence`."""
+
+    worlds: tuple[str, ...] = option(
+        EVIDENCE_WORLDS,
+        f"of {' '.join(WORLDS)}",
+        metavar="MODEL:REWARD",
+        choices=tuple(WORLDS),
+    )
+    device: str = option("cpu", "cpu, cuda, ...")
+    prompts: int = option(400, "test prompts of each world", least=2)
+    validation: int = option(64, "further prompts that scales are chosen on", least=1)
+    reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
+    drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
+    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
+    seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
 
 
 def run(options: EvidenceOptions) -> dict[str, Any]:
@@ -155,6 +188,304 @@ def _unit(
     return on_device(unit_of(world, arm, prompt, split, options.seed, run), options.device)
 
 
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Return the row of each unit of one batch.
+
+    An answer has the columns of `work.answer_row`, and
+
+    - `judge_scores`, those of the judges in their order, in their own SD; `nll`, nats, and `causal_tokens`, of the
+      causal model; `seconds`.
+
+    A frontier has `points`, pairs of log p and reward, and `lines`, pairs of beta and the largest log p + beta R of all
+    texts.
+    """
+    from paper_figures.studies.work import answer_row
+
+    if units[0].strategy["name"] == "frontier":
+        return _searched(units)
+    if units[0].strategy["name"] == "tilt-sample":
+        return [[_drawn(unit)] for unit in units]
+    started = time.perf_counter()
+    traces = _decoded(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    measures = _measures(units, [_asked(unit, trace) for unit, trace in zip(units, traces, strict=True)])
+    return [
+        [answer_row(unit, trace) | more | {"seconds": seconds}]
+        for unit, trace, more in zip(units, traces, measures, strict=True)
+    ]
+
+
+def _searched(units: Sequence[Unit]) -> list[Rows]:
+    """Search the best texts of all prompts at once; the first unit's world and weights are those of all."""
+    from paper_figures.studies.work import exact_world
+    from rws_theory.worlds import frontiers
+
+    predictor, guide = exact_world(units[0])
+    contexts = [predictor.encode_prompt(unit.prompt) for unit in units]
+    curves = frontiers(predictor.world, guide.world_reward, units[0].length, contexts, units[0].strategy["betas"])
+    return [
+        [{"points": [[p.log_prob, p.reward] for p in curve.points], "lines": [list(line) for line in curve.lines]}]
+        for curve in curves
+    ]
+
+
+def _decoded(units: Sequence[Unit]) -> list[Trace]:
+    from paper_figures.studies.work import prompt_of, reward_for, strategy_of
+    from rws_decode import Options, Shape, decode, steer
+
+    first = units[0]
+    predictor, reward = _predictor(first), reward_for(first, first.reward or "")
+    shape, prompts = Shape(first.length, first.steps, first.block), [prompt_of(unit) for unit in units]
+    options = Options(sampling_temperature=first.sampling_temperature, seed=tuple(unit.seed for unit in units))
+    if method := first.settings.get("steer"):
+        strategy = None if method.startswith("reward-lookahead") else strategy_from(first.strategy)
+        return list(steer(predictor, prompts, method, shape, reward=reward, strategy=strategy, options=options))
+    return list(decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=options))
+
+
+def _asked(unit: Unit, trace: Trace) -> tuple[str | Dialogue, str]:
+    """Return prompt and answer as judges read them; where a prompt has gaps, its whole text is the answer."""
+    from paper_figures.studies.work import predictor_for, prompt_of
+
+    if masks_in(unit.prompt):
+        return "", predictor_for(unit).decode_answer(trace.completed.tolist()) or ""
+    return prompt_of(unit), trace.text or ""
+
+
+def _predictor(unit: Unit) -> MaskPredictor:
+    """Return a unit's predictor, that of the tilted world where it names a weight."""
+    from paper_figures.studies.work import exact_world, predictor_for
+    from rws_decode import WorldPredictor
+
+    if (beta := unit.settings.get("tilt")) is None:
+        return predictor_for(unit)
+    predictor, guide = exact_world(unit)
+
+    def tilted() -> WorldPredictor:
+        return WorldPredictor(predictor.world.tilt(guide.world_reward, beta), predictor.words, name=predictor.name)
+
+    return kept("tilted", (unit.predictor, unit.reward, beta), tilted)
+
+
+def _drawn(unit: Unit) -> dict[str, Any]:
+    """Return the row of a draw of the exact tilt, which takes no forward."""
+    from paper_figures.statistics.frontier_points import context_and_canvas
+    from paper_figures.studies.work import digest_of, exact_world
+
+    started = time.perf_counter()
+    predictor, guide = exact_world(unit)
+    context, canvas = context_and_canvas(predictor, unit.prompt, unit.length)
+    tilt = predictor.world.tilt(guide.world_reward, unit.settings["tilt"])
+    tokens = np.asarray(tilt.sample(canvas, np.random.default_rng(unit.seed), context), dtype=np.int64)
+    return {
+        "text": predictor.decode_answer(tokens.tolist()),
+        "tokens": digest_of(tokens),
+        "final_reward": guide.world_reward.score(tokens),
+        "log_prob": predictor.world.log_prob(tokens, context),
+        "forwards": 0,
+        "reward_calls": 0,
+        "near_ties": 0,
+        "near_tokens": 0,
+        "judge_scores": [],
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]) -> list[dict[str, Any]]:
+    """Return what judges and the causal model say of prompts and answers; equal pairs are scored once."""
+    from paper_figures.statistics.causal_scores import answer_scores
+    from paper_figures.studies.work import causal_of, normalised, reward_for
+
+    first = units[0]
+    distinct = list(dict.fromkeys(asked))
+    prompts, answers = [prompt for prompt, _ in distinct], [text for _, text in distinct]
+    scores: dict[Any, dict[str, Any]] = {pair: {"judge_scores": []} for pair in distinct}
+    for name in first.judges:
+        for pair, (_, score) in zip(distinct, normalised(reward_for(first, name), prompts, answers), strict=True):
+            scores[pair]["judge_scores"].append(score)
+    if first.causal is not None:
+        causal = causal_of(first.causal, first.device)
+        for pair, score in zip(distinct, answer_scores(causal, [str(p) for p in prompts], answers), strict=True):
+            scores[pair] |= {"nll": score.nll, "causal_tokens": score.tokens}
+    return [scores[pair] for pair in asked]
+
+
+# What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
+KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
+ANSWER_COLUMNS = (
+    *KEY,
+    *("text", "tokens", "reward", "log_prob", "rules_broken", "judge_scores", "nll", "causal_tokens"),
+    *("god_tokens", "god_steps", "mean_factor", "rewards", "forwards", "reward_calls"),
+    *("near_ties", "near_tokens", "seconds"),
+)
+
+
+def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers among a study's rows, with the columns `ANSWER_COLUMNS`.
+
+    reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
+    rules; judge_scores: those of the world's judges in their order, in their own deviations.
+    """
+    answers = renamed(rows[rows["method"] != "frontier"])
+    answers = answers.assign(drawn=answers["sampling_temperature"] > 0)
+    return answers.reindex(columns=list(ANSWER_COLUMNS)).reset_index(drop=True)
+
+
+def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value).
+
+    No text has log p + beta reward above the value of a line.
+    """
+    frontiers = renamed(rows[rows["method"] == "frontier"])
+    return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
+
+
+def completed(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers with one score for each text, the better of two scales, and regrets."""
+    return _with_regret(_with_better_scale(with_one_score(answers)), frontiers)
+
+
+def with_one_score(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers with one score for each text: equal texts after a prompt take the scores of their first row.
+
+    Models score in batches. The scores of one text in two batches differ in last digits, which must not decide who
+    wins.
+    """
+    scores = ["reward", "judge_scores", "nll"]
+    first = answers.groupby(["world", "split", "prompt", "text"], sort=False)[scores].transform("first")
+    return answers.assign(**{name: first[name] for name in scores})
+
+
+def _with_regret(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
+
+    The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
+    """
+    lines = {(row["world"], row["prompt"]): np.asarray(list(map(list, row["lines"]))) for row in records(frontiers)}
+    regret = np.full(len(answers), np.nan)
+    columns = ("world", "prompt", "reward", "log_prob")
+    for index, (world, prompt, reward, log_prob) in enumerate(zip(*(answers[name] for name in columns), strict=True)):
+        if (world, prompt) in lines and log_prob is not None and reward is not None:
+            beta, value = lines[world, prompt].T
+            regret[index] = (value - beta * reward).min() - log_prob
+    return answers.assign(regret=regret)
+
+
+def _with_better_scale(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
+
+    It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.
+    """
+    greedy = answers[~answers["drawn"] & (answers["split"] == "test")]
+    usual = greedy.groupby("world")["steps"].transform("min")
+    greedy = greedy[greedy["steps"] == usual]
+    first = greedy[greedy["method"] == "default"]
+    second = greedy[(greedy["method"] == "temperature") & (greedy["number"] == 2.0)]
+    both = first.merge(second, on=["world", "prompt"], suffixes=("", "_2"))
+    better = both["reward_2"] > both["reward"]
+    picked = {name: both[f"{name}_2"].where(better, both[name]) for name in ANSWER_COLUMNS if f"{name}_2" in both}
+    picked |= {"world": both["world"], "prompt": both["prompt"]}
+    costs = {"forwards": both["forwards"] + both["forwards_2"], "reward_calls": 2}
+    rows = pd.DataFrame(picked).assign(method="better-scale", number=2.0, drawn=False, split="test", **costs)
+    return pd.concat([answers, rows.reindex(columns=list(ANSWER_COLUMNS))], ignore_index=True)
+
+
+def renamed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in which `prompt` is the prompt's name and `reward` that of the text; the world tells the guide."""
+    return rows.drop(columns=["prompt", "reward"]).rename(columns={"example": "prompt", "final_reward": "reward"})
+
+
+def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
+    """Return the scale of the greatest mean reward on validation prompts, for rws and for temperature."""
+    rows = answers[(answers["world"] == world) & (answers["split"] == "validation")]
+    means = rows.groupby(["method", "number"])["reward"].mean()
+    methods = ("rws", "temperature")
+    return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
+
+
+_ENDS = ("", " low", " high")
+
+
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
     """Return the study's tables from its rows: each world's arms. No draw hangs on `seed`."""
     return arm_tables(completed(answers_of(frame), frontiers_of(frame)))
+
+
+def arm_tables(answers: pd.DataFrame) -> list[Table]:
+    """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
+
+    Rewards are in the guide's deviations from its own mean. Net win rates are against the greedy default, in points.
+    """
+    return [_arm_table(answers, world) for world in worlds_of(answers)]
+
+
+def _arm_table(answers: pd.DataFrame, world: str) -> Table:
+    arms, methods = arms_of(answers, world), list(METHODS)
+    default = arms.get(Arm("default"))
+    rows, shown = [], []
+    for arm in sorted(
+        arms, key=lambda arm: (arm.sampling_temperature, arm.one_by_one, methods.index(arm.method), arm.number or 0)
+    ):
+        frame = arms[arm]
+        # Both scales of the better one are fixed.
+        title = title_of(arm._replace(number=None) if arm.method == "better-scale" else arm)
+        cells = _means(frame, world) | _nets(frame, default, world)
+        costs = {name: float(frame[name].mean()) for name in ("forwards", "reward_calls")}
+        numbers: dict[str, Any] = {"method": title, "prompts": len(frame)}
+        for name, (interval, _) in cells.items():
+            ends = interval or Interval(np.nan, np.nan, np.nan)
+            known = (float(value) if np.isfinite(value) else None for value in ends)
+            numbers |= {f"{name}{end}": value for end, value in zip(_ENDS, known, strict=True)}
+        rows.append(numbers | costs)
+        texts = {name: interval and _span(interval, digits) for name, (interval, digits) in cells.items()}
+        shown.append({"method": title, **texts, **{n.replace("_", " "): f"{c:.3g}" for n, c in costs.items()}})
+    count = max(map(len, arms.values()), default=0)
+    caption = (
+        f"{world}: every arm on the same {count} prompts, mean with 95 % interval (ABC of means, exact of shares, "
+        "Tango's of net win rates, or over distinct pairs of texts where these repeat). Reward: in the guide's "
+        "deviations from its mean text. Net win rates: against the greedy default, in points. GOD: tokens. "
+        + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].tilts else "")
+        + "Forwards and reward calls: of an answer, all copies counted."
+    )
+    setting = WORLDS[world]
+    first = next(each for each in WORLDS.values() if each.model == setting.model)
+    name = setting.model if setting == first else f"{setting.model}_{setting.reward}"
+    return Table(f"evidence_{name}", rows, shown, caption)
+
+
+def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
+    cells: dict[str, tuple[Interval | None, int]] = {}
+    for name in measures_of(world):
+        measure = MEASURES[name]
+        if name.startswith("net"):
+            continue
+        values = scores_of(frame, world, name)
+        label = f"{measure.title}, {'%' if measure.kind == 'share' else measure.unit}"
+        if not np.isfinite(values).all():
+            cells[label] = (None, 2)
+        elif measure.kind == "share":
+            cells[label] = (Interval(*(measure.factor * end for end in interval_of(values, "share"))), 1)
+        else:
+            cells[label] = (interval_of(values, "mean"), 2)
+    if WORLDS[world].tilts:
+        regret = frame["regret"].to_numpy(dtype=float)
+        cells["regret, nats"] = (interval_of(regret, "mean") if np.isfinite(regret).all() else None, 1)
+    return cells
+
+
+def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict[str, tuple[Interval | None, int]]:
+    cells: dict[str, tuple[Interval | None, int]] = {}
+    for name in measures_of(world):
+        if name.startswith("net"):
+            net = None
+            if default is not None and frame is not default:
+                net = difference_interval((frame, default), world, name)
+            cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
+    return cells
+
+
+def _span(interval: Interval, digits: int) -> str:
+    if not np.isfinite(interval).all():  # all are equal, and nothing bounds another's
+        return f"{interval.mean:.{digits}f} in all"
+    mean, low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in interval)
+    return f"{mean} [{low}, {high}]"

@@ -10,21 +10,16 @@ These files go below OUT/frequency, besides the units' parts and `selection.json
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
-
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.arms import run_arms
-from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.options import FrequencyOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.paired_answers import LINE, comparisons, lines_of, over_guides
-from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.studies.summaries.timing import (
+from paper_figures.studies.answers import LINE, answers_of, comparisons, lines_of, over_guides, printed_tables
+from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
+from paper_figures.studies.prompts import Prompts
+from paper_figures.studies.study import Stages
+from paper_figures.studies.timing import (
     HOW,
     measured,
     note_several_workers,
@@ -32,12 +27,28 @@ from paper_figures.studies.summaries.timing import (
     run_timing,
     timed_rows,
     untimed,
+    way_of,
     with_increase,
 )
-from paper_figures.studies.work.timing import way_of
 from paper_figures.table import Table
+from rws_decode.cli.options import option
+from rws_decode.common.later import pd
 
 NAME = "frequency"
+
+
+@dataclass(frozen=True)
+class FrequencyOptions(ComparisonOptions):
+    """The options of `experiment frequency`."""
+
+    data: str = Usual("stories:keywords")
+    prompts: int = Drawn(24)
+    validation: int = 12
+    every: tuple[int, ...] = option(
+        (1, 2, 4), "steps from one call of the reward model to the next; 1, which is rws, always runs"
+    )
+    timing_prompts: int = option(4, "prompts that are timed", least=1)
+    repetitions: int = option(3, "runs of every method on every timed prompt", least=1)
 
 
 def run(options: FrequencyOptions) -> dict[str, Any]:

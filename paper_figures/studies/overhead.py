@@ -12,29 +12,34 @@ These files go below OUT/overhead, besides the units' parts and `selection.json|
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.comparison import run_comparison, run_usual
-from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.options import OverheadOptions
-from paper_figures.studies.summaries.means import readable
-from paper_figures.studies.summaries.paired_answers import LINE, lines_of
-from paper_figures.studies.summaries.printed import printed_tables
-from paper_figures.studies.summaries.timing import (
-    HOW,
-    measured,
-    note_several_workers,
-    run_timing,
-    timed_rows,
-)
-from paper_figures.studies.work.timing import SAVINGS, way_of
+from paper_figures.statistics.means import readable
+from paper_figures.studies.answers import LINE, lines_of, printed_tables
+from paper_figures.studies.comparison import run_comparison, run_usual
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
+from paper_figures.studies.prompts import Prompts
+from paper_figures.studies.study import Stages
+from paper_figures.studies.timing import HOW, SAVINGS, measured, note_several_workers, run_timing, timed_rows, way_of
 from paper_figures.table import Table
+from rws_decode.cli.options import option
+from rws_decode.common.later import pd
 
 NAME = "overhead"
+
+
+@dataclass(frozen=True)
+class OverheadOptions(ComparisonOptions):
+    """The options of `experiment overhead`."""
+
+    data: str = Usual("stories:keywords")
+    prompts: int = Drawn(4)
+    validation: int = 8
+    repetitions: int = option(3, "runs of every method on every timed prompt", least=1)
+
+
 _MIB = 2**20
 
 

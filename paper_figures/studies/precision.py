@@ -4,7 +4,7 @@ The rankings are `exact`, log-odds in float64, and `float32` and `bfloat16`, sof
 as public decoders rank except for ties. These strategies decode:
 
 - `temperature`, confidence decoding at a constant factor c, where the logits are the same and only their order differs;
-- at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.design.arms`, each of the
+- at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.comparison`, each of the
   rws run of its own ranking.
 
 Margin order and best of N are left out: the first rounds no probability, the second has no order of its own. The files
@@ -26,26 +26,38 @@ The summary has these columns, per strategy, scale and ranking:
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.statistics.intervals import paired_bootstrap_interval
+from paper_figures.statistics.means import readable
 from paper_figures.statistics.significance import holm_within, paired_test
-from paper_figures.studies.design.asked import begin
-from paper_figures.studies.design.methods import FROM_RWS, numbers_of, strategy_of
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.stages import base_unit, finish, open_stages
-from paper_figures.studies.options import SCALED, PrecisionOptions
-from paper_figures.studies.summaries.means import readable
-from paper_figures.studies.work.measuring import rounding
+from paper_figures.studies.comparison import numbers_of, strategy_of
+from paper_figures.studies.options import FROM_RWS, GRID, METHODS, Drawn, ExactStageOptions
+from paper_figures.studies.prompts import begin
+from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table, records
+from rws_decode.cli.options import option
+from rws_decode.common.later import np, pd
 
 NAME = "precision"
+SCALED = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
+
+
+@dataclass(frozen=True)
+class PrecisionOptions(ExactStageOptions):
+    """The options of `experiment precision`."""
+
+    prompts: int = Drawn(12)
+    scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
+    strategies: tuple[str, ...] = option(SCALED, "what decodes", metavar="NAME", choices=SCALED)
+    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
+
 
 # The rankings by their names in the results: ranking and precision, as decode takes them.
 RANKINGS = {
@@ -74,13 +86,11 @@ def run(options: PrecisionOptions) -> dict[str, Any]:
 
     base = base_unit(options, NAME)
     first = precision_units(base, prompts.test, options.scales, strategies, options.reward)
-    with open_stages(options, first, rounding) as stages:
+    with open_stages(options, first, work) as stages:
         rws_rows = stages.run(NAME, first)
         second = precision_units(base, prompts.test, options.scales, strategies, options.reward, rws=rws_rows)
         frame = pd.concat([rws_rows, stages.run("controls", second)], ignore_index=True)
-    study_tables = tables(frame, seed=options.seed)
-    results = {table.name: list(table.rows) for table in study_tables}
-    return finish(NAME, options, stages.outcome(), study_tables, results)
+    return finish(NAME, options, stages.outcome(), tables(frame, seed=options.seed))
 
 
 def precision_units(
@@ -115,6 +125,34 @@ def precision_units(
                         rule, guide = strategy_of(strategy, reward, scale, numbers)
                         units.append(replace(prompt_unit, strategy=rule, reward=guide))
     return units
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Decode the units of one batch and count what rounding did to each order; `_rounded` has the columns."""
+    from paper_figures.studies.work import decode_units
+
+    started = time.perf_counter()
+    decoding = decode_units(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    return [[_rounded(trace) | {"seconds": seconds}] for trace in decoding]
+
+
+def _rounded(trace: Any) -> dict[str, Any]:
+    return {
+        "text": trace.text,
+        "tokens": trace.tokens.tolist(),
+        "commit_step": trace.commit_step.tolist(),
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if trace.strategy["name"] == "rws" else None,
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "steps_run": trace.steps_run,
+        "inexact": int(trace.inexact.sum()),
+        "tied": int((trace.ties > 0).sum()),
+        "near_tied": int((trace.near_ties > 0).sum()),
+        "saturated": int(trace.saturated.sum()),
+        "eligible": int(trace.eligible.sum()),
+    }
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

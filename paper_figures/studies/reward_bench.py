@@ -14,22 +14,29 @@ permutation test, corrected over the reward models by Holm's method.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
-from scipy.stats import kendalltau
-
+from paper_figures.statistics.means import BRACKETS, against_rws, plain, readable, summary_table
 from paper_figures.statistics.significance import holm_within
 from paper_figures.statistics.win_rates import quintile_rates
-from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.options import RewardBenchOptions
-from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
-from paper_figures.studies.summaries.means import BRACKETS, against_rws, plain, readable, summary_table
-from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.studies.answers import answers_of, by_judge, judged_by_guide, printed_tables
+from paper_figures.studies.comparison import run_comparison
+from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
 from paper_figures.table import Table
+from rws_decode.common.later import pd, stats
 
 NAME = "reward-bench"
+
+
+@dataclass(frozen=True)
+class RewardBenchOptions(ComparisonOptions):
+    """The options of `experiment reward-bench`."""
+
+    data: str = Usual("stories:all")
+    prompts: int = Drawn(40)
+
+
 LEAST_OF_FIFTHS = 25  # prompts: of fewer, a fifth holds less than five
 
 
@@ -101,7 +108,7 @@ def fifths_tables(judged: pd.DataFrame) -> list[Table]:
             line |= dict(zip(("god_low", "god_high"), span or (None, None), strict=True))
             line |= dict(zip(("win", "win_low", "win_high"), rate.win if rate else (None,) * 3, strict=True))
             fifths.append(line | {key: rate and getattr(rate, key).mean for key in ("draw", "loss")})
-        tau, p = kendalltau(god, net) if len(rows) > 1 else (None, None)  # NaN of what does not vary
+        tau, p = stats.kendalltau(god, net) if len(rows) > 1 else (None, None)  # NaN of what does not vary
         trends.append(name | {"n": len(rows), "tau": plain(tau), "p": plain(p)})
     holm_within(trends, ())
     quintiles = Table(

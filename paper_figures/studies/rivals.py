@@ -1,7 +1,7 @@
 """Compare the samplers of other papers with confidence decoding and RWS, in worlds whose texts can be judged exactly.
 
 Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and by methods
-that steer by the reward (`extra.steering.table`). What comes of it is measured alike: the reward of the final
+that steer by the reward (`rws_decode.steering`). What comes of it is measured alike: the reward of the final
 text, its log-probability where the world is exact, the rules that it breaks where the world has rules, how far its
 order is from left to right, and what it cost. Strategies that count themselves take as many steps as they ask for, the
 others --steps; methods draw tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
@@ -14,30 +14,69 @@ others --steps; methods draw tokens at temperature 1. These files go below OUT/r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
+from rws_decode.steering import is_method, steering
 
 from paper_figures.data.examples import shipped_examples
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.statistics.intervals import Interval, clustered_interval, mean_interval, share_interval
-from paper_figures.studies.design.asked import begin
-from paper_figures.studies.design.stages import base_unit, finish, open_stages
-from paper_figures.studies.options import RivalsOptions
-from paper_figures.studies.summaries.means import Summary, readable, summary_table
-from paper_figures.studies.work.rivals import HELD_OUT, work
+from paper_figures.statistics.means import Summary, readable, summary_table
+from paper_figures.studies.options import ExactStageOptions
+from paper_figures.studies.prompts import begin
+from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table
-from rws_decode.steering import is_method
+from rws_decode.cli.options import option
+from rws_decode.common.later import np, pd
 from rws_decode.strategies.protocol import abilities_of, describe
 from rws_decode.strategies.table import as_strategy, check_text
-from rws_decode.text.words import split_words
+from rws_decode.text.words import Words, split_words
+
+if TYPE_CHECKING:
+    from rws_decode import Decoding, Trace, WorldPredictor
+    from rws_decode.rewards.world import WorldReward
+    from rws_theory.worlds import Frontier
 
 NAME = "rivals"
+RIVALS = (
+    *("default", "temperature:4", "rws:8", "margin", "entropy", "threshold:0.9", "threshold:0.9+rws:8"),
+    *("parallel-factor:1", "entropy-bound:0.1", "klass:0.9", "dus:16", "certainty-prior:8"),
+    *("random-order", "left-to-right", "remdm:0.1", "p2:1", "wino:0.3", "information-gain:8", "lookum:3", "lopa:0.9"),
+    *("best-of:1", "best-of:4", "soft-best-of:4", "particles:4", "guided-particles:4", "particle-gibbs:2+sweeps:2"),
+    *("svdd:4", "tree-search:4", "reward-lookahead:4", "gradient-guidance:3"),
+)
 
+
+@dataclass(frozen=True)
+class RivalsOptions(ExactStageOptions):
+    """The options of `experiment rivals`."""
+
+    strategies: tuple[str, ...] = option(
+        RIVALS,
+        "strategies and steering methods with their numbers; the default is always one",
+        metavar="NAME[:NUMBER]",
+    )
+    causal: str | None = option(
+        None, "causal model of perplexity beside the world's, such as smollm2; then held-out texts are read too"
+    )
+    budget: int | None = option(
+        None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
+    )
+    regret: bool = option(
+        False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
+    )
+    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
+    worlds: tuple[str, ...] | None = option(
+        None, "several worlds, in place of --model and --reward, such as mini:mini english:era", metavar="MODEL:REWARD"
+    )
+    batch: int = 16
+
+
+HELD_OUT = "held-out"
 MEASURES = (
     *("final_reward", "log_prob", "log_perplexity", "regret", "rules_broken", "god_tokens"),
     *("forwards", "tokens_per_forward", "reward_calls"),
@@ -54,14 +93,13 @@ _CAPTION = (
 
 def run(options: RivalsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from rws_decode.extra.steering.table import check_method, fitted, forwards_of
-
     if options.budget is not None:
-        cost = partial(forwards_of, steps=options.steps)
-        strategies = (fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies)
+        methods = steering("--budget is given")
+        cost = partial(methods.forwards_of, steps=options.steps)
+        strategies = (methods.fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies)
         options = replace(options, strategies=tuple(strategies))
     for text in options.strategies:
-        (check_method if is_method(text) else check_text)(text, "--strategies")
+        (steering(f"--strategies has {text}").check_method if is_method(text) else check_text)(text, "--strategies")
     begun = [
         begin(each, NAME, {"--reward": (each.reward,), "--causal": (each.causal,)})
         for each in (replace(options, model=model, reward=reward) for model, reward in _worlds(options))
@@ -78,9 +116,7 @@ def run(options: RivalsOptions) -> dict[str, Any]:
         units = [each for unit in units for each in _with_held_out(unit)]
     with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
-    study_tables = tables(frame, seed=options.seed)
-    results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
-    return finish(NAME, begun[0][0], stages.outcome(), study_tables, results)
+    return finish(NAME, begun[0][0], stages.outcome(), tables(frame, seed=options.seed))
 
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:
@@ -124,6 +160,103 @@ def _with_held_out(unit: Unit) -> Iterator[Unit]:
     if unit.labels["method"] == "default" and len(words := split_words(held_out.get("answer", ""))) >= unit.length:
         labels, text = {**unit.labels, "method": HELD_OUT}, " ".join(words[: unit.length])
         yield replace(unit, strategy={"name": HELD_OUT}, labels=labels, settings={**unit.settings, "held_out": text})
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Decode the units of one batch and return one row for each; those of `work.answer_row` and further ones."""
+    from paper_figures.studies.work import answer_row
+
+    first = units[0]
+    if first.strategy["name"] == HELD_OUT:
+        return _perplexities(units, [[_held_out(unit)] for unit in units])
+    rows = []
+    for unit, trace in zip(units, _decoded(units), strict=True):
+        row = answer_row(unit, trace) | {"tokens_per_forward": trace.tokens_per_forward}
+        rows.append([row | {"regret": _regret(unit, trace)} if first.settings.get("frontier") else row])
+    return rows if first.causal is None else _perplexities(units, rows)
+
+
+def _perplexities(units: Sequence[Unit], rows: list[Rows]) -> list[Rows]:
+    """Return rows with the negative log-likelihood per token of their texts, nats: the causal model's and the world's.
+
+    It is of the text after its prompt, without an end; None for an empty text, and for one that is not the world's.
+    """
+    from paper_figures.statistics.perplexity import perplexity
+    from paper_figures.studies.work import causal_of, prompt_of
+
+    first, texts = units[0], [str(row["text"]) for (row,) in rows]
+    causal = causal_of(first.causal or "", first.settings.get("reward_device") or first.device)
+    scores = perplexity(causal, texts, prompts=[prompt_of(unit) for unit in units]).scores
+    for (row,), score in zip(rows, scores, strict=True):
+        row |= {"nll": score.nll, "causal_tokens": score.tokens, "world_nll": None}
+        row["log_perplexity"] = score.nll / score.tokens if score.tokens else None
+        if row["log_prob"] is not None:
+            row["world_nll"] = -row["log_prob"] / first.length
+    return rows
+
+
+def _held_out(unit: Unit) -> dict[str, Any]:
+    """Return the row of a held-out text, written as the world writes; log_prob None where it has unknown words."""
+    from paper_figures.statistics.frontier_points import context_and_canvas
+    from paper_figures.studies.work import predictor_for
+    from rws_decode import WorldPredictor
+
+    predictor, words = predictor_for(unit), split_words(unit.settings["held_out"])
+    known = Words(list(dict.fromkeys(words)))
+    row: dict[str, Any] = {"text": known.text(known.ids(unit.settings["held_out"])), "log_prob": None}
+    if isinstance(predictor, WorldPredictor) and not predictor.words.unknown(row["text"]):
+        context, _ = context_and_canvas(predictor, unit.prompt, unit.length)
+        row["log_prob"] = predictor.world.log_prob(predictor.words.ids(row["text"]), context)
+    return row
+
+
+def _decoded(units: Sequence[Unit]) -> Decoding:
+
+    from paper_figures.studies.work import predictor_for, prompt_of, reward_for, strategy_of
+    from rws_decode import Options, Shape, decode, steer
+
+    first = units[0]
+    predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
+    shape = Shape(first.length, first.steps, first.block)
+    reward = reward_for(first, first.reward) if first.reward else None
+    settings: dict[str, Any] = {
+        "cfg": first.settings.get("cfg") or 0.0,
+        "end_of_text": first.settings.get("end_of_text") or "none",
+        "seed": [unit.seed for unit in units],
+    }
+    if method := first.strategy.get("method"):
+        if reward is None:
+            raise ValueError(f"reward is None: {method} needs a reward model")
+        methods = steering(f"strategy is {method}")
+        options = methods.drawing(method, Options(**settings))
+        return methods.steer(predictor, prompts, method, shape, reward=reward, options=options)
+    return decode(predictor, prompts, strategy_of(units), shape, reward=reward, options=Options(**settings))
+
+
+def _regret(unit: Unit, trace: Trace) -> float | None:
+    """Return how many nats a text lies below the frontier, None where the world or the reward is not exact."""
+    from paper_figures.statistics.frontier_points import context_and_canvas
+    from paper_figures.studies.work import predictor_for, reward_for
+    from rws_decode import WorldPredictor
+    from rws_decode.rewards.world import WorldReward
+
+    predictor = predictor_for(unit)
+    reward = reward_for(unit, unit.reward) if unit.reward else None
+    if not isinstance(predictor, WorldPredictor) or not isinstance(reward, WorldReward) or trace.log_prob is None:
+        return None
+    context, canvas = context_and_canvas(predictor, trace.prompt.tolist(), unit.length)
+    curve = _frontier(predictor, reward, tuple(context), tuple(canvas))
+    return curve.regret(trace.log_prob, reward.world_reward.score(trace.completed[len(context) :]))
+
+
+@lru_cache(maxsize=1024)
+def _frontier(
+    predictor: WorldPredictor, reward: WorldReward, context: tuple[int, ...], canvas: tuple[int, ...]
+) -> Frontier:
+    """Return the frontier of a prompt. A process searches it once for all methods."""
+    from rws_theory.worlds import frontier
+
+    return frontier(predictor.world, reward.world_reward, list(canvas), list(context), beta=4.0)
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -183,6 +316,8 @@ def _row(world: str, method: Any, own: pd.DataFrame, default: pd.DataFrame) -> d
 
 
 def _ends(name: str, found: Interval | None) -> dict[str, float | None]:
-    """Return an interval as columns; an end that is not finite is None."""
-    values = (None, None, None) if found is None else (end if math.isfinite(end) else None for end in found)
+    """Return an interval as columns; the ends are None unless both are finite."""
+    values = (None, None, None) if found is None else tuple(found)
+    if found is not None and not all(map(math.isfinite, found)):
+        values = (found.mean if math.isfinite(found.mean) else None, None, None)
     return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))

@@ -24,20 +24,42 @@ by the language's own checker, None for other prompts; `reward` and `judge`, nor
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-
-from paper_figures.studies.design.asked import begin, check_range
-from paper_figures.studies.design.options import GRID
-from paper_figures.studies.design.stages import base_unit, finish, open_stages
-from paper_figures.studies.options import ScalePathOptions
-from paper_figures.studies.work.scale_paths import profile_work
+from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
+from paper_figures.studies.options import GRID, Drawn, ExactStageOptions
+from paper_figures.studies.prompts import begin
+from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table, records
+from rws_decode.cli.options import option
+from rws_decode.common.later import pd
+from rws_decode.text.rules import judge
+from rws_theory.orders.deviation import generation_order_deviation
+
+if TYPE_CHECKING:
+    from rws_decode import Reach, ScalePath
 
 NAME = "scale-path"
+
+
+@dataclass(frozen=True)
+class ScalePathOptions(ExactStageOptions):
+    """The options of `experiment scale-path`."""
+
+    prompts: int = Drawn(4)
+    reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
+    judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
+    causal: str = option("mini-causal", "causal model for perplexity, or none", metavar="NAME")
+    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
+    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
+    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
+    batch: int = 1
+
+
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
 _CAPTION = (
     "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
@@ -51,26 +73,102 @@ _REACH = (
 
 def run(options: ScalePathOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    low, high, budget = options.scale_min, options.scale_max, options.budget
+    if not 0 < low < high < math.inf:
+        raise ValueError(f"--scale-min and --scale-max are {low} and {high}: 0 < min < max < inf is needed")
+    if budget is not None and budget < options.steps:
+        raise ValueError(f"--budget is {budget}: at least --steps, {options.steps}, is needed")
     causal = None if options.causal == "none" else options.causal
     readers = {"--reward": (options.reward,), "--judge": (options.judge,), "--causal": (causal,)}
     options, prompts = begin(options, NAME, readers, judged=True)
 
-    strategy: dict[str, Any] = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max}
-    strategy |= {} if options.budget is None else {"budget": options.budget}
+    strategy = {"name": "path-profile", "low": low, "high": high} | ({} if budget is None else {"budget": budget})
     models = {"reward": options.reward, "judges": (options.judge,), "causal": causal}
     base = replace(base_unit(options, NAME), strategy=strategy, **models)
     units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts.test]
-    with open_stages(options, units, profile_work) as stages:
+    with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
     study_tables = tables(frame)
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
     if study_tables:
-        results |= {table.name: list(table.rows) for table in study_tables}
-        results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
+        results["grid"] = [point for point in GRID if low <= point <= high]
         profiles = frame[["example", "prompt", "outputs", "paths"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
     return finish(NAME, options, stages.outcome(), study_tables, results)
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Follow both complete scale paths of each unit's prompt, and score their answers."""
+    from rws_decode import compare_reach
+
+    rows: list[Rows] = []
+    for unit in units:
+        started = time.perf_counter()
+        paths = [path_of(unit, over) for over in ("temperature", "reward-scale")]
+        reach = compare_reach(*paths)
+        number = {output.tokens: index for index, output in enumerate(reach.outputs)}
+        row = {"outputs": _outputs(unit, reach), "paths": [_profile(path, number) for path in paths]}
+        rows.append([row | {"seconds": time.perf_counter() - started}])
+    return rows
+
+
+def path_of(unit: Unit, over: Literal["temperature", "reward-scale"]) -> ScalePath:
+    """Return a unit's complete scale path over one axis, from `low` to `high` of its strategy."""
+    from paper_figures.studies.work import predictor_for, prompt_of, reward_for
+    from rws_decode import Options, Shape, scale_path
+
+    return scale_path(
+        predictor_for(unit),
+        prompt_of(unit),
+        unit.strategy["low"],
+        unit.strategy["high"],
+        Shape(unit.length, unit.steps, unit.block),
+        over=over,
+        reward=reward_for(unit, unit.reward or "") if over == "reward-scale" else None,
+        budget=unit.strategy.get("budget"),
+        options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
+    )
+
+
+def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:
+    """Return the distinct answers of both paths, in the order of their scales, with all measures of their texts."""
+    from paper_figures.statistics.causal_scores import answer_scores
+    from paper_figures.studies.work import causal_of, normalised, prompt_of, reward_for
+
+    texts = [output.text or "" for output in reach.outputs]
+    prompts = [prompt_of(unit)] * len(texts)
+    scored: dict[str, Sequence[float | None]] = {}
+    for column, name in (("reward", unit.reward or ""), ("judge", unit.judges[0])):
+        scored[column] = [score for _, score in normalised(reward_for(unit, name), prompts, texts)]
+    scored["perplexity"] = [None] * len(texts)
+    if unit.causal is not None:
+        reader = causal_of(unit.causal, unit.device, unit.settings.get("reward_dtype") or "float32")
+        scored["perplexity"] = [answer_score.perplexity for answer_score in answer_scores(reader, prompts, texts)]
+    outputs = []
+    for index, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
+        story = judge(unit.prompt, text)
+        known = {"coherent": story.coherent, "violations": len(story.violations)}
+        story_columns = known if story.kind != "free" else dict.fromkeys(known)
+        outputs.append(asdict(output) | story_columns | {name: values[index] for name, values in scored.items()})
+    return outputs
+
+
+def _profile(path: ScalePath, number: dict[tuple[int, ...], int]) -> dict[str, Any]:
+    """Return a path as data; a piece has its interval, its output number, its commit steps and both readings of GOD."""
+    pieces = [
+        {
+            "lower": piece.lower,
+            "upper": piece.upper,
+            "output": number[piece.tokens],
+            "commit_step": list(piece.commit_step),
+            "god_tokens": float(generation_order_deviation(piece.commit_step, "tokens")),
+            "god_steps": float(generation_order_deviation(piece.commit_step, "steps")),
+        }
+        for piece in path.pieces
+    ]
+    counts = ("over", "certified", "states", "forwards", "grid_forwards", "reward_calls", "near_tokens")
+    unexplored = [asdict(part) for part in path.unexplored]
+    return {name: getattr(path, name) for name in counts} | {"pieces": pieces, "unexplored": unexplored}
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -3,7 +3,7 @@
 The table is that of the Appendix "Full Results of Softmax Temperature Scaling". Here controls tell a reward's effect
 from that of its factor. The methods are:
 
-- those of `paper_figures.studies.design.arms` at every reward scale s_R of the grid;
+- those of `studies.comparison` at every reward scale s_R of the grid;
 - `temperature`, the constant factor c, at every c of the same grid;
 - `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders do.
 
@@ -34,30 +34,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-import pandas as pd
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.causal_scores import exp_or_inf
+from paper_figures.statistics.means import Summary, readable, repeated_texts, summarise
 from paper_figures.statistics.significance import LEAST_PAIRS, spread_text
-from paper_figures.studies.design.arms import Arms, answer_unit, measures_of, run_arms
-from paper_figures.studies.design.asked import one_turn
-from paper_figures.studies.design.comparison import arms_from, run_comparison
-from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.options import TEMPERATURES, TemperatureOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.means import Summary, readable, repeated_texts, summarise
-from paper_figures.studies.summaries.printed import printed_tables
+from paper_figures.studies.answers import answers_of, printed_tables
+from paper_figures.studies.comparison import Arms, answer_unit, arms_from, measures_of, run_arms, run_comparison
+from paper_figures.studies.options import COMPARED, GRID, ComparisonOptions, Usual, methods_option
+from paper_figures.studies.prompts import Prompts, one_turn
+from paper_figures.studies.study import Stages
 from paper_figures.table import Row, Rows, Table, wide
+from rws_decode.cli.options import fixed, option
+from rws_decode.common.later import np, pd
 
 NAME = "temperature"
+TEMPERATURES = ("temperature", "temperature-bf16")
+
+
+@dataclass(frozen=True)
+class TemperatureOptions(ComparisonOptions):
+    """The options of `experiment temperature`."""
+
+    data: str = Usual("examples:keywords")
+    rewards: tuple[str, ...] = ("mini",)
+    judges: tuple[str, ...] = ("mini-judge",)
+    causal: str | None = "mini-causal"
+    methods: tuple[str, ...] = methods_option((*TEMPERATURES, *COMPARED))
+    batch: int = 32
+    reward_scale: tuple[float, ...] | None = option(
+        GRID, "factors c and reward scales s_R", metavar="C", flags=("--scales",)
+    )
+    # Scales are given, so nothing is chosen on validation prompts: those of the grid serve as factors too, as in the
+    # paper. Each method has its own ranking.
+    validation: int = fixed(0)
+    validation_data: str | None = fixed(None)
+    grid: tuple[float, ...] | None = fixed(None)
+    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
+    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
+
 
 TRACED = ("default", "temperature", "rws")
-COMPARED = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
+CONTROLS = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
 _ORDER = (
     *("default", "margin", "temperature", "temperature-bf16", "rws"),
@@ -165,6 +184,8 @@ def _judged(answers: pd.DataFrame, guides: Sequence[str]) -> list[float]:
 
 def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows of the summary and those of the controls."""
+    from paper_figures.statistics.causal_scores import exp_or_inf
+
     # The ranking is the method's, and not another run's; `reward` is a setting elsewhere, the guide of a run.
     answers = answers.drop(columns=["ranking", "precision"], errors="ignore").rename(columns={"reward": "own score"})
     names = {("own score" if name == "reward" else name): name for name in (*METRICS, "mean_factor", "cost")}
@@ -189,7 +210,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
         line["perplexity_pooled"] = exp_or_inf(math.fsum(scored["nll"]) / total) if len(scored) else None
         line["true_perplexity_n"] = numbers["true_perplexity"]["n"]
         summary.setdefault((method, line["scale"], *at.values()), line)
-        for metric in METRICS if method in COMPARED else ():
+        for metric in METRICS if method in CONTROLS else ():
             row = numbers[metric]
             if row["difference"] is not None:
                 ends = (0.0 - row[f"difference{end}"] for end in ("", "_high", "_low"))  # of rws minus the method
@@ -199,7 +220,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
                     | dict(zip(("difference", "low", "high"), ends, strict=True))
                     | {"p": row["p"], "p_holm": row["p_holm"]}
                 )  # fmt: skip
-    controls.sort(key=lambda row: COMPARED.index(row["control"]))
+    controls.sort(key=lambda row: CONTROLS.index(row["control"]))
     return list(summary.values()), controls
 
 

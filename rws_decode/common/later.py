@@ -1,6 +1,6 @@
-"""NumPy and PyTorch, imported at their first use: `--help` reads what strategies declare, and must not wait for them.
+"""Large libraries, imported at their first use: `--help` reads what strategies and studies declare, and must not wait.
 
-A strategy's file takes `np`, `torch` and the types of its annotations from here.
+The file of a strategy or a study takes `np`, `torch`, `pd` and others, and the types of its annotations from here.
 """
 
 from __future__ import annotations
@@ -8,12 +8,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Floats", "NDArray", "Tensor", "np", "torch"]
+__all__ = ["Floats", "NDArray", "Tensor", "np", "optimize", "pa", "pd", "pq", "stats", "torch"]
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     import torch
     from numpy.typing import NDArray
+    from scipy import optimize, stats
     from torch import Tensor
 
     Floats = NDArray[np.float64]
@@ -30,5 +34,7 @@ else:
             setattr(self, attribute, found)  # the next use finds it at once
             return found
 
-    np, torch = _Later("numpy"), _Later("torch")
+    np, torch, pd = map(_Later, ("numpy", "torch", "pandas"))
+    pa, pq = map(_Later, ("pyarrow", "pyarrow.parquet"))
+    optimize, stats = map(_Later, ("scipy.optimize", "scipy.stats"))
     Floats = NDArray = Tensor = Any  # annotations are not evaluated

@@ -170,6 +170,7 @@ def strategy_named(
     entry = _line(name)
     if entry is None:
         one_of("strategy", name, _names())
+    assert entry is not None  # else refused
     given = {option: value for option, value in {**numbers, "run": run}.items() if value is not None}
     if missing := [option for option in entry.needs if option not in given]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs it")

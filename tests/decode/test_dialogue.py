@@ -12,7 +12,7 @@ from paper_figures.data.story_sets import story_dialogues
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
-from paper_figures.studies.work.decoding import decode_units, prompt_of
+from paper_figures.studies.work import decode_units, prompt_of
 from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.extra.reward_layouts.quantile import QuantileReward

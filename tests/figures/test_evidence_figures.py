@@ -32,11 +32,11 @@ from paper_figures.exhibits.shared.exhibit import Exhibit, Label, MissingRun, fi
 from paper_figures.exhibits.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
+from paper_figures.recorded.verdicts import comparisons_of
 from paper_figures.runner.parts import write_manifest, write_part
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.summaries.evidence import completed, title_of
-from paper_figures.studies.summaries.evidence_comparisons import comparisons_of
+from paper_figures.studies.evidence import completed, title_of
+from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
+from paper_figures.studies.prompts import Prompt
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 

@@ -13,7 +13,7 @@ from paper_figures.exhibits import (
     table10_llm_judge_orders,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit
-from paper_figures.studies.summaries.llm_judge import printed_intervals
+from paper_figures.studies.mt_bench import printed_intervals
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward

@@ -25,7 +25,7 @@ from paper_figures.lessons import (
     tilting,
 )
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import Arm
+from paper_figures.studies.evidence_arms import Arm
 from rws_decode import Options, Shape, Temperature, decode, diff, load_predictor, load_reward, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, is_installed
 from rws_theory.printed import printed_in

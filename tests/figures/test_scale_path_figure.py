@@ -12,7 +12,7 @@ from single_stage_runs import options_of, save_models
 from paper_figures.exhibits import scale_path as figure
 from paper_figures.exhibits.shared.exhibit import styled
 from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.studies.design.options import GRID
+from paper_figures.studies.options import GRID
 from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import bert_classifier

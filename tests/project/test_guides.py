@@ -13,8 +13,7 @@ from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, s
 import paper_figures.__main__ as figures
 import rws_theory
 from paper_figures.recorded import FOLDER
-from paper_figures.studies.design.evidence_arms import GRID, METHODS, WORLDS
-from paper_figures.studies.summaries.evidence_measures import MEASURES
+from paper_figures.studies.evidence_arms import GRID, MEASURES, METHODS, WORLDS
 from rws_decode.__main__ import main as rws_decode
 from rws_decode.checkpoints.config import Config
 from rws_decode.checkpoints.files import Checkpoint

@@ -27,7 +27,7 @@ import rws_theory as theory
 from paper_figures.data.loaders import load_mt_bench, load_reward_bench
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity, windows
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, CallableReward, Savings, Shape, decode, load_predictor, load_reward
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.extra.adapters.generation import RWSGenerationConfig

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import Options, Savings, Shape, decode, load_predictor, load_reward, strategy_log_prob
 from rws_decode.extra.check.fragility import fragility
 

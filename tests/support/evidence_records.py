@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.recorded import Recorded
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.options import EVIDENCE_WORLDS
-from paper_figures.studies.summaries.evidence import ANSWER_COLUMNS, completed
+from paper_figures.studies.evidence import ANSWER_COLUMNS, EVIDENCE_WORLDS, completed
+from paper_figures.studies.evidence_arms import WORLDS, Arm
 
 PROMPTS, VALIDATION = 24, 3
 SCALES = (2.0, 8.0)

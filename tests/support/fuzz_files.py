@@ -46,8 +46,8 @@ from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
 from paper_figures.statistics import read_pairs
-from paper_figures.studies.design.prompts import prompts_of
-from paper_figures.studies.design.stages import SCHEMA
+from paper_figures.studies.prompts import prompts_of
+from paper_figures.studies.study import SCHEMA
 from rws_decode.checkpoints.files import DIGESTS, models_directory
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.generation import RWSGenerationConfig

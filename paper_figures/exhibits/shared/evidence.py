@@ -22,16 +22,14 @@ from matplotlib.patches import Rectangle
 from paper_figures.exhibits.shared.exhibit import Label, Line, MissingRun
 from paper_figures.exhibits.shared.results import printed_range
 from paper_figures.recorded import Recorded, recorded
+from paper_figures.recorded.verdicts import chosen_scales
 from paper_figures.statistics.intervals import Interval, paired_differences
 from paper_figures.statistics.resampling import text_pairs
-from paper_figures.studies.design.evidence_arms import CONTROLS, METHODS, WORLDS, Arm
-from paper_figures.studies.evidence import read_rows
-from paper_figures.studies.summaries import evidence as summaries
-from paper_figures.studies.summaries.evidence import completed, title_of
-from paper_figures.studies.summaries.evidence_comparisons import chosen_scales
-from paper_figures.studies.summaries.evidence_measures import arms_of as whole_arms
-from paper_figures.studies.summaries.evidence_measures import interval_of as interval_of_values
-from paper_figures.studies.summaries.evidence_measures import scores_of, worlds_of
+from paper_figures.studies import evidence as summaries
+from paper_figures.studies.evidence import completed, read_rows, title_of
+from paper_figures.studies.evidence_arms import CONTROLS, METHODS, WORLDS, Arm, scores_of, worlds_of
+from paper_figures.studies.evidence_arms import arms_of as whole_arms
+from paper_figures.studies.evidence_arms import interval_of as interval_of_values
 from rws_decode.common.files import read_json
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 from rws_theory.printed import printed_in

@@ -22,7 +22,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from paper_figures.studies.design.methods import METHODS
+from paper_figures.studies.options import METHODS
 from paper_figures.table import Table, write_tables
 from rws_decode.checkpoints.files import shipped
 from rws_decode.common.files import write_bytes, write_json, write_text

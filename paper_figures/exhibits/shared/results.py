@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from paper_figures.exhibits.shared.exhibit import MissingRun
 from paper_figures.plan import command
-from paper_figures.studies.design.methods import METHODS
+from paper_figures.studies.options import METHODS
 from paper_figures.table import Column, Row, Rows, Table, make_table, wide
 from rws_decode.common.files import parse_json
 from rws_decode.rewards.registry import PUBLISHED
@@ -21,7 +21,7 @@ _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 
 @dataclass(frozen=True)
 class Results:
-    """What a study's results.json holds (`paper_figures.studies.design.stages`).
+    """What a study's results.json holds (`paper_figures.studies.study`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
@@ -102,7 +102,7 @@ def read_results_json(runs: Path, experiment: str, parts: Sequence[str]) -> dict
 def _schema(experiment: str) -> tuple[str, int]:
     """Return the schema, with its version, that results of an experiment have."""
     from paper_figures.runner import claims_run
-    from paper_figures.studies.design import stages
+    from paper_figures.studies import study as stages
 
     return claims_run.SCHEMA if experiment == claims_run.NAME else stages.SCHEMA
 

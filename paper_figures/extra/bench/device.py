@@ -55,7 +55,7 @@ from paper_figures.extra.bench.roofline import (
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
 from paper_figures.extra.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
 from paper_figures.runner.versions import commit
-from paper_figures.studies.work.timing import machine_name, weight_bytes
+from paper_figures.studies.work import machine_name, weight_bytes
 from rws_decode.common.files import write_json
 from rws_decode.plain_loop import PlainRun
 from rws_decode.settings import Shape

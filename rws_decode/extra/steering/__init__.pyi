@@ -10,7 +10,6 @@ from .table import (
     check_method as check_method,
     fitted as fitted,
     forwards_of as forwards_of,
-    is_method as is_method,
     method_text as method_text,
     reward_calls_of as reward_calls_of,
 )

@@ -16,7 +16,7 @@ from tiny_models import bert_predictor, full_modernbert_predictor, llada_predict
 from torch.overrides import TorchFunctionMode
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.work.decoding import decode_units
+from paper_figures.studies.work import decode_units
 from rws_decode import (
     CallablePredictor,
     Margin,

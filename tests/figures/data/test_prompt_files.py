@@ -11,7 +11,7 @@ from misuse import refused
 
 from paper_figures.data.examples import unknown_words
 from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.testing import tiny_checkpoint
 

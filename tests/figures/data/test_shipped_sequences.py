@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paper_figures.data import loaders
 from paper_figures.data.loaders import load_chains, load_reactions
-from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import Shape, decode, load_predictor, strategy_log_prob
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
 from rws_decode.common.files import parse_json

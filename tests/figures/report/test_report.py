@@ -23,7 +23,7 @@ from paper_figures.report.page import QUESTIONS, write_page
 from paper_figures.report.provenance import notes, run_facts
 from paper_figures.report.runs import setting
 from paper_figures.runner.versions import provenance
-from paper_figures.studies.design.stages import settings_of
+from paper_figures.studies.study import settings_of
 from rws_decode.common.files import write_json
 
 ROOT = Path(__file__).parents[3]

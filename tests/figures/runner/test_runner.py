@@ -41,7 +41,7 @@ def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeyp
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), str(root / "tests" / "support")]))
     unit_work.run(tmp_path / "calm", count, unit_work.rows, batch=7)
     context = get_context("forkserver")
-    context.set_forkserver_preload(["unit_work", "tqdm", "pandas"])
+    context.set_forkserver_preload(["unit_work", "tqdm", "pandas", "pyarrow.parquet"])
     moments = random.Random(0)
     out, grew = tmp_path / "killed", []
     # Four times; more where the machine is so busy that four runs get nowhere.

@@ -2,23 +2,25 @@
 
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from documented_commands import section
 from study_runs import answer_row as answer
 from study_runs import save_models
 from study_runs import score_row as score
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_results
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
-from paper_figures.studies.design.arms import Arms, run_arms
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from paper_figures.studies.answers import answers_of, judged_by_guide
+from paper_figures.studies.comparison import Arms, run_arms
+from paper_figures.studies.study import Stages
 
 JUDGES = ("one", "two", "three")
 
@@ -28,6 +30,21 @@ def test_no_result_is_no_table(module: Any) -> None:
     unjudged = pd.DataFrame([answer("rws", "a"), answer("default", "b")])
     for frame in (pd.DataFrame(), unjudged, unjudged[unjudged["method"] == "rws"]):
         assert [table for table in module.tables(frame) if not table.name.startswith("printed: ")] == []
+
+
+def test_the_study_that_is_shown_to_contributors_makes_its_table() -> None:
+    (code,) = re.findall(
+        r"```python\n(.*?)```", section("CONTRIBUTING.md", "Add an option, a column or a study"), re.DOTALL
+    )
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(compile(code, "CONTRIBUTING.md", "exec"), names)
+    rows = [answer(method, f"{method} said so", example) for method in ("default", "rws") for example in range(3)]
+    (table,) = names["tables"](pd.DataFrame(rows))
+    assert {(row["method"], row["mean"]) for row in table.rows if row["measure"] == "words"} == {
+        ("rws", 3),
+        ("default", 3),
+    }
+    assert names["WordsOptions"](out="x").prompts == 8
 
 
 def test_mean_over_the_other_judges_is_over_all_of_them() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.runner.digests import code_digest, module_of, modules_behind
+from paper_figures.runner.digests import code_digest, root_of, sources_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
 
 BASE = Unit(
@@ -125,7 +125,7 @@ def test_origin_digests_the_files_of_each_model(tmp_path: Any) -> None:
 
 _RUN = """
 from dataclasses import replace
-from paper_figures.studies.work.measuring import work
+from paper_figures.studies.work import measure as work
 from paper_figures.runner.units import Unit
 
 unit = Unit(experiment="x", prompt="sort : two one", strategy={"name": "rws", "reward_scale": 8.0}, reward="exact",
@@ -154,38 +154,52 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
             del sys.modules[name]
         sys.modules.update(before)
     # The models are data, of which units have digests of their own.
-    missing = (
-        loaded
-        - set(modules_behind("paper_figures.studies.work.measuring"))
-        - {"rws_decode.mini", "rws_decode.mini.models"}
-    )
+    missing = loaded - set(sources_behind("paper_figures.studies.work:measure")) - {"rws_decode.mini.models"}
     assert "rws_decode.decode" in loaded and not missing
 
 
 def test_what_only_shows_results_is_not_behind_work() -> None:
-    modules = set(modules_behind("paper_figures.studies.work.measuring"))
-    shown = ("commands", "exhibits", "figures", "report", "tables", "studies.summaries", "studies.reward_bench")
+    modules = set(sources_behind("paper_figures.studies.work:measure"))
+    shown = ("commands", "exhibits", "figures", "report", "tables", "studies.answers", "studies.reward_bench")
     assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in modules)
     assert not any(name.startswith("rws_decode.commands") for name in modules)
     assert {"paper_figures.extra.sandbox.worker", "rws_decode.extra.stories.lexicon", "rws_theory.gain"} <= modules
     # Named by strings in the tables of strategies and of steering methods.
-    assert {"rws_decode.extra.lookahead", "rws_decode.extra.steering.entrgi"} <= modules
+    assert {"rws_decode.extra.lookahead", "rws_decode.steering.entrgi"} <= modules
 
 
-def test_work_of_one_s_own_counts_with_what_it_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_of_one_s_own_counts_with_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    file = tmp_path / "own_work_of_mine.py"
-    file.write_text("def f(unit):\n    from rws_theory.orders.deviation import god\n    return []\n")
-    modules = modules_behind("own_work_of_mine")
-    assert modules["own_work_of_mine"] == file and "rws_theory.orders.deviation" in modules
-    assert "rws_decode.decode" not in modules
-    before = code_digest.__wrapped__("own_work_of_mine")
-    assert code_digest.__wrapped__("own_work_of_mine") == before
-    file.write_text("def f(unit):\n    return []\n")
-    assert code_digest.__wrapped__("own_work_of_mine") != before
+    file, own = tmp_path / "own_work_of_mine.py", "own_work_of_mine:work"
+    source = (
+        "import json\nfrom rws_theory.orders.deviation import god\nLIMIT = 3\nTITLE = 'a'\n\n\n"
+        "def work(units):\n    return [helped(unit) for unit in units]\n\n\n"
+        "def helped(unit):\n    from rws_theory.gain import reward_factor\n    return god(unit, LIMIT)\n\n\n"
+        "def tables(frame):\n    import rws_decode.decode\n    return TITLE\n"
+    )
+    file.write_text(source)
+    sources = sources_behind(own)
+    assert {"rws_theory.orders.deviation", "rws_theory.gain"} <= set(sources) and "rws_decode.decode" not in sources
+    assert "rws_decode.decode" in sources_behind("own_work_of_mine")
+    before = code_digest.__wrapped__(own)
+    file.write_text(source.replace("TITLE = 'a'", "TITLE = 'b'").replace("import json", "import csv"))
+    assert code_digest.__wrapped__(own) == before
+    for old, new in (
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("for unit in units", "for unit in units if unit"),
+        ("(unit, LIM", "(LIM"),
+    ):
+        file.write_text(source.replace(old, new))
+        assert code_digest.__wrapped__(own) != before, old
 
 
-def test_module_of_work_is_where_it_is_written() -> None:
-    assert module_of(unit_work.rows) == "unit_work"
-    assert module_of(exec) == "builtins"
-    refused(lambda: modules_behind("builtins"), "root is 'builtins': a module with a source file is needed")
+def test_the_root_of_work_is_where_it_is_written() -> None:
+    assert root_of(unit_work.rows) == "unit_work:rows" and root_of(exec) == "builtins:exec"
+    refused(lambda: sources_behind("builtins:exec"), "root is 'builtins:exec': a module with a source file is needed")
+
+
+@pytest.mark.parametrize("study", ["evidence", "laws", "precision", "rivals", "scale_path"])
+def test_the_tables_of_a_study_are_not_behind_its_work(study: str) -> None:
+    name = f"paper_figures.studies.{study}"
+    source = sources_behind(f"{name}:work")[name]
+    assert b"def work(" in source and b"def tables(" not in source and b"\nclass " not in source

@@ -17,9 +17,8 @@ from paper_figures.statistics.network_measures import (
     network_measures,
     pseudo_log_likelihood,
 )
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.design.prompts import prompts_of
-from paper_figures.studies.summaries.evidence_measures import arms_of
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, Shape, load_predictor
 from rws_decode.checkpoints import packages
 from rws_decode.extra.testing import exact_predictor

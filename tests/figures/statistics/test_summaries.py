@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
 from paper_figures.statistics.intervals import paired_bootstrap_interval
+from paper_figures.statistics.means import Summary, summarise, summary_table
 from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
-from paper_figures.studies.summaries.means import Summary, summarise, summary_table
-from paper_figures.studies.summaries.paired_answers import comparisons, lines_of
+from paper_figures.studies.answers import comparisons, lines_of
 from paper_figures.studies.temperature import _shown_controls
 
 NUMBERS = st.integers(-8, 8).map(float)

@@ -12,10 +12,9 @@ from grouped import grouped
 from study_runs import EXAMPLES, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.runner.results import read_failures, read_results, read_unit_rows
-from paper_figures.studies.design.arms import best_of
-from paper_figures.studies.design.methods import COMPARED
-from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.runner.results import read_failures, read_unit_rows
+from paper_figures.studies.answers import answers_of, best_of
+from paper_figures.studies.options import COMPARED
 from rws_decode import RWS, Confidence, FlippedReward, Margin, Temperature, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
 
@@ -109,19 +108,6 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
             assert len(drawn) == count and row["text"] in scores_by_text
             assert row["own_score"] == pytest.approx(max(scores_by_text.values()), abs=1e-9)
     assert samples["seed"].nunique() == len(samples)
-
-
-def test_results_are_two_tables_an_arm_is_one_group_and_every_row_is_in_one_of_them(finished: Path) -> None:
-    results, rows = read_results(finished), read_unit_rows(finished)
-    answers, scores = results.answers, results.scores
-    assert sorted([*answers["unit"], *scores["unit"]]) == sorted(rows["unit"]) and not len(results.others)
-    # The constant's own factor differs from prompt to prompt, its arm does not.
-    sizes = answers.groupby(["strategy", "scale"]).size()
-    scaled = {(name, scale) for name in ("rws", "constant", "shuffled", "flipped", "random") for scale in SCALES}
-    assert set(sizes.index) == scaled | {("default", 1.0), ("margin", 1.0), ("sample", 1.0)}
-    assert (sizes.drop("sample") == 3).all()
-    merged = answers.merge(scores, on=["experiment", "prompt", "history", "text"])
-    assert len(merged) == 2 * len(answers)
 
 
 def test_second_run_computes_nothing_and_says_the_same(

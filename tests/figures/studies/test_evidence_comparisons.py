@@ -9,20 +9,20 @@ from evidence_records import PROMPTS, SCALES
 from evidence_records import evidence_record as record
 from scipy import stats
 
+from paper_figures.recorded.verdicts import (
+    Comparison,
+    compare,
+    comparisons_of,
+    equal_orders,
+    main_measures,
+    reward_answer,
+    rivals_of,
+)
 from paper_figures.statistics.equivalence import least_difference
 from paper_figures.statistics.intervals import mean_interval
 from paper_figures.statistics.significance import holm, max_t
-from paper_figures.studies.design.evidence_arms import WORLDS, Arm
-from paper_figures.studies.summaries.evidence_answers import equal_orders, reward_answer
-from paper_figures.studies.summaries.evidence_comparisons import (
-    Comparison,
-    chosen_scales,
-    compare,
-    comparisons_of,
-    main_measures,
-    rivals_of,
-)
-from paper_figures.studies.summaries.evidence_measures import arms_of
+from paper_figures.studies.evidence import chosen_scales
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
 from rws_decode.rewards import load_reward
 
 

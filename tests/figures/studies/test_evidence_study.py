@@ -17,27 +17,39 @@ from hypothesis import strategies as st
 from misuse import refused
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
+from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
 from paper_figures.statistics.intervals import clustered_interval, mean_interval
-from paper_figures.studies.design import evidence_arms
-from paper_figures.studies.design.evidence_arms import METHODS, WORLDS, Arm, numbers_of_runs, unit_of
-from paper_figures.studies.design.prompts import Prompt, prompts_of
-from paper_figures.studies.evidence import read_rows, run
-from paper_figures.studies.options import EVIDENCE_WORLDS, EvidenceOptions
-from paper_figures.studies.summaries.evidence import answers_of, completed, frontiers_of, with_one_score
-from paper_figures.studies.summaries.evidence_answers import MADE
-from paper_figures.studies.summaries.evidence_comparisons import compare, comparisons_of, difference_interval
-from paper_figures.studies.summaries.evidence_measures import (
+from paper_figures.studies import evidence_arms as evidence_arms
+from paper_figures.studies.evidence import (
+    EVIDENCE_WORLDS,
+    EvidenceOptions,
+    answers_of,
+    completed,
+    difference_interval,
+    frontiers_of,
+    read_rows,
+    run,
+    with_one_score,
+)
+from paper_figures.studies.evidence_arms import (
     MEASURES,
+    METHODS,
+    WORLDS,
+    Arm,
     addresses_of,
     arms_of,
     differences_of,
     factor_variation,
     measures_of,
+    numbers_of_runs,
     scores_of,
+    unit_of,
     worlds_of,
 )
+from paper_figures.studies.prompts import prompts_of
 from rws_decode import load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.text.gaps import fill_gaps
@@ -161,11 +173,6 @@ def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
     both = [of(answers, "default"), of(answers, "temperature", 2.0)]
     assert (better["reward"] == np.maximum(*(each["reward"] for each in both))).all()
     assert (better["forwards"] == 2 * WORLD.steps).all()
-
-
-def test_a_run_is_resumed_and_computes_nothing_twice(runs: Path) -> None:
-    report = run(EvidenceOptions(out=str(runs), **SMALL))  # type: ignore[arg-type]
-    assert report["units"]["computed"] == 0
 
 
 def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

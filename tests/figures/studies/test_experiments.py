@@ -16,7 +16,7 @@ from tiny_models import bert_predictor
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.significance import holm
-from paper_figures.studies.temperature import COMPARED, METRICS, answers_table, tables
+from paper_figures.studies.temperature import CONTROLS, METRICS, answers_table, tables
 from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.tasks import sample_task
@@ -131,7 +131,7 @@ def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFr
     # Prompts outside the story language have no coherence.
     metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
     assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
-        (control, scale, metric) for control in COMPARED for scale in GRID for metric in metrics
+        (control, scale, metric) for control in CONTROLS for scale in GRID for metric in metrics
     }
     for line in controls:
         ours, theirs = (
@@ -144,7 +144,7 @@ def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFr
         family = [row for row in controls if all(row[name] == line[name] for name in ("control", "metric"))]
         assert [row["p_holm"] for row in family] == holm([row["p"] for row in family])
     markdown = (finished / "temperature/controls.md").read_text()
-    assert markdown.count("\n| ") == 1 + len(COMPARED) * len(GRID)
+    assert markdown.count("\n| ") == 1 + len(CONTROLS) * len(GRID)
 
 
 def test_guides_judge_each_other_where_no_judge_is_named(

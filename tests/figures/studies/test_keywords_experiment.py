@@ -12,8 +12,8 @@ from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
 from paper_figures.studies import diversity
+from paper_figures.studies.answers import answers_of
 from paper_figures.studies.keywords import tables
-from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 

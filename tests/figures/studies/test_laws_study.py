@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.exhibits import law_frontier
 from paper_figures.exhibits.shared.exhibit import MissingRun, styled
 from paper_figures.recorded import FOLDERS, read_recorded
+from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
+from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.options import LawsOptions
-from paper_figures.studies.summaries.evidence_measures import addresses_of
-from paper_figures.studies.summaries.laws import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
-from paper_figures.studies.summaries.laws import leaks as leaks_of
-from paper_figures.studies.work.laws import drawn_ranking_log_prob, work
+from paper_figures.studies.evidence_arms import addresses_of
+from paper_figures.studies.laws import LawsOptions, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
 from rws_decode.predictors.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable

@@ -18,9 +18,8 @@ from study_runs import save_dialogues
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.summaries.answers import answers_of, dialogues_of
-from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
-from paper_figures.studies.summaries.llm_verdicts import read_verdicts
+from paper_figures.studies.answers import answers_of, dialogues_of
+from paper_figures.studies.mt_bench import llm_tables, read_verdicts, verdict_rows
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 
 TURNS = [
@@ -219,11 +218,3 @@ def test_verdicts_count_for_the_texts_they_were_given_on_alone(
     (tmp_path / "verdicts.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="no file of verdicts"):
         read_verdicts(tmp_path / "verdicts.csv")
-
-
-def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
-    (table,) = printed_intervals()
-    row = next(row for row in table.rows if (row["model"], row["order"]) == ("Eurus", "second"))
-    assert (row["won"], row["share"]) == (47, 0.5875)
-    assert row["p"] == pytest.approx(2 * stats.binom.sf(46, 80, 0.5))
-    assert row["low"] < 0.5 < row["high"]

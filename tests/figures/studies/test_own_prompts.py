@@ -10,9 +10,10 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.design.asked import asked_prompts
-from paper_figures.studies.design.options import Drawn
-from paper_figures.studies.options import DiversityOptions, PrecisionOptions
+from paper_figures.studies.diversity import DiversityOptions
+from paper_figures.studies.options import Drawn
+from paper_figures.studies.precision import PrecisionOptions
+from paper_figures.studies.prompts import asked_prompts
 from rws_decode.extra.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
@@ -102,19 +103,28 @@ def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
     assert not [*tmp_path.glob("controls/*/*.failed.json"), *tmp_path.glob("controls/*/*.parquet")]
 
 
+@pytest.mark.parametrize(("study", "seconds"), [("controls", 20.0), ("controls", 0.0), ("precision", 20.0)])
 def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study: str,
+    seconds: float,
+    models: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    words = [*words_of("controls", models, "model", tmp_path / "out"), "--prompts", "2", "--json"]
+    monkeypatch.setattr("paper_figures.studies.study._TIMING", seconds)
+    words = [*words_of(study, models, "model", tmp_path / "out"), "--prompts", "2", "--json"]
     status, out, err = said_by([*words, "--dry-run"], capsys)
     plan = json.loads(out)
     assert status == 0 and not (tmp_path / "out").exists() and plan["seconds"] > 0
     # The model does not speak the language of examples:keywords, so its own prompts are asked.
-    assert "note: --data is examples:a, prompts that" in err
+    assert study != "controls" or "note: --data is examples:a, prompts that" in err
     status, out, _ = said_by(words, capsys)
     rows, asked = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
     assert (status, plan["prompts"]) == (0, 2) and asked <= plan["units"] <= 2 * asked
-    assert plan["forwards"] == rows["forwards"].sum()
+    assert plan["forwards"] == rows["forwards" if study == "controls" else "steps_run"].sum()
+    # One kind of each set of models is timed at least; the others have their own numbers of calls.
+    assert plan["timed_units"] == 4 if not seconds else plan["timed_units"] > 4
 
 
 def test_several_numbers_of_steps_are_a_run_each(

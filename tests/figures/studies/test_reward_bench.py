@@ -12,13 +12,14 @@ from grouped import grouped
 from study_runs import SHAPE, answer_row, save_models, score_row
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.significance import holm, paired_test
-from paper_figures.studies.design.prompts import Prompt, Prompts
-from paper_figures.studies.design.scale_selection import select_scales
-from paper_figures.studies.design.stages import Stages
+from paper_figures.studies.comparison import select_scales
+from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.reward_bench import tables
+from paper_figures.studies.study import Stages
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 

@@ -14,17 +14,16 @@ from safetensors.torch import load_file
 from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner import worker
 from paper_figures.runner.executors import Backend, processes
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
-from paper_figures.studies import frequency, overhead
-from paper_figures.studies.design import stages
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.options import OverheadOptions
-from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.timing import measured, run_timing, timed_rows, untimed
-from paper_figures.studies.work import decoding, timing
+from paper_figures.studies import frequency, overhead, work
+from paper_figures.studies import study as stages
+from paper_figures.studies.answers import answers_of
+from paper_figures.studies.overhead import OverheadOptions
+from paper_figures.studies.timing import measured, run_timing, timed_rows, timing_unit, untimed, way_of
 from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
@@ -111,14 +110,14 @@ def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict
 
 def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[tuple[str, float]] = []
-    real = decoding.decode_units
+    real = work.decode_units
 
     def watched(units: Any, **extra: Any) -> Any:
         (unit,) = units
         decoded.append((unit.prompt, unit.strategy.get("scale", 1.0)))
         return real(units, **extra)
 
-    monkeypatch.setattr(timing, "decode_units", watched)
+    monkeypatch.setattr(work, "decode_units", watched)
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
     run = {"seed": 0, "sampling_temperature": 0.0}
     scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
@@ -127,8 +126,8 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
         for name, scale in scales.items()
     ]
     extra: dict[str, Any] = {"repetitions": 3, "workers": "1", "threads": None, "memory": False}
-    units = [timing.timing_unit(base, Prompt(text, (text,)), "mini", 8.0, variants, **extra) for text in ("one", "two")]
-    rows = timing.time_units(units)
+    units = [timing_unit(base, Prompt(text, (text,)), "mini", 8.0, variants, **extra) for text in ("one", "two")]
+    rows = work.time_units(units)
     assert decoded[0] == ("one", 1.0), "one run that is not counted"
     counted = [decoded[1:][start : start + 3] for start in range(0, 18, 3)]
     assert [[prompt for prompt, _ in turn] for turn in counted] == [["one"] * 3, ["two"] * 3] * 3
@@ -223,7 +222,7 @@ def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.
     least = sum(weight.numel() * weight.element_size() for weight in weights)
     model = load_reward(str(guide)).model  # type: ignore[attr-defined]
     size = sum(tensor.numel() * tensor.element_size() for tensor in [*model.parameters(), *model.buffers()])
-    assert timing.weight_bytes(load_reward(str(guide))) == size >= least
+    assert work.weight_bytes(load_reward(str(guide))) == size >= least
     row = tables["memory"].set_index("guide").loc[str(guide)]
     assert row["reward_mib"] == size / 2**20 and row["added_mib"] is None
 
@@ -254,11 +253,11 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
     variants = []
     for method in ("default", "rws"):
         row = rows[(rows["method"] == method) & (rows["example"] == first["example"])].iloc[0].to_dict()
-        variants.append(timing.way_of(method, [row | {"seed": int(row["seed"])}]))
+        variants.append(way_of(method, [row | {"seed": int(row["seed"])}]))
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
     extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
-    unit = timing.timing_unit(base, prompt, guide, 8.0, variants, **extra)
-    decoding.reward_for(base, guide)
-    ((row,),) = timing.time_units([unit])
+    unit = timing_unit(base, prompt, guide, 8.0, variants, **extra)
+    work.reward_for(base, guide)
+    ((row,),) = work.time_units([unit])
     assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
     assert row["timed_seconds"][0]["median_cpu_seconds"] is None

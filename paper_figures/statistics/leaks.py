@@ -1,45 +1,26 @@
-"""Make the rows of the laws study tidy, and split what a sampler does into its leaks.
+"""Split what a sampler does to a text into its sources of error (docs/theory.md, section 21).
 
-A sampler is a method, its words a step, and how it draws: "commit" ranks the best words and draws those that go,
-"completion" ranks the words that it drew, "greedy" writes the best ones; "given" forces texts of the data.
+A sampler is a method, its tokens a step, and how it samples: "commit" ranks the best tokens and samples those that go,
+"completion" ranks the tokens that it sampled, "greedy" commits the best ones; "given" forces texts of the data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from paper_figures.statistics.intervals import Interval, mean_interval
-from paper_figures.studies.summaries.evidence import renamed
+from rws_decode.common.later import Floats, np, pd
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    pass
 
-KEY = ("world", "prompt", "method", "words", "drawing")
-COLUMNS = (*KEY, "tokens", "log_q", "log_prob", "reward", "near_ties", "near_tokens")
-WORLD_COLUMNS = ("world", "prompt", "betas", "mean", "log_z", "log_ps", "rewards")
+
 # Orders that read no words: ranking the words that were drawn changes nothing in them.
 BLIND = ("random-order", "left-to-right")
 MEASURES = ("kl", "log_prob", "reward")
 LEAKS = ("no joint law", "words together", "ranking drawn words", "argmax")
 _POWER = 2.8  # standard errors: a difference that two-sided tests at 5 % find with probability 0.8
-
-
-def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the texts among a study's rows, with the columns `COLUMNS`; numbers are rounded to 1e-4."""
-    texts = renamed(rows[rows["method"] != "world"]).reindex(columns=list(COLUMNS)).reset_index(drop=True)
-    numbers = ["log_q", "log_prob", "reward"]
-    return texts.assign(**{name: texts[name].astype(float).round(4) for name in numbers})
-
-
-def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the worlds among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
-    worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
-    lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
-    return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)
 
 
 class Leak(NamedTuple):

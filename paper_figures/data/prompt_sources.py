@@ -1,9 +1,5 @@
 """Hold the sources of prompts: shipped examples, stories, keyword prompts, benchmarks, and files of one's own.
 
-A source is NAME or NAME:DETAIL, as `--data` takes it (`SOURCES`), or a file with a prompt per row
-(`paper_figures.data.prompt_files`). A benchmark without a file is loaded by the library datasets; see
-`paper_figures.data.loaders`.
-
 A prompt that ships with the model has its number there as its name, any other text a name that follows from the text
 alone. So the same prompt is the same unit of work, however it was named on the command line.
 """
@@ -16,8 +12,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from paper_figures.data import loaders
 from paper_figures.data.examples import examples_of, further_prompts, shipped_examples
 from paper_figures.data.keywords import load_keyword_set
@@ -25,6 +19,7 @@ from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
+from rws_decode.common.later import np
 from rws_decode.text.gaps import with_gaps
 
 _SLUG = 20  # characters of a prompt's own words in its name
@@ -84,22 +79,6 @@ def _gapped(
     return draw
 
 
-def _chains() -> dict[str, tuple[Sequence[str], int]]:
-    return {name: (residues, 0) for name, residues in load_chains().items()}
-
-
-def _products() -> dict[str, tuple[Sequence[str], int]]:
-    return {name: (tokens, tokens.index(">>") + 1) for name, tokens in load_reactions().items()}
-
-
-def _examples(kind: str | None, model: str) -> list[Prompt]:
-    return [
-        _example(number, example)
-        for number, example in enumerate(examples_of(model))
-        if kind in (None, "all", example.get("kind"))
-    ]
-
-
 def _openings(_: str | None, model: str) -> list[Prompt]:
     rows = further_prompts(model)
     if not rows:
@@ -150,35 +129,34 @@ def _name_of(turns: tuple[str, ...]) -> str:
     return f"{slug or 'prompt-'}{digest(turns)[:6]}"
 
 
-def _humaneval(file: str | None, _: str) -> list[Prompt]:
-    return [Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows]
-
-
-def _text(file: str | None, model: str) -> list[Prompt]:
-    return named_prompts(read_text(str(file), f"data is text:{file}"), model)
-
-
-def _file(file: str | None, model: str) -> list[Prompt]:
-    return named_prompts(read_prompts(str(file), "data"), model)
-
-
 # What draws prompts: detail, count, seed and split -> prompts.
 DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
     "stories": _stories,
     "dialogues": _dialogues,
     "puzzles": _puzzles,
-    "antibodies": _gapped("antibodies", "residues", 32, _chains),
-    "reactions": _gapped("reactions", "tokens of the product", 16, _products),
+    "antibodies": _gapped(
+        "antibodies", "residues", 32, lambda: {name: (residues, 0) for name, residues in load_chains().items()}
+    ),
+    "reactions": _gapped(
+        *("reactions", "tokens of the product", 16),
+        lambda: {name: (tokens, tokens.index(">>") + 1) for name, tokens in load_reactions().items()},
+    ),
 }
 # What loads prompts: file or detail, and mask predictor -> prompts.
 LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
-    "examples": _examples,
+    "examples": lambda kind, model: [
+        _example(number, example)
+        for number, example in enumerate(examples_of(model))
+        if kind in (None, "all", example.get("kind"))
+    ],
     "openings": _openings,
     "keywords": lambda *_: load_keyword_set(),
     "reward-bench": lambda file, _: loaders.load_reward_bench(file).rows,
     "mt-bench": lambda file, _: loaders.load_mt_bench(file).rows,
     "nectar": lambda file, _: loaders.load_nectar(file).rows,
-    "humaneval": _humaneval,
-    "text": _text,
-    "file": _file,
+    "humaneval": lambda file, _: [
+        Prompt(row.id, (row.prompt,), {"problem": row.id}) for row in load_humaneval(file).rows
+    ],
+    "text": lambda file, model: named_prompts(read_text(str(file), f"data is text:{file}"), model),
+    "file": lambda file, model: named_prompts(read_prompts(str(file), "data"), model),
 }

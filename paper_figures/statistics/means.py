@@ -1,8 +1,4 @@
-"""Make tables of means: measures grouped by columns, compared with a baseline.
-
-The module of an experiment has a function `tables(frame, seed=...) -> list[Table]`. The experiment and the command
-`rws summarize` both print the tables that it returns.
-"""
+"""Make tables of means: measures grouped by columns, compared with a baseline on the same prompts."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import (
@@ -27,19 +22,18 @@ from paper_figures.statistics.paired_proportions import net_share, paired_share_
 from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import holm_within, paired_test, spread_text
 from paper_figures.table import Brief, Table
+from rws_decode.common.later import pd
 
 # A table is split by each of these settings in which its results differ.
 _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
     *("reward_cost", "study_seed"),
 )
-
 _CLEAR = 0.05  # a smaller p is marked
 BRACKETS = (
     "In brackets the mean difference to rws of the same guide on the same {}, its paired 95 % interval, and p of the "
     "sign-flip permutation test, corrected over the reward models by Holm's method"
 )
-
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
 _AGAINST = _SIGNED | {"win", "draw", "loss"}  # what each answer is against the default's

@@ -1,26 +1,71 @@
-"""Make tables of what timing units measured: seconds per answer, beside those of the default.
+"""Time answers side by side, and make tables of their seconds beside those of the default.
 
-The default is measured in turn with the other methods.
+A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
+`--batch` says (`work.time_units`). The ways are answers that the study has decoded, decoded again with some savings
+(`rws_decode.Savings`). Seconds belong to one machine: the hash of a unit names the one that asked, and the row the one
+that the worker saw. CPU time of the whole process is given if nothing runs on CUDA; other processes change it
+less.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
+from paper_figures.data.loaders import Prompt
 from paper_figures.runner.executors import RunOptions, in_process
 from paper_figures.runner.units import Unit
+from paper_figures.runner.versions import machine_name
 from paper_figures.statistics.significance import holm_within
-from paper_figures.studies.design.arms import best_of
-from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.design.stages import Stages
-from paper_figures.studies.summaries.paired_answers import comparisons, lines_of, settings_of
-from paper_figures.studies.work.timing import SPLIT, timing_unit
+from paper_figures.studies.answers import best_of, comparisons, lines_of, settings_of
+from paper_figures.studies.study import Stages
 from paper_figures.table import records
 from rws_decode.cli.progress import tell
+from rws_decode.common.later import np, pd
+
+SPLIT = "timing"
+SAVINGS = ("usual", "everything", "nothing")
+_DECODED = ("seed", "sampling_temperature")
+
+
+def way_of(method: str, rows: Sequence[Mapping[str, Any]], savings: str = "usual") -> dict[str, Any]:
+    """Return a way to decode, as a timing unit names it.
+
+    `rows` are the study's answers that it is made of: one answer, or the samples of best-of-n, of which the guide then
+    picks one. ValueError is raised for savings that are not in `SAVINGS`.
+    """
+    if savings not in SAVINGS:
+        raise ValueError(f"savings is {savings!r}: one of {', '.join(SAVINGS)} is needed")
+    runs = [{"strategy": json.loads(row["strategy_json"])} | {name: row[name] for name in _DECODED} for row in rows]
+    return {"method": method, "savings": savings, "runs": runs}
+
+
+def timing_unit(
+    base: Unit,
+    prompt: Prompt,
+    guide: str,
+    scale: float,
+    ways: Sequence[Mapping[str, Any]],
+    *,
+    repetitions: int,
+    workers: str,
+    threads: int | None,
+    memory: bool,
+) -> Unit:
+    """Return the unit that times some ways (`way_of`) on a prompt's first turn.
+
+    If `memory` is true, it also measures what the guide adds; on CUDA the models are loaded again for that. `workers`
+    is how many units run at once, for the record. `threads` is the number that was asked for; None leaves it to
+    PyTorch.
+    """
+    strategy = {"name": "timing", "repetitions": repetitions, "threads": threads, "memory": memory, "ways": list(ways)}
+    labels = {"method": "timing", "guide": guide, "reward_scale": scale, "split": SPLIT, "turn": 0}
+    labels |= {"workers": workers, "machine": machine_name(base.device)}
+    shared = {"prompt": prompt.text, "example": prompt.name, "strategy": strategy, "reward": guide}
+    return replace(base, **shared, labels={**prompt.labels, **labels})
+
 
 # These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")

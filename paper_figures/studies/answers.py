@@ -1,22 +1,25 @@
-"""Collect answers with their measures: one table of answers, and one of answers and judges, for every study.
+"""Collect answers with their measures, and group them into lines of tables, paired by prompt.
 
 A comparison has two sorts of units: answers, and measures of texts. Here each answer gets the measures of its text. A
 method without a guide is repeated for every guide and reward scale that it is compared with. The best of N samples
-replaces the samples.
+replaces the samples. `statistics.means` makes tables of means; the lines here serve ratios and sets of texts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import pandas as pd
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from paper_figures.runner.digests import digest
+from paper_figures.statistics.intervals import Interval, ratio_interval
+from paper_figures.statistics.means import place_of, plain
+from paper_figures.statistics.resampling import text_pairs
+from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.win_rates import paired_outcomes
-from paper_figures.studies.design.arms import best_of
+from paper_figures.table import Table
+from rws_decode.common.later import np, pd
+from rws_theory.printed import printed_in
 
 MEASURING = ("score", "perplexity", "execute")
 # Units that differ in one of these settings belong to different runs and are never compared.
@@ -62,6 +65,20 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
     answers = pd.concat(parts, ignore_index=True)
     answers["own_score"] = [row.get(f"score of {row['guide']}") for row in answers.to_dict("records")]
     return answers
+
+
+MOST_SAMPLES = 16
+
+
+def best_of(rows: pd.DataFrame) -> int:
+    """Return N such that N samples cost about as much as these rows of rws cost on average, from 2 to 16.
+
+    A sample costs its forwards and one reward call, that of its answer. The best of one sample is no choice, so N is 2
+    where one would cost as much; the tables print N and the cost.
+    """
+    weight = float(rows["reward_cost"].iloc[0])
+    cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
+    return min(MOST_SAMPLES, max(2, round(cost / (float(rows["steps"].iloc[0]) + weight))))
 
 
 def _of(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -221,3 +238,126 @@ def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[st
     means = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
     complete = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
     return means[complete].drop(columns="turns").reset_index(drop=True)
+
+
+LINE = ("guide", "reward_scale", "method")
+PAIR = ("example", "turn")
+
+
+def settings_of(frame: pd.DataFrame) -> list[str]:
+    """Return the settings in which the rows of a frame differ: rows that differ in one are never compared."""
+    return [name for name in SETTINGS if name in frame and frame[name].nunique(dropna=False) > 1]
+
+
+def lines_of(
+    frame: pd.DataFrame, by: Sequence[str] = LINE, reference: str = "default"
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield (values, rows) for each combination of `by` and of the settings that differ.
+
+    Lines are sorted by their values in turn, those of the method `reference` before those of other methods. The rows
+    are sorted by `PAIR`, so their order in the frame does not matter. Missing values are None.
+    """
+    columns = list(dict.fromkeys([*by, *settings_of(frame)]))
+    groups = {}
+    for key, rows in frame.groupby(columns, dropna=False, sort=False):
+        groups[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
+
+    lines = [(dict(zip(columns, key, strict=True)), rows) for key, rows in groups.items()]
+    yield from sorted(lines, key=lambda line: place_of(line[0], {"method": reference}))
+
+
+def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return `columns` of both frames on the prompts where both have a value in each, in the same order."""
+    parts = (rows[[*PAIR, *columns]] for rows in (first, second))
+    kept = [rows.set_index(list(PAIR)).dropna().sort_index() for rows in parts]
+    both = kept[0].index.intersection(kept[1].index)
+    return kept[0].loc[both], kept[1].loc[both]
+
+
+class Compared(NamedTuple):
+    """A mean over the default's on the same prompts, None if that may be 0, and p of no difference.
+
+    distinct: the number of distinct pairs of texts. Where it is below `pairs`, interval and p are over these.
+    """
+
+    ratio: Interval | None
+    p: float
+    pairs: int
+    distinct: int
+
+
+def comparisons(
+    lines: Sequence[tuple[dict[str, Any], pd.DataFrame]], column: str, seed: int, name: str
+) -> Iterator[Compared | None]:
+    """Yield, for each line of `lines_of`, how the mean of a column compares with that of the default's line.
+
+    The default's line is that of its method, and otherwise the same. None where there is no such line, where it is the
+    line itself, or where no prompt has a value in both. `name` is that of the number, for its generator.
+    """
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    for line, rows in lines:
+        base = bases.get(str(line | {"method": None}))
+        texts = ["text"] if "text" in rows else []
+        pair = () if base is None or line["method"] == "default" else aligned(rows, base, [column, *texts])
+        if pair and (n := len(pair[0])):
+            of = text_pairs(*(part["text"] for part in pair)) if texts else np.arange(n)
+            # Prompts with the same two texts are one, with the sum of their values.
+            first, second = (np.bincount(of, weights=part[column].to_numpy(float)) for part in pair)
+            rng = rng_for(seed, line, name)
+            yield Compared(ratio_interval(first, second, rng), paired_test(first, second, rng), n, first.size)
+        else:
+            yield None
+
+
+def over_guides(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the means of columns over the guides, for each prompt and method; `guide` is "all".
+
+    A prompt is left out if some guide has no answer to it. If guides have several reward scales, each scale is averaged
+    by itself. Otherwise `reward_scale` is None, because every guide has its own.
+    """
+    several = answers.groupby("guide")["reward_scale"].nunique().max() > 1
+    keys = [*settings_of(answers), *(["reward_scale"] if several else []), "method", *PAIR]
+    groups = answers.groupby(keys, dropna=False)
+    means = groups[list(columns)].mean()
+    complete = means[groups["guide"].nunique() == answers["guide"].nunique()].reset_index()
+    return complete.assign(guide="all") if several else complete.assign(guide="all", reward_scale=None)
+
+
+def rng_for(seed: int, line: Mapping[str, Any], *statistic: Any) -> np.random.Generator:
+    """Return a generator for one statistic, so that it does not depend on what else is computed."""
+    return np.random.default_rng(list(json.dumps([seed, *line.values(), *statistic]).encode()))
+
+
+PREFIX = "printed: "  # begins the name of every table that the paper printed
+
+
+def printed_tables(*files: str) -> list[Table]:
+    """Return tables as the paper printed them, by their names in `rws_theory.printed`.
+
+    They are for reading, and are never mixed with ours.
+
+    >>> [len(table.rows) for table in printed_tables("table8_temperature")]
+    [8]
+    """
+    tables = []
+    for file in files:
+        printed = printed_in(file)
+        base = printed.get("default", {"god": printed.get("default_god"), "seconds": printed.get("default_seconds")})
+        base = {"pass_at_1": base} if isinstance(base, float) else base
+        default = {name: value for name, value in base.items() if value is not None}
+        name = next(iter(printed["rows"][0]))
+        rows = [{name: "Default"} | default] if default else []
+        columns = list(dict.fromkeys(column for row in [*printed["rows"], *rows] for column in row))
+        rows = [{column: row.get(column) for column in columns} for row in [*rows, *printed["rows"]]]
+        tables.append(
+            Table(f"{PREFIX}{file}", rows, rows, f"As printed: {printed['where']}, {printed.get('task', '')}.")
+        )
+    return tables
+
+
+def measured_tables(tables: Sequence[Table]) -> list[Table]:
+    """Return the tables of our own results.
+
+    Tables that the paper printed are for reading and are not written.
+    """
+    return [table for table in tables if not table.name.startswith(PREFIX)]

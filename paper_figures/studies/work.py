@@ -1,0 +1,413 @@
+"""Do what units of work say: decode answers, score them, run programs, and measure seconds and memory.
+
+The strategy of a unit says what `measure` does:
+
+- a name of `rws_decode.strategies.table.STRATEGIES`: the unit's prompt is decoded;
+- "score": its judge scores the label `answer`; "perplexity": its causal model does;
+- "execute": the program in the label `answer` is run by `paper_figures.plugins.sandbox`; "timing": see `time_units`.
+
+An answer has these columns:
+
+- `text`; `answer_tokens`, committed before the end of text;
+- `god_tokens`, `god_steps`; `mean_factor`; `rewards`, the normalised ones step by step (of rws alone);
+- `forwards`, `reward_calls`;
+- `saturated`, the positions over the steps whose probability is 1.0 in the precision of the ranking;
+- `keywords_included`, counted among the label `keywords`;
+- `coherent`, `violations` and `log_probability`, if the prompt is of the story language, by the language itself;
+  `log_probability` is None for an incoherent answer;
+- `seconds`, its share of the batch's.
+
+A score has the columns `score` and `normalised_score`. A perplexity has `nll` (nats), `causal_tokens`, with the end of
+text counted, and `perplexity`. Studies with rows of their own have their work in their own file. The code digest of a
+result covers this file, and of a study's file what its work reaches.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from paper_figures.data.inclusion import included_keywords
+from paper_figures.plugins import sandbox
+from paper_figures.runner.units import PER_ROW, Unit, batch_key
+from paper_figures.runner.versions import machine_name
+from paper_figures.runner.worker import Measured, Rows, forget, kept
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
+from rws_decode.checkpoints.files import split_revision
+from rws_decode.common.threads import torch_threads
+from rws_decode.decode import decode
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.predictors import HFMaskPredictor, WorldPredictor, load_predictor
+from rws_decode.predictors.base import before_end, ends_of
+from rws_decode.rewards import RewardModel, load_reward
+from rws_decode.rewards.base import score_checked
+from rws_decode.rewards.registry import SHIPPED
+from rws_decode.rewards.world import WorldReward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.protocol import Strategy, gives_factor
+from rws_decode.strategies.table import strategy_from
+from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.rules import judge
+from rws_decode.trace.decoding import Decoding
+from rws_decode.trace.trace import Trace
+
+
+def strategy_of(units: Sequence[Unit]) -> Strategy:
+    """Return the strategy that decodes these units as one batch, with one number per row where they differ.
+
+    ValueError is raised for units that cannot share a decode, for a name that is not in `table.STRATEGIES`, and for bad
+    numbers.
+
+    >>> units = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
+    >>> strategy_of(units)
+    Temperature(scale=(1.0, 2.0))
+    """
+    if len({batch_key(unit) for unit in units}) != 1:
+        raise ValueError(f"units have {len({batch_key(unit) for unit in units})} keys: those of one batch share one")
+    description = dict(units[0].strategy)
+    for number in PER_ROW.get(description["name"], ()):
+        if number in description:
+            values = [unit.strategy[number] for unit in units]
+            description[number] = tuple(tuple(value) if isinstance(value, list) else value for value in values)
+    return strategy_from(description)
+
+
+# Settings of a unit that say how its predictor is loaded.
+_LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
+
+
+def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decoding:
+    """Decode the units of one batch with the models that they name.
+
+    Their settings `cfg` and `end_of_text` are those of `settings.Options`. `dtype`, `device_map`, `mask_id` and `chat`
+    are those of `load_predictor`. `reward_dtype` and `reward_device` are those of `reward_for`. If the setting
+    `compact` is true and no `savings` are given, `gpu.decode_compact` decodes what it can. `decode.decode` decodes the
+    rest.
+    """
+    first = units[0]
+    strategy = strategy_of(units)
+    shape = Shape(first.length, first.steps, first.block)
+    reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
+    policies = _of(first.settings, ("cfg", "end_of_text"))
+    predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
+    if savings is None and gives_factor(strategy) and _compact(first):
+        # Controls are built from the factors and rewards of all steps, so no step may be left out.
+        usual = CompactSavings.usual()
+        return decode_compact(
+            predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
+        )
+    policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them
+    seeds = tuple(unit.seed for unit in units)
+    options = Options(sampling_temperature=first.sampling_temperature, seed=seeds, **policies)
+    return decode(predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings or Savings())
+
+
+def _compact(unit: Unit) -> bool:
+    """Return whether a unit asks for the compact decoder, and for nothing that this decoder cannot do."""
+    settings = unit.settings
+    exact = (unit.ranking, unit.precision, unit.sampling_temperature) == ("log-odds", "float64", 0)
+    return (
+        bool(settings.get("compact")) and exact and not settings.get("cfg") and settings.get("end_of_text") != "defer"
+    )
+
+
+def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: settings[name] for name in names if settings.get(name) is not None}
+
+
+def predictor_for(unit: Unit) -> HFMaskPredictor:
+    """Return a unit's mask predictor, loaded as its settings say, once per process; only the last one is kept.
+
+    ValueError is raised if the unit names none.
+    """
+    if unit.predictor is None:
+        raise ValueError("predictor is None: units that are decoded need one")
+    options, device = _of(unit.settings, _LOADING_OPTIONS), unit.device
+    short, revision = split_revision(unit.predictor)
+    key = (unit.predictor, device, *sorted(options.items()))
+    return kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
+
+
+def reward_for(unit: Unit, name: str) -> RewardModel:
+    """Return a reward model, loaded as a unit's settings say (`reward_device`, `reward_dtype`), once per process.
+
+    Of the shipped models the last three are kept, of others only the last one.
+    """
+    device, dtype = unit.settings.get("reward_device") or unit.device, unit.settings.get("reward_dtype") or "float32"
+    short, revision = split_revision(name)
+    most = 3 if name in (*SHIPPED, "exact") else 1
+    key = (name, device, dtype)
+    return kept("reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most)
+
+
+def load_models(units: Sequence[Unit]) -> None:
+    """Load every model that the units name, each once; NotLoaded for the first that cannot be."""
+    for unit in {(unit.predictor, unit.reward, unit.judges, unit.causal): unit for unit in units}.values():
+        if unit.predictor is not None:
+            predictor_for(unit)
+        for name in filter(None, (unit.reward, *unit.judges)):
+            reward_for(unit, name)
+        if unit.causal is not None:
+            causal_of(unit.causal, unit.device, unit.settings.get("reward_dtype") or "float32")
+
+
+def prompt_of(unit: Unit) -> str | Dialogue:
+    """Return what a unit asks: its prompt, which follows its history if it has one.
+
+    >>> unit = Unit(experiment="x", prompt="and dogs ?", history=("cats ?", "two ."), strategy={"name": "default"})
+    >>> prompt_of(unit).turns
+    ('cats ?', 'two .', 'and dogs ?')
+    """
+    return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
+
+
+def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:
+    """Return a causal language model, loaded once per process; only the last one is kept."""
+    short, revision = split_revision(name)
+    key = (name, device, dtype)
+    return kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))
+
+
+def measure(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
+    """Return the rows of the units of one batch; the module says which columns they have."""
+    name = units[0].strategy["name"]
+    if name == "execute":
+        return sandbox().run_programs(units)
+    function = {"score": _scores, "perplexity": _perplexities, "timing": time_units}.get(name)
+    return _answers(units) if function is None else function(units)
+
+
+def _answers(units: Sequence[Unit]) -> list[Measured]:
+    started = time.perf_counter()
+    decoding = decode_units(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    ends = ends_of(predictor_for(units[0]))
+    kept = bool(units[0].settings.get("traces"))
+    return [
+        Measured([_answer(unit, trace, ends) | {"seconds": seconds}], [trace] if kept else ())
+        for unit, trace in zip(units, decoding, strict=True)
+    ]
+
+
+def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
+    text = trace.text or ""
+    tokens = trace.tokens.tolist()
+    length = len(before_end(tokens, ends))
+    keywords = unit.labels.get("keywords")
+    story = judge(as_dialogue(prompt_of(unit)).text, text)
+    is_story = story.kind != "free"
+    return {
+        "text": text,
+        "answer_tokens": length,
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if unit.strategy["name"] == "rws" else None,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "saturated": int(trace.saturated.sum()),
+        "keywords_included": sum(included_keywords(keywords, text)) if keywords else None,
+        "coherent": story.coherent if is_story else None,
+        "violations": len(story.violations) if is_story else None,
+        "log_probability": story.log_probability if is_story and story.coherent else None,
+    }
+
+
+def _scores(units: Sequence[Unit]) -> list[Rows]:
+    (name,) = units[0].judges
+    model = reward_for(units[0], name)
+    scores = normalised(model, [prompt_of(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    return [[{"score": score, "normalised_score": in_sd}] for score, in_sd in scores]
+
+
+def normalised(
+    model: RewardModel, prompts: Sequence[str | Dialogue], texts: Sequence[str]
+) -> list[tuple[float, float]]:
+    """Return the raw and the normalised score of each text: the paper's Step 2, which makes models comparable."""
+    return [(score, (score - model.mean) / model.std) for score in score_checked(model, prompts, texts)]
+
+
+def _perplexities(units: Sequence[Unit]) -> list[Rows]:
+    first = units[0]
+    causal = causal_of(first.causal or "", first.device, first.settings.get("reward_dtype") or "float32")
+    scores = answer_scores(causal, [prompt_of(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    return [[{"nll": score.nll, "causal_tokens": score.tokens, "perplexity": score.perplexity}] for score in scores]
+
+
+def exact_world(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
+    """Return a unit's world and its reward; ValueError where they are not exact."""
+    predictor, guide = predictor_for(unit), reward_for(unit, unit.reward or "")
+    if not isinstance(predictor, WorldPredictor) or not isinstance(guide, WorldReward):
+        raise ValueError(f"predictor is {unit.predictor}: an exact world is needed, such as english with era")
+    return predictor, guide
+
+
+def digest_of(tokens: NDArray[np.int64]) -> str:
+    """Return a short digest of token ids."""
+    return hashlib.sha256(tokens.astype("<i8").tobytes()).hexdigest()[:16]
+
+
+def answer_row(unit: Unit, trace: Trace) -> dict[str, Any]:
+    """Return what a trace says of a unit's answer, as the module describes it."""
+    log_prob = trace.log_prob
+    if unit.settings.get("tilt") is not None:
+        log_prob = exact_world(unit)[0].world.log_prob(trace.tokens.tolist(), trace.prompt.tolist())
+    return {
+        "text": trace.text,
+        "tokens": digest_of(trace.tokens),
+        "final_reward": None if trace.final_reward is None else trace.final_reward["raw"],
+        "log_prob": log_prob,
+        "rules_broken": None if trace.rules_broken is None else len(trace.rules_broken),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "mean_factor": float(np.mean(trace.factor)),
+        "rewards": trace.reward_normalised.tolist() if unit.strategy["name"] == "rws" else None,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "near_ties": int(trace.near_ties.sum()),
+        "near_tokens": int(trace.near_tokens.sum()),
+    }
+
+
+def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
+    """Time the ways of each unit (`timing.timing_unit`); return a row each.
+
+    A row has `timed_seconds` and where they were measured.
+
+    Each repetition runs all ways in turn and starts with another way, so that a machine that slows down slows all ways
+    alike. One run of the default and one of rws come first and are not counted.
+
+    `timed_seconds` has an entry per way, with these keys:
+
+    - method, savings;
+    - `seconds` and `cpu_seconds` of every repetition, and their medians; on CUDA `cpu_seconds` is empty;
+    - `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the last run.
+
+    The other columns are:
+
+    - `measured_on`; `torch_threads`;
+    - `load`, the processes that wanted to run in the minute before, None if the system does not tell;
+    - `reward_bytes`, of the guide's parameters and buffers;
+    - `peak_bytes_without` and `peak_bytes`, the most memory that PyTorch had allocated on CUDA: while it decoded the
+      default without the guide loaded, and while it decoded rws. They and `reward_bytes` are None if not asked for.
+    """
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
+    runs: list[dict[int, list[_Run]]] = [{index: [] for index in range(len(unit.strategy["ways"]))} for unit in units]
+    for way in units[0].strategy["ways"]:
+        if way["method"] in _UNTIMED and way["savings"] == "usual":
+            _timed(units[0], way)
+    for repetition in range(units[0].strategy["repetitions"]):
+        for unit, runs_of_unit in zip(units, runs, strict=True):
+            ways = unit.strategy["ways"]
+            for turn in range(len(ways)):
+                index = (turn + repetition) % len(ways)
+                runs_of_unit[index].append(_timed(unit, ways[index]))
+    with torch_threads() as threads:  # the number of threads that decoding uses
+        shared = {"torch_threads": threads, "load": load}
+    rows = []
+    for unit, runs_of_unit, memory_of_unit in zip(units, runs, memory, strict=True):
+        entries = [_entry(way, runs_of_unit[index]) for index, way in enumerate(unit.strategy["ways"])]
+        rows.append([{"timed_seconds": entries, "measured_on": machine_name(unit.device)} | shared | memory_of_unit])
+    return rows
+
+
+def weight_bytes(model: RewardModel) -> int:
+    """Return the bytes of a reward model's parameters and buffers; 0 if it has no network.
+
+    A tensor that is shared counts once.
+
+    >>> from rws_decode.rewards import CallableReward
+    >>> weight_bytes(CallableReward(lambda prompt, answer: 0.0))
+    0
+    """
+    networks = nn.ModuleList([part for part in vars(model).values() if isinstance(part, nn.Module)])
+    return sum(tensor.numel() * tensor.element_size() for tensor in [*networks.parameters(), *networks.buffers()])
+
+
+_UNTIMED = ("default", "rws")
+
+
+class _Run(NamedTuple):
+    seconds: float
+    cpu_seconds: float
+    traces: list[Any]
+    picked: str
+
+
+def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
+    """Decode a way once, each of its answers alone; if there are several, the guide picks one."""
+    savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
+    run_units = [replace(unit, **run) for run in way["runs"]]
+    _synchronise()
+    began, cpu = time.perf_counter(), time.process_time()
+    traces = [decode_units([run_unit], savings=savings)[0] for run_unit in run_units]
+    texts = [trace.text or "" for trace in traces]
+    scores = [0.0]
+    if len(texts) > 1:
+        scores = score_checked(reward_for(unit, unit.reward or ""), [prompt_of(unit)] * len(texts), texts)
+    _synchronise()
+    seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+    return _Run(seconds, spent, traces, texts[scores.index(max(scores))])
+
+
+def _entry(way: Mapping[str, Any], runs: Sequence[_Run]) -> dict[str, Any]:
+    traces, scored = runs[-1].traces, len(runs[-1].traces) if len(way["runs"]) > 1 else 0
+    cpu = [] if torch.cuda.is_initialized() else [run.cpu_seconds for run in runs]
+    return {
+        "method": way["method"],
+        "savings": way["savings"],
+        "seconds": [run.seconds for run in runs],
+        "cpu_seconds": cpu,
+        "median_seconds": median(run.seconds for run in runs),
+        "median_cpu_seconds": median(cpu) if cpu else None,
+        "forwards": sum(trace.forwards for trace in traces),
+        "reward_calls": sum(trace.reward_calls for trace in traces) + scored,
+        "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
+        "text": runs[-1].picked,
+    }
+
+
+_MEMORY = ("reward_bytes", "peak_bytes_without", "peak_bytes")
+
+
+def _memory(unit: Unit) -> dict[str, int | None]:
+    """Measure what the guide takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
+    predictor_for(unit)
+    name = unit.reward or ""
+    if not (torch.cuda.is_initialized() or unit.device.startswith("cuda")):
+        return dict.fromkeys(_MEMORY) | {"reward_bytes": weight_bytes(reward_for(unit, name))}
+    ways = {way["method"]: way for way in unit.strategy["ways"] if way["savings"] == "usual"}
+    forget("reward", "causal")
+    gc.collect()
+    torch.cuda.empty_cache()
+    without = _peak(unit, ways["default"])
+    weights = weight_bytes(reward_for(unit, name))
+    return {"reward_bytes": weights, "peak_bytes_without": without, "peak_bytes": _peak(unit, ways["rws"])}
+
+
+def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
+    """Return the most bytes that PyTorch had allocated during one run: the peaks of all GPUs, added up."""
+    devices = range(torch.cuda.device_count())
+    for device in devices:
+        torch.cuda.reset_peak_memory_stats(device)
+    _timed(unit, way)
+    return sum(torch.cuda.max_memory_allocated(device) for device in devices)
+
+
+def _synchronise() -> None:
+    if torch.cuda.is_initialized():
+        for device in range(torch.cuda.device_count()):
+            if torch.cuda.memory_allocated(device):
+                torch.cuda.synchronize(device)
