@@ -30,7 +30,7 @@ STUDY = "experiment commit-order --model english --length 4 --steps 2 --block 4 
 
 @cache
 def declared(extra: str, what: str) -> tuple[str, ...]:
-    """Return what the line "Files: ..." (paths) or "Needs: ..." (extras) of an extra's docstring names."""
+    """Return the extras that the line "Needs: ..." of an extra's docstring names."""
     text = ast.get_docstring(ast.parse((ROOT / extra / "__init__.py").read_text(encoding="utf-8"))) or ""
     found = re.search(rf"^{what}: (.+)$", text, re.MULTILINE)
     return tuple(found[1].split()) if found else ()
@@ -45,7 +45,7 @@ def pages(extra: str) -> list[Path]:
 def parts(extra: str) -> list[Path]:
     """Return all that goes with an extra."""
     tests = ROOT / "tests" / "extra" / Path(extra).name
-    return [ROOT / extra, tests, *pages(extra), *(ROOT / file for file in declared(extra, "Files"))]
+    return [ROOT / extra, tests, *pages(extra)]
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Train the shipped models from random numbers, and measure and write them as they ship."""

@@ -1,7 +1,4 @@
-"""Write a checkpoint of a family once under the names of transformers, and tell such a converted one when it loads.
-
-Files: rws_decode/commands/convert.py
-"""
+"""Write a checkpoint of a family once under the names of transformers, and tell such a converted one when it loads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Presets: the options of published decoding loops, each traced to where it is printed.
 
-Files: rws_decode/commands/presets.py
-
 >>> from rws_decode.extra import presets
 >>> preset = presets.load("llada-gsm8k")
 >>> preset.values["length"], preset.values["end_of_text"]

@@ -1,7 +1,4 @@
-"""Step maps: the tokens of an answer and the step that committed each, as serving engines return them.
-
-Files: rws_decode/commands/import_.py
-"""
+"""Step maps: the tokens of an answer and the step that committed each, as serving engines return them."""
 
 from __future__ import annotations
 
