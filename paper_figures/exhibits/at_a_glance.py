@@ -154,8 +154,8 @@ def _table8_picture() -> Picture:
     which = f"{min(both):g} and more" if upwards else ", ".join(map(str, both))
     caption = (
         f"What did the paper show? RWS lies in the box. On LLaDA, temperatures c of {which} raise GOD and lower "
-        f"perplexity too. The paper prints GOD {printed[1.0]['god']:g} for c = 1 and {default:g} for its default, which "
-        "should be the same."
+        f"perplexity too. The paper prints GOD {printed[1.0]['god']:g} for c = 1 and {default:g} for its default, "
+        "which should be the same."
     )
     listed = ", ".join(f"c {c:g}: {row['god']} and {row['perplexity']}" for c, row in printed.items())
     alt = f"Printed perplexity against GOD for temperatures: {listed}."
