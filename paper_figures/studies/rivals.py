@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.steering import is_method, steering
-
 from paper_figures.data.examples import shipped_examples
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
@@ -32,6 +30,7 @@ from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table
 from rws_decode.cli.options import option
 from rws_decode.common.later import np, pd
+from rws_decode.steering import is_method, steering
 from rws_decode.strategies.protocol import abilities_of, describe
 from rws_decode.strategies.table import as_strategy, check_text
 from rws_decode.text.words import Words, split_words
@@ -96,7 +95,9 @@ def run(options: RivalsOptions) -> dict[str, Any]:
     if options.budget is not None:
         methods = steering("--budget is given")
         cost = partial(methods.forwards_of, steps=options.steps)
-        strategies = (methods.fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies)
+        strategies = (
+            methods.fitted(text, options.budget, cost, argument="--strategies") for text in options.strategies
+        )
         options = replace(options, strategies=tuple(strategies))
     for text in options.strategies:
         (steering(f"--strategies has {text}").check_method if is_method(text) else check_text)(text, "--strategies")
@@ -213,7 +214,7 @@ def _held_out(unit: Unit) -> dict[str, Any]:
 def _decoded(units: Sequence[Unit]) -> Decoding:
 
     from paper_figures.studies.work import predictor_for, prompt_of, reward_for, strategy_of
-    from rws_decode import Options, Shape, decode, steer
+    from rws_decode import Options, Shape, decode
 
     first = units[0]
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]

@@ -17,8 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from rws_decode.steering import steering
-
 from paper_figures.runner.executors import Backend, RunOptions, kept_open
 from paper_figures.runner.parts import write_manifest
 from paper_figures.runner.results import rows_of
@@ -34,6 +32,7 @@ from paper_figures.table_text import files_line, terminal_text
 from rws_decode.cli.progress import duration, tell
 from rws_decode.common.files import write_changed, write_json
 from rws_decode.common.later import pd
+from rws_decode.steering import steering
 from rws_decode.strategies.table import STRATEGIES
 
 SCHEMA = ("rws_decode.experiment.results", 4)

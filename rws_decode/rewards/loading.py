@@ -158,7 +158,8 @@ def load_reward(
     ids = reward.encode("a", "b")
     if ids.count(tokenizer.bos_token_id) > 1:
         raise ValueError(
-            f"reward {name} begins its texts with several {getattr(tokenizer, "bos_token", None)!r}: its chat template puts them inside"
+            f"reward {name} begins its texts with several {getattr(tokenizer, 'bos_token', None)!r}: its chat template "
+            "puts them inside"
         )
     if head is not None:
         reward.gate(ids)

@@ -112,7 +112,8 @@ def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pyte
 
 
 def test_settings_and_a_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rws_decode.extra.check.command.digests_in", map)  # in this process: the test above has a real one
+    # In this process: the test above has a real one.
+    monkeypatch.setattr("rws_decode.extra.check.command.digests_in", map)
     assert said(capsys, folder / "model", *SMALL, "--settings", "batch=2")[1].count("Nothing differs: ") == 1
     words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
     status, out = said(capsys, *words, "--settings", "threads=1", "batch=2")
