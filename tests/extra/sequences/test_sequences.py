@@ -26,7 +26,7 @@ from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.extra.sequences import rewards as sequences
 from rws_decode.extra.sequences.alphabets import RESIDUES, alphabet_of
-from rws_decode.predictors.masked_language_model import SequencePredictor
+from rws_decode.extra.sequences.predictor import SequencePredictor
 from rws_decode.rewards.registry import check_reward_name
 
 PROTEIN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *RESIDUES]

@@ -14,8 +14,8 @@ from paper_figures.statistics.frontier_points import context_and_canvas
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, WorldPredictor, decode, load_predictor, load_reward, steer
-from rws_decode.steering import is_method
 from rws_decode.rewards.world import WorldReward
+from rws_decode.steering import is_method
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.words import split_words
 from rws_theory.worlds import frontier
