@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rws_decode.mini.stories.answers import judge
 from study_runs import answer_row
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
-from rws_decode.testing import tiny_checkpoint
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.testing import tiny_checkpoint
 
 SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
 
