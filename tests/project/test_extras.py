@@ -24,8 +24,6 @@ EXTRAS = sorted(
 )
 EXTRA = r"(?:rws_decode|paper_figures)\.extra\."
 QUICK = ["rws_decode/extra/lookahead", "rws_decode/extra/step_maps"]
-COMMANDS = ("generate --prompt peace", "compare --prompt peace --strategies default temperature:4")
-STUDY = "experiment commit-order --model english --length 4 --steps 2 --block 4 --prompts 1 --examples 1"
 
 
 @cache
@@ -129,7 +127,8 @@ def removed(extra: str, folder: Path) -> Path:
     return folder
 
 
-IMPORT_ALL = """
+# In one process, since each would import PyTorch.
+USED = """
 import sys, warnings
 from importlib import import_module
 from pathlib import Path
@@ -140,7 +139,14 @@ for package in ("rws_decode", "paper_figures"):
         if path.name != "__main__.py" and path.stem not in ("triton_rows", "strategies"):
             import_module(".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
 import rws_decode
+from paper_figures.__main__ import main as study
+from rws_decode.__main__ import main
 assert Path(rws_decode.__file__).is_relative_to(root)
+size = "--model english --length 4 --steps 2 --block 4".split()
+assert main(["generate", "--prompt", "peace", *size]) == 0
+assert main(["compare", "--prompt", "peace", "--strategies", "default", "temperature:4", *size]) == 0
+assert main(["strategies"]) == 0
+assert study(["experiment", "commit-order", *size, "--prompts", "1", "--examples", "1", "--out", "out"]) == 0
 """
 
 
@@ -148,18 +154,9 @@ def check_without(extra: str, folder: Path) -> None:
     """Import and run what is left without an extra."""
     root = removed(extra, folder)
     environment = os.environ | {"PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}
-
-    def run(*words: str) -> str:
-        done = subprocess.run([sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, (extra, words, done.stderr[-2000:])
-        return done.stdout
-
-    run("-c", IMPORT_ALL, str(root))
-    size = "--model english --length 4 --steps 2 --block 4".split()
-    for command in COMMANDS:
-        assert run("-m", "rws_decode", *command.split(), *size)
-    run("-m", "rws_decode", "strategies")
-    run("-m", "paper_figures", *STUDY.split(), "--out", str(root / "out"))
+    words = [sys.executable, "-c", USED, str(root)]
+    done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, (extra, done.stderr[-2000:])
 
 
 @pytest.mark.parametrize("extra", QUICK[:1])
