@@ -6,7 +6,6 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-EXHIBITS = "rws.exhibits"
 _PROGRAMS = "rws.programs"
 
 

@@ -12,7 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from paper_figures.plugins import EXHIBITS, registered
+from paper_figures.plugins import registered
+
+EXHIBITS = "rws.exhibits"  # the group of entry points of other packages' exhibits
 
 FURTHER = "What the paper does not show"
 # Heading of the page -> its exhibits, in their order.

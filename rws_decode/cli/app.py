@@ -186,9 +186,11 @@ def _called(app: App, words: Sequence[str]) -> Any:
 
 
 def _converted(kind: Any, tokens: Any) -> Any:
-    """Convert as cyclopts does, but refuse 1.5 where a whole number is needed."""
+    """Convert as cyclopts does, but refuse 1.5 for a whole number; of a list that is given twice the last counts."""
     from cyclopts import CoercionError, convert
 
+    if tokens and tokens[0].keyword is not None:  # the words of each use are numbered from 0
+        tokens = tokens[max(place for place, token in enumerate(tokens) if token.index == 0) :]
     if int in (kind, *getattr(kind, "__args__", ())):
         for token in tokens:
             try:

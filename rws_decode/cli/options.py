@@ -217,7 +217,7 @@ def _parameters(part: _Group, panel: Any) -> Iterator[inspect.Parameter]:
 
 
 def _parameter(name: str, hint: Any, default: Any, declared: _Option, panel: Any) -> inspect.Parameter:
-    from cyclopts import Parameter, validators
+    from cyclopts import Parameter, convert, validators
 
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kind = next(part for part in parts if part is not NoneType)
@@ -233,6 +233,8 @@ def _parameter(name: str, hint: Any, default: Any, declared: _Option, panel: Any
         how["validator"] = validators.Number(gte=declared.least, lte=declared.most)
     if several:
         how["consume_multiple"] = not declared.repeated and (declared.may_be_empty or 1)
+    if declared.repeated:
+        how["converter"] = convert  # every use of the option counts, not the last alone
     if kind is bool and NoneType in parts:
         how["negative"] = f"--no-{name.replace('_', '-')}"
     taken = tuple[value, ...] if several else value

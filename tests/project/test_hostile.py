@@ -414,7 +414,7 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --strategy temperature": "--scale is missing",
     f"{GENERATE} --strategy rws": "--reward-scale is missing: --strategy rws needs it",
     f"{GENERATE} --model predictor --strategy rws": "--reward is missing: --strategy rws needs it, and predictor",
-    f"{GENERATE} --reward maxi": "reward is 'maxi': neither a shipped name (exact, era, ",
+    f"{GENERATE} --reward maxi": "reward is 'maxi': neither a shipped name (era, ",
     f"{REWARDED} 1 --reward-dtype int8": "dtype is 'int8'",
     f"{GENERATE} --strategy schedule --run gone.parquet": "no trace at gone.parquet",
     f"{GENERATE} --strategy constant --run text.parquet": "text.parquet",

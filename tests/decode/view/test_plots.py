@@ -34,6 +34,7 @@ from rws_decode import (
     scale_path,
     step_logits,
 )
+from rws_decode.common.plugins import NAMES, names
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.view.plots.scales.scale_paths import answers_of
@@ -135,7 +136,8 @@ def test_every_picture_says_what_it_shows_and_leaves_matplotlib_as_it_was(
 
     before, windows = dict(matplotlib.rcParams), pyplot.get_fignums()
     figures = everything(guided, plain, ranked, [temperatures, reward_scales])
-    assert set(figures) | {"caption"} == set(plots.__all__)
+    offered = {name.removeprefix("plots.") for name in names(NAMES) if name.startswith("plots.")}
+    assert set(figures) | {"caption"} == {*plots.__all__, *offered}
     for name, figure in figures.items():
         figure.draw_without_rendering()
         caption = plots.caption(figure)

@@ -22,7 +22,7 @@ def test_configs_streams_and_perplexity_run(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_hours_of_a_harness_are_those_of_the_roofline() -> None:
-    record = json.loads((ROOT / "paper_figures/measured/h100-llada-8b.json").read_text(encoding="utf-8"))
+    record = json.loads((ROOT / "paper_figures/extra/bench/h100-llada-8b.json").read_text(encoding="utf-8"))
     for name, problems in (("llada-gsm8k", 1319), ("llada-mbpp", 500)):
         values, hours = presets.load(name).values, []
         plan = Shape(values["length"], values["steps"], values["block"]).plan

@@ -1,20 +1,16 @@
 """What guidance costs on the hardware: the exhibit, the guides that tell it, and how a reader may draw it."""
 
-import json
 from pathlib import Path
 
 import pytest
-from documented_commands import ROOT, page
+from documented_commands import page
 from matplotlib.axes import Axes
 from PIL import Image
 
 from paper_figures.__main__ import main as figures
 from paper_figures.exhibits.shared.exhibit import styled
 from paper_figures.extra.bench import device_cost
-from paper_figures.extra.bench.roofline import Ceilings, decode_parts, least_seconds
 from paper_figures.extra.bench.shapes import shapes_named
-from rws_decode import Shape
-from rws_decode.extra import presets
 from rws_theory.printed import printed_in
 
 LLADA = shapes_named("llada-8b")
@@ -83,16 +79,3 @@ def test_measured_seconds_are_those_of_the_guide_and_none_is_below_the_least() -
         memory = [f"{row['memory_bytes'] / 2**30:.2f}" for row in own]
         assert f"| {words} | {' | '.join(seconds)} |" in guide
         assert "rws" not in way or f"| GiB above the weights: {words} | {' | '.join(memory)} |" in guide
-
-
-def test_the_hours_of_a_harness_are_those_of_the_roofline() -> None:
-    record = json.loads((ROOT / "paper_figures/extra/bench/h100-llada-8b.json").read_text(encoding="utf-8"))
-    for name, problems in (("llada-gsm8k", 1319), ("llada-mbpp", 500)):
-        values, hours = presets.load(name).values, []
-        plan = Shape(values["length"], values["steps"], values["block"]).plan
-        for prompt, rewarded in ((100, False), (1000, False), (100, True), (1000, True)):
-            parts = decode_parts(LLADA, plan, rows=1, prompt=prompt, itemsize=2, rewarded=rewarded)
-            hours.append(problems * least_seconds(parts, Ceilings(**record["ceilings"])) / 3600)
-        row = f"| `{name}` | {problems * len(plan):,} | {hours[0]:.1f} h | {hours[1]:.1f} h |"
-        assert row in page("docs/guides/harnesses.md")
-        assert all(1.9 < more / less < 2.1 for less, more in zip(hours[:2], hours[2:], strict=True))  # "about twice"

@@ -1,0 +1,1 @@
+"""What commands share: their options, how cyclopts reads them, progress, and how they end."""
