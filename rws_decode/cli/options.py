@@ -236,6 +236,8 @@ def _parameter(name: str, hint: Any, default: Any, declared: _Option, panel: Any
     if kind is bool and NoneType in parts:
         how["negative"] = f"--no-{name.replace('_', '-')}"
     taken = tuple[value, ...] if several else value
+    if declared.each and not isinstance(default, tuple) and default is not MISSING:
+        default = (default,)  # where pydantic is loaded, cyclopts has it check defaults, too
     return inspect.Parameter(
         name,
         inspect.Parameter.POSITIONAL_ONLY if declared.positional else inspect.Parameter.KEYWORD_ONLY,

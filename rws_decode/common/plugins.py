@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from rws_theory.extras import EXTRAS
 from rws_theory.show import Note
 
 NAMES, HOOKS = "rws.names", "rws.hooks"  # public names of `rws_decode`, and what the core asks for by name
@@ -37,6 +38,8 @@ def find(group: str, name: str) -> Any:
     try:
         return points[0].load()
     except Exception as error:  # whatever a foreign module raises
+        if isinstance(error, ModuleNotFoundError) and EXTRAS.get((error.name or "").partition(".")[0]) == "decode":
+            raise  # nothing decodes without it: the command says what to install
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise refused(group, name, f"cannot be loaded ({why})") from error
 

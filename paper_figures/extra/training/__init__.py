@@ -1,1 +1,4 @@
-"""Train the shipped models from random numbers, and measure and write them as they ship."""
+"""Train the shipped models from random numbers, and measure and write them as they ship.
+
+Needs: stories
+"""

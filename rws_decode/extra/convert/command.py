@@ -21,6 +21,6 @@ def convert(source: str, target: str, /, *, revision: str | None = None) -> None
     """
     loading("convert", source)
 
-    from rws_decode.extra.convert import convert as write
+    from rws_decode.extra.convert.checkpoint import convert as write
 
     print(write(source, target, revision=revision))

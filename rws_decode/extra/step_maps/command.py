@@ -46,7 +46,7 @@ def import_(options: ImportOptions) -> None:
     JSON: a list of what `generate --json` prints, null where a step map does not tell it, with `missing`, which names
     that in words.
     """
-    from rws_decode.extra.step_maps import read_step_maps
+    from rws_decode.extra.step_maps.read import read_step_maps
     from rws_decode.trace.labels import missing_note
     from rws_decode.trace.trace import Trace
 

@@ -19,7 +19,7 @@ from rws_decode import __main__
 from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
 from rws_decode.extra import convert
-from rws_decode.extra.convert import convert as convert_checkpoint
+from rws_decode.extra.convert.checkpoint import convert as convert_checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
 from rws_decode.extra.testing.networks import bert, word_tokenizer

@@ -148,10 +148,6 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
             outcomes = differences_of("net mini-judge", *scores)
             same = (rws["text"] == other["text"]).to_numpy()
             assert same.any() and (outcomes[same] == 0).all() and outcomes[~same].any()
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    scores = (scores_of(arms[Arm(method, 2.0)], "mini:mini", "net mini-judge") for method in ("rws", "schedule"))
-    outcomes = differences_of("net mini-judge", *scores)
-    assert f"{(outcomes > 0).sum()} wins and {(outcomes < 0).sum()} losses" in changes
 
 
 def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
