@@ -242,6 +242,7 @@ THERE: dict[str, str] = {
     r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",
     "python -m mkdocs build -q": "test_site.py::site",
     r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
+    r"python docs/site_extras\.py": "test_extras.py::test_the_list_of_extras_is_the_one_that_is_generated",
     r"python tests/support/readme_pictures\.py": "test_animation.py::test_the_pictures_are_small_and_made_anew",
     r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
     r"python tests/support/mutants\.py *": "test_first_change.py::test_each_fault_of_make_mutants_can_be_planted_once",
@@ -254,12 +255,14 @@ NOT_HERE: dict[str, str] = {
     r"pip install .*": "needs an index of packages; its files and extras are looked up below, `make package` runs it",
     r"python -m pip install .*": "needs an index of packages; part of `make package`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
+    "rws experiment words .*": "is of a study that a reader adds",
+    "rws experiment humaneval .* --allow-code-execution .*": "runs programs that models write: test_humaneval.py",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
-    "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
-    r"rws train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export .*)": (
+    "pyright .*|ruff (check|format) .*|codespell.*": "is a check of its own beside the tests: `make lint`",
+    r"rws train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export.*)": (
         "an hour and more; the first step of `mini` is made above, export is test_training.py's"
     ),
-    r"python -m rws_decode\.adapters\.lm_eval .*": (
+    r"python -m rws_decode\.extra\.adapters\.lm_eval .*": (
         "needs the harness, which is large: that one line says so is test_packaging.py's, its model test_adapters.py's"
     ),
     "jupyter lab notebooks": "serves until it is stopped: that it is installed is tested below",

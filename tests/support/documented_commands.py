@@ -33,7 +33,7 @@ def sources() -> list[Path]:
 
 
 def block_lines(text: str) -> Iterator[str]:
-    """Yield the lines of indented blocks, and of fenced ones that are neither Python nor text (what a command prints).
+    """Yield the lines of indented blocks, and of fenced ones that are no Python, data or text (what a command prints).
 
     A line that goes on is yielded as one.
     """
@@ -41,7 +41,7 @@ def block_lines(text: str) -> Iterator[str]:
     before = kept = ""
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
-            fenced, other = not fenced, not fenced and line.strip() in ("```python", "```text")
+            fenced, other = not fenced, not fenced and line.strip() in ("```python", "```text", "```json", "```toml")
             indented, before = False, line
             continue
         goes_on = bool(kept)
