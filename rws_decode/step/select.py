@@ -59,7 +59,8 @@ def rank_values(
 def _values(logits: Tensor, token: Tensor, scale: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
     # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
     scale = scale if dtype == torch.float64 else scale.float()
-    if dtype == torch.float64 and ranking == "log-odds" and logits.device.type == "cpu" and logits.shape[1] > 2 * _CHUNK:
+    long = logits.device.type == "cpu" and logits.shape[1] > 2 * _CHUNK
+    if long and ranking == "log-odds" and dtype == torch.float64:
         return _long_log_odds(logits, token, scale)
     parts = [rank_rows(z, t, c, ranking, dtype) for z, t, c in in_parts(logits, token, scale)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
