@@ -123,6 +123,7 @@ def run(decoder: Decoder, state: State, observers: Sequence[Observer] = (), step
         state, done = decoder.step(decoder, state)
         if any([observe(state, done) for observe in observers]):
             break
+        del done  # its logits, before the next step's are made
         state = decoder.going(decoder, state)
     return state
 
