@@ -153,7 +153,8 @@ for words in {[[], *([name, "--help"] for name in NAMES), ["experiment", "contro
     assert rws(words) == 0
     large = {{"torch", "transformers", "tokenizers", "safetensors", "rdkit", "numpy", "scipy", "flint", "pandas"}}
     large = (large | {{"matplotlib", "pyarrow"}}) & set(sys.modules)
-    assert not large, (words, large)
+    # The file of a study has its tables too, which NumPy computes.
+    assert not large - ({{"numpy"}} if words[:1] == ["experiment"] else set()), (words, large)
     assert words or "cyclopts" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
