@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from rws_decode import __main__
 from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
-from rws_decode.extra import convert
+from rws_decode.extra.convert import checkpoint as convert
 from rws_decode.extra.convert.checkpoint import convert as convert_checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
