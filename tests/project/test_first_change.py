@@ -87,7 +87,7 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in [*(ROOT / "rws_decode").iterdir(), *(ROOT / "paper_figures").iterdir()]:
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(exist_ok=True)
-        if path.name in ("strategies", "steering", "exhibits"):
+        if path.name in ("strategies", "extra", "exhibits"):
             (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
         elif path.name != "__pycache__":
             copy.symlink_to(path)
@@ -95,14 +95,16 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (figure,) = python_of("Add a figure or a table")
     (folder / "paper_figures/exhibits/how_sure.py").write_text(figure, encoding="utf-8")
     (folder / "test_above_mean.py").write_text(test, encoding="utf-8")
-    patient = '    "patient": Entry("patient.Patient", "patience"),\n'
-    for name, text, table, after, entry in (
-        ("rws_decode/strategies/above_mean.py", file, "rws_decode/strategies/table.py", "left-to-right", line),
-        ("rws_decode/extra/steering/patient.py", METHOD, "rws_decode/extra/steering/table.py", "svdd", patient),
-    ):
-        (folder / name).write_text(text, encoding="utf-8")
-        written, after = (folder / table).read_text(encoding="utf-8"), f'    "{after}": Entry'
-        (folder / table).write_text(written.replace(after, f"{entry}{after}"), encoding="utf-8")
+    table = folder / "rws_decode/strategies/table.py"
+    (folder / "rws_decode/strategies/above_mean.py").write_text(file, encoding="utf-8")
+    written, after = table.read_text(encoding="utf-8"), '"left-to-right": Entry'
+    table.write_text(written.replace(after, f"{line.strip()}\n        {after}"), encoding="utf-8")
+    # A way to steer is a package's, found by its entry point.
+    (folder / "patient.py").write_text(METHOD, encoding="utf-8")
+    about = folder / "patient-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: patient\nVersion: 1\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text("[rws.steering]\npatient = patient:Patient\n", encoding="utf-8")
     return folder
 
 
@@ -138,7 +140,7 @@ def test_a_strategy_is_one_file_and_one_line(output: str) -> None:
     ]
     assert '"commit_step"' in answer
     assert "[--decay LOGITS]" in output and "+rounds:N (default: 1)]" in output
-    assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.split())
+    assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.replace("│", " ").split())
 
 
 @pytest.mark.long
