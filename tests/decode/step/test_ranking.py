@@ -21,7 +21,7 @@ from rws_decode.replay.replay import replay
 from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import certain
-from rws_decode.step.select import rank_values, select_top
+from rws_decode.step.select import rank_rows, rank_values, select_top
 from rws_theory import log_odds, selection_path, stability_radius
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
@@ -228,6 +228,20 @@ class Operations(TorchDispatchMode):
         if isinstance(made, Tensor) and made.dtype == torch.float64:
             self.largest = max(self.largest, made.numel())
         return made
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.3, 50.0])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_a_long_row_has_the_bits_of_the_whole_row(dtype: torch.dtype, factor: float) -> None:
+    logits = torch.randn(4, 2**16 + 7, generator=torch.Generator().manual_seed(0)).to(dtype)
+    logits[0, 3], logits[1, -1], logits[2, 1:], logits[3, 5:] = -math.inf, 9.0, -math.inf, -math.inf
+    token = torch.cat([logits[:3].argmax(dim=1), torch.tensor([4])])
+    factors = torch.full((4,), factor, dtype=torch.float64)
+    rows = zip(logits.split(1), token.split(1), factors.split(1), strict=True)
+    whole = torch.cat([rank_rows(*row, "log-odds", torch.float64) for row in rows])
+    assert torch.equal(rank_values(logits, token, factor), whole)
+    kept = logits.double().abs().masked_fill(logits == -math.inf, 0).amax(dim=1)
+    assert torch.equal(logit_error(logits), kept * logit_error(torch.ones(1, 1, dtype=dtype)))
 
 
 @pytest.mark.parametrize(("strategy", "most"), [("default", 290), ("temperature:2", 390)])
