@@ -1,4 +1,4 @@
-"""`rws calibrate`: mean and deviation of a reward model's raw scores on a sample of pairs."""
+"""`rws calibrate`: mean and SD of a reward model's raw scores on a sample of pairs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CalibrateOptions:
 
 
 def calibrate(options: CalibrateOptions) -> None:
-    """Measure mean and deviation of a reward model's scores.
+    """Measure mean and SD of a reward model's scores.
 
     The file and `--json` hold `mean`, `std` and `template`, which `load_reward` reads, and `calibration`, how they came
     about: `std_kind`, `n`, `rows`, `standard_error` (of the mean, by rows), `seed`, `pairs` (all there are), `chosen`

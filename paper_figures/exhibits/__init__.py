@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from paper_figures.plugins import registered
+from rws_decode.common import plugins
 
 EXHIBITS = "rws.exhibits"  # the group of entry points of other packages' exhibits
 
@@ -39,7 +39,7 @@ def by_heading() -> dict[str, list[str]]:
     names = {heading: exhibits.split() for heading, exhibits in PAGE.items()}
     placed = {name for exhibits in names.values() for name in exhibits}
     listed = sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
-    names[FURTHER] += [name for name in (*listed, *registered(EXHIBITS)) if name not in placed]
+    names[FURTHER] += [name for name in (*listed, *plugins.names(EXHIBITS)) if name not in placed]
     return names
 
 
@@ -48,4 +48,5 @@ NAMES: tuple[str, ...] = tuple(name for exhibits in by_heading().values() for na
 
 def load_exhibit(name: str) -> Any:
     """Import and return the module of an exhibit."""
-    return import_module(registered(EXHIBITS).get(name, f"{__name__}.{name}"))
+    own = (Path(__file__).parent / f"{name}.py").is_file()  # which no package replaces
+    return import_module(f"{__name__}.{name}") if own else plugins.find(EXHIBITS, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode import Shape, decode, exchange_distance, load_predictor, plots
+from rws_decode import Shape, decode, load_predictor, plots
 from rws_decode.common.palette import BLACK, LOOKS
 from rws_decode.view.plots.sheet import drawn, panels_of
 from rws_theory import ReversalLimit, ReversalShare, output_law, parallel_distances, reversal_limit
@@ -77,6 +77,8 @@ def exchange_distances(name: str, revealed: int, left_out: float) -> list[tuple[
 
     name: of a shipped model, asked about its fourth prompt and 12 tokens; left_out: as `exchange_distance` has it.
     """
+    from rws_decode import exchange_distance  # of an extra
+
     predictor = load_predictor(name)
     prompt = predictor.encode_prompt(predictor.prompts[3])
     (trace,) = decode(predictor, predictor.prompts[3], "default", Shape(12, 12, 12))

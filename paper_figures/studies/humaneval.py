@@ -2,7 +2,7 @@
 
 The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer;
 they are the default, `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
-bubblewrap, without network (`plugins.sandbox`), and only with `--allow-code-execution`. Without that option the
+bubblewrap, without network (the extra `sandbox`), and only with `--allow-code-execution`. Without that option the
 answers are decoded and judged, and nothing is run.
 
 `--samples N` sets the answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every
@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from paper_figures.data.loaders import Prompt, load_humaneval
-from paper_figures.plugins import sandbox
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
@@ -30,6 +29,7 @@ from paper_figures.studies.study import Stages
 from paper_figures.table import Table
 from rws_decode.cli.options import option
 from rws_decode.common.later import pd
+from rws_decode.common.plugins import hook
 from rws_decode.text.rules import judge
 from rws_theory.checks import finite
 
@@ -78,7 +78,9 @@ def run(options: HumanEvalOptions) -> dict[str, Any]:
             f"--{how} is {getattr(options, how)}: its answers are no programs, --allow-code-execution needs humaneval"
         )
     if options.allow_code_execution and options.scheduler is None:
-        sandbox().check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
+        hook(
+            "sandbox", "--allow-code-execution"
+        ).check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
     result = run_comparison(options, NAME, tables, _run_stages, _check)
     if programs and not options.allow_code_execution:
         note = "programs were not run, so nothing is known of what passes: --allow-code-execution"
@@ -122,15 +124,16 @@ def _run_stages(options: HumanEvalOptions, base: Unit, prompts: Prompts, stages:
 def _worded(options: HumanEvalOptions, prompts: Prompts) -> Prompts:
     """Return the problems in the words in which the model is asked."""
     problems = {row.id: row for row in load_humaneval(options.data.partition(":")[2] or None).rows}
+    wording = hook("sandbox", f"--data is {options.data}")
 
     def worded(prompt: Prompt) -> Prompt:
-        return replace(prompt, turns=(sandbox().humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
+        return replace(prompt, turns=(wording.humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
 
     return replace(prompts, **{part: tuple(map(worded, getattr(prompts, part))) for part in ("test", "validation")})
 
 
 def _programs(options: HumanEvalOptions, base: Unit, answers: pd.DataFrame) -> list[Unit]:
-    programs = sandbox()
+    programs = hook("sandbox", "--allow-code-execution")
     limits = programs.Limits()
     if options.program_seconds is not None:
         limits = replace(limits, seconds=options.program_seconds)

@@ -4,7 +4,7 @@ The strategy of a unit says what `measure` does:
 
 - a name of `rws_decode.strategies.table.STRATEGIES`: the unit's prompt is decoded;
 - "score": its judge scores the label `answer`; "perplexity": its causal model does;
-- "execute": the program in the label `answer` is run by `paper_figures.plugins.sandbox`; "timing": see `time_units`.
+- "execute": the program in the label `answer` is run by the extra `sandbox`; "timing": see `time_units`.
 
 An answer has these columns:
 
@@ -39,12 +39,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from paper_figures.data.inclusion import included_keywords
-from paper_figures.plugins import sandbox
 from paper_figures.runner.units import PER_ROW, Unit, batch_key
 from paper_figures.runner.versions import machine_name
 from paper_figures.runner.worker import Measured, Rows, forget, kept
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from rws_decode.checkpoints.files import split_revision
+from rws_decode.common.plugins import hook
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
@@ -183,7 +183,7 @@ def measure(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     """Return the rows of the units of one batch; the module says which columns they have."""
     name = units[0].strategy["name"]
     if name == "execute":
-        return sandbox().run_programs(units)
+        return hook("sandbox", "allow_code_execution").run_programs(units)
     function = {"score": _scores, "perplexity": _perplexities, "timing": time_units}.get(name)
     return _answers(units) if function is None else function(units)
 

@@ -10,6 +10,7 @@ from rws_decode.checkpoints.files import locate_model, shipped
 from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.cli.options import fixed, group, option
 from rws_decode.cli.progress import tell
+from rws_decode.common import plugins
 from rws_decode.common.files import parse_json
 from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.base import OWN_REWARDS
@@ -77,7 +78,8 @@ class PredictorOptions:
     loading: LoadingOptions = group(LoadingOptions)
 
     def __post_init__(self) -> None:
-        locate_model(self.model)
+        if self.model not in plugins.names("rws.predictors"):
+            locate_model(self.model)
 
     def load(self) -> LoadedPredictor:
         """Load the mask predictor, and say on standard error if many of its tokens have no word."""

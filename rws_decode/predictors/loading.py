@@ -153,6 +153,12 @@ def load_predictor(
         )
     device = device_named(device)
     if name not in shipped("ForMaskedLM") and (loader := plugins.find("rws.predictors", name)) is not None:
+        named = {"mask_id": mask_id, "dtype": dtype, "device_map": device_map, "quantization": quantization}
+        for option, value in {**named, "revision": revision, "chat": chat, "adapter": adapter}.items():
+            if value is not None:
+                raise ValueError(
+                    f"{option} is {value}: {name} is a package's model, which takes a device, leave it out"
+                )
         return loader(device)
     kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch(locate_model(name), revision)

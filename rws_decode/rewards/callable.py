@@ -92,7 +92,7 @@ def normalised_reward(
         raise ValueError(f"reward is None: {asked_by} needs a reward model, such as reward={reward_call(model)}")
     if made is not reward:
         raise ValueError(
-            f"reward is {made.name}, whose mean and deviation are not known: {asked_by} normalises by them, give "
+            f"reward is {made.name}, whose mean and SD are not known: {asked_by} normalises by them, give "
             "measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
         )
     return made
@@ -137,15 +137,16 @@ def module_reward_named(name: str, mean: float | None = None, std: float | None 
 def as_named_reward(name: str, found: Any, mean: float | None = None, std: float | None = None) -> RewardModel:
     """Return what a name stands for, a reward model or a function with both numbers; ValueError as of a module's."""
     module, _, attribute = name.partition(":")
+    attribute = attribute or name  # of a package's entry point
     if isinstance(found, RewardModel) and not isinstance(found, type):
         if mean is not None or std is not None:
             raise ValueError(f"mean is {mean}, std is {std}: the reward model {name} has its own, leave them out")
         return found
     if isinstance(found, type) or not callable(found):
-        raise ValueError(f"reward is {name}: module {module} has no reward model and no function {attribute}")
+        raise ValueError(f"reward is {name}: {module} has no reward model and no function {attribute}")
     if mean is None or std is None:
         raise ValueError(
-            f"reward is {name}, a function whose mean and deviation are not known: name an object of the module such "
+            f"reward is {name}, a function whose mean and SD are not known: name an object of the module such "
             f"as reward = CallableReward({attribute}, mean, std), or measured_reward({attribute}, predictor, prompts)"
         )
     function: Callable[..., Any] = found

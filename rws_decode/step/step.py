@@ -148,13 +148,17 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
     Those of the current block alone where the predictor fills block after block: the later ones are not begun.
     """
-    masked, published = (
-        state.masked if decoder.whole else in_block(state, decoder.plan),
-        decoder.options.ranking == "topk",
+    masked = state.masked if decoder.whole else in_block(state, decoder.plan)
+    return masked_logits(
+        decoder.predictor,
+        state.canvas,
+        masked,
+        cfg=decoder.options.cfg,
+        suppressed=decoder.ends.suppressed,
+        published=decoder.options.ranking == "topk",
+        at=decoder.at,
+        forbidden=decoder.forbidden,
     )
-    how = {"at": decoder.at, "forbidden": decoder.forbidden, "published": published}
-    suppressed, cfg = decoder.ends.suppressed, decoder.options.cfg
-    return masked_logits(decoder.predictor, state.canvas, masked, cfg=cfg, suppressed=suppressed, **how)
 
 
 def masked_logits(

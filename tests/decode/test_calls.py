@@ -264,9 +264,7 @@ def vowels(answer: str) -> float:
 )
 def test_a_function_whose_scores_are_not_normalised_scales_no_logits(call: Any, asks: str) -> None:
     way = "give measured_reward(function, predictor, prompts) or CallableReward(function, mean, std)"
-    refused(
-        lambda: call(), f"reward is vowels, whose mean and deviation are not known: {asks} normalises by them, {way}"
-    )
+    refused(lambda: call(), f"reward is vowels, whose mean and SD are not known: {asks} normalises by them, {way}")
 
 
 def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:

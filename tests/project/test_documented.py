@@ -256,7 +256,7 @@ NOT_HERE: dict[str, str] = {
     r"python -m pip install .*": "needs an index of packages; part of `make package`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "rws experiment words .*": "is of a study that a reader adds",
-    "rws experiment humaneval .* --allow-code-execution .*": "runs programs that models write: test_humaneval.py",
+    "rws experiment humaneval .* --allow-code-execution .*": "runs programs that models write: tests/extra/sandbox",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
     "pyright .*|ruff (check|format) .*|codespell.*": "is a check of its own beside the tests: `make lint`",
     r"rws train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export.*)": (

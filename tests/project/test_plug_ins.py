@@ -74,3 +74,30 @@ def test_one_name_of_two_packages_is_refused_and_the_core_keeps_its_own(tmp_path
     done = rws(tmp_path, "generate", "--strategy", "patient:0.5", *SIZE)
     assert done.returncode == 2 and "first-one" in done.stderr and "second-one" in done.stderr
     assert rws(tmp_path, "generate", "--strategy", "margin", *SIZE).returncode == 0
+
+
+def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "parts_here.py").write_text(PARTS, encoding="utf-8")
+    rewards = {"e-count": "parts_here:REWARD", "bare": "parts_here:bare"}
+    write_metadata(tmp_path, "parts-here", {"rws.predictors": {"tiny": "parts_here:tiny"}, "rws.rewards": rewards})
+    words = ["generate", "--model", "tiny", *SIZE[2:], "--strategy", "rws:4", "--reward"]
+    assert '"rewards": [' in rws(tmp_path, *words, "e-count", "--json").stdout
+    for more, said in (
+        (["e-count", "--dtype", "float64"], "dtype is float64: tiny is a package's model"),
+        (["bare"], "CallableReward(bare, mean, std)"),
+    ):
+        done = rws(tmp_path, *words, *more)
+        assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+PARTS = """
+from rws_decode import CallableReward, load_predictor
+
+def tiny(device):
+    return load_predictor("english", device=device)
+
+def bare(prompt, answer):
+    return answer.count("e")
+
+REWARD = CallableReward(bare, 2.0, 1.0)
+"""

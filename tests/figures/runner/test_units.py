@@ -164,7 +164,7 @@ def test_what_only_shows_results_is_not_behind_work() -> None:
     shown = ("commands", "exhibits", "figures", "report", "tables", "studies.answers", "studies.reward_bench")
     assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in modules)
     assert not any(name.startswith("rws_decode.commands") for name in modules)
-    assert {"rws_decode.extra.stories.lexicon", "rws_theory.gain"} <= modules
+    assert {"paper_figures.extra.sandbox.worker", "rws_decode.extra.stories.lexicon", "rws_theory.gain"} <= modules
     # Named by entry points.
     assert {"rws_decode.extra.lookahead", "rws_decode.extra.steering.entrgi"} <= modules
 
