@@ -23,14 +23,6 @@ from .rewards import (
     SequenceClassifierReward as SequenceClassifierReward,
     load_reward as load_reward,
 )
-from .scales.path import (
-    Breakpoint as Breakpoint,
-    ScalePath as ScalePath,
-    ScalePiece as ScalePiece,
-    Unexplored as Unexplored,
-    scale_path as scale_path,
-)
-from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
 from .settings import Options as Options, Savings as Savings, Shape as Shape
 from .final_text import final_reward as final_reward
 from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
@@ -71,6 +63,5 @@ from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace
 from .view import plots as plots
 from .view.decode_page import decode_page as decode_page
-from .view.scale_path_page import scale_path_page as scale_path_page
 
 def __getattr__(name: str) -> typing.Any: ...  # what extras offer, by the entry points rws.names
