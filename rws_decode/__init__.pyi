@@ -62,6 +62,5 @@ from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace
 from .view import plots as plots
-from .view.decode_page import decode_page as decode_page
 
 def __getattr__(name: str) -> typing.Any: ...  # what extras offer, by the entry points rws.names

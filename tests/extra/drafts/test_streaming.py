@@ -12,10 +12,10 @@ from tiny_models import bert_predictor
 from transformers import TextDiffusionStreamer, TextStreamer
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Decoding, Savings, decode, recorded, replay
+from rws_decode.extra.drafts import MASK_CHARACTER, DraftStreamer, Feed
 from rws_decode.extra.testing.networks import EOS, MASK, word_tokenizer
 from rws_decode.step.callback import StepView
 from rws_decode.trace.trace import load
-from rws_decode.view.drafts import MASK_CHARACTER, DraftStreamer, Feed
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]
