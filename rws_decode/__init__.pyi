@@ -3,7 +3,6 @@ import typing
 from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
-from .law import TextLaw as TextLaw, strategy_log_prob as strategy_log_prob
 from .measured_reward import measured_reward as measured_reward
 from .predictors import (
     CallablePredictor as CallablePredictor,
@@ -12,7 +11,6 @@ from .predictors import (
     WorldPredictor as WorldPredictor,
     load_predictor as load_predictor,
 )
-from .predictors.watch import watch as watch
 from .replay.diff import TraceDiff as TraceDiff, diff as diff
 from .replay.replay import Replay as Replay, replay as replay, replay_with as replay_with
 from .replay.step_logits import StepLogits as StepLogits, step_logits as step_logits

@@ -1,4 +1,4 @@
 """The decoder behind other libraries' calls: transformers' generate, Dream's hooks, lm-evaluation-harness.
 
-Needs: drafts
+Needs: drafts log_prob
 """

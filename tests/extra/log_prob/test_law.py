@@ -16,8 +16,8 @@ from tiny_models import llada_predictor
 
 from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, replay_with, steer, strategy_log_prob
 from rws_decode.extra.path_diagnostics.diagnostics import order_log_likelihood
+from rws_decode.extra.testing.exact import tabulated_predictor
 from rws_decode.job import prepare
-from rws_decode.predictors.exact import tabulated_predictor
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
