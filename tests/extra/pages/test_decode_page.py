@@ -17,7 +17,7 @@ from table_models import REWARD, table_predictor
 
 from rws_decode import CallablePredictor, Shape, Trace, compare, decode, decode_page, diff
 from rws_decode.extra.pages.decode_page import tied_and_near
-from rws_decode.view.sentences import end_sentence, step_sentence
+from rws_decode.extra.pages.sentences import end_sentence, step_sentence
 
 SHAPE = Shape(length=8, steps=4, block=8)
 
