@@ -143,10 +143,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "GapStatistics": lambda: rws_theory.gap_statistics(np.random.default_rng(0).random((50, 9))),
 }
 NO_OBJECTS = {"FactorStrategy", "OrderStrategy", "Strategy", "MaskPredictor", "RewardModel"}  # Protocols
-TABLES = [
-    *("CallablePredictor", "HFMaskPredictor", "WorldPredictor", "StepLogits", "TraceDiff", "TraceDiff of the same"),
-    *("CallableReward", "CausalReward", "SequenceClassifierReward", "exact reward", "world's reward"),
-]
+TABLES = ["StepLogits", "TraceDiff", "TraceDiff of the same"]
 
 
 def digest(name: str = "table") -> rws_decode.Digest:
