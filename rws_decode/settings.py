@@ -72,11 +72,7 @@ class Shape:
         return ResolvedShape(self.length, *self._sizes(), self.counts)
 
     def one_by_one(self) -> Shape:
-        """Return the shape with a step for each token where no number of steps was given, else the shape itself.
-
-        >>> Shape(8).one_by_one().steps, Shape(8, 4).one_by_one().steps
-        (8, 4)
-        """
+        """Return the shape with a step for each token where no number of steps was given, else the shape itself."""
         if self.counts is not None:
             raise ValueError(f"counts are {self.counts}: a strategy that counts itself is given none, leave them out")
         return replace(self, steps=self.length) if self.steps is None else self
@@ -86,9 +82,6 @@ class Shape:
 
         A block that was not given is that one. name: of the predictor. ValueError for blocks that do not lie within its
         own, whole or cut into equal parts.
-
-        >>> Shape(8, 4).nested(4, "m"), Shape(8, 8, 2).nested(4, "m").block
-        (Shape(length=8, steps=4, block=4), 2)
         """
         if block is None:
             return self
@@ -199,13 +192,7 @@ class Options:
             )
 
     def only(self, who: str, *names: str) -> None:
-        """Raise ValueError, naming the option, where another than these is not at its default.
-
-        >>> Options(cfg=0.5).only("the compact decoder", "padding")
-        Traceback (most recent call last):
-        ...
-        ValueError: cfg is 0.5: the compact decoder has 0.0 alone
-        """
+        """Raise ValueError, naming the option, where another than these is not at its default."""
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name not in names and value != option.default:

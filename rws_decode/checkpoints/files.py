@@ -124,11 +124,7 @@ def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = 
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Return a model's name and the revision after its "@", None if there is none, or if it is a directory's name.
-
-    >>> split_revision("owner/name@0123abc"), split_revision("mini")
-    (('owner/name', '0123abc'), ('mini', None))
-    """
+    """Return a model's name and the revision after its "@", None if there is none, or if it is a directory's name."""
     short, at, revision = name.rpartition("@")
     return (short, revision) if at and short and not os.path.isdir(name) else (name, None)
 

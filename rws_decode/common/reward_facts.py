@@ -13,9 +13,6 @@ class Normalised:
     """A reward model's name, the statistics that normalise its scores, and (low, high) if all lie between.
 
     ValueError, naming the reward model, unless mean is finite and std is positive and finite.
-
-    >>> Normalised("half", 0.25, 1.0, (0, 1))
-    Normalised('half', mean=0.25, std=1, bounds=(0, 1))
     """
 
     network = ""  # what its line tells of one
@@ -32,12 +29,7 @@ class Normalised:
 
 
 def parameters_of(model: Any) -> str:
-    """Return the number of a network's parameters in three digits; tied ones count once.
-
-    >>> from torch import nn
-    >>> parameters_of(nn.Linear(1000, 1200)), parameters_of(nn.Linear(2, 3))
-    ('1.2M parameters', '9 parameters')
-    """
+    """Return the number of a network's parameters in three digits; tied ones count once."""
     count = float(sum(parameter.numel() for parameter in model.parameters()))
     for unit in ("", "k", "M", "B"):
         if count < 999.5 or unit == "B":

@@ -60,13 +60,6 @@ class StepLogits:
         i, j: positions of the answer that the step ranked. The curves are those of their best tokens, and
         `sign_at_one` is 1 where i is ahead at factor 1. ValueError for a position that was not ranked, and for one
         whose token is not its best, such as a drawn one.
-
-        >>> from rws_decode import CallablePredictor, Shape, decode
-        >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
-        >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-        >>> (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2))
-        >>> step_logits(trace, predictor, 0).crossings(0, 1)
-        Crossings(1 at 4.8121, all proved)
         """
         rows = []
         for name, position in (("i", i), ("j", j)):

@@ -28,11 +28,7 @@ class Frame(NamedTuple):
     ids: list[int]
 
     def holding(self, tokens: int) -> list[int]:
-        """Return the ids of an answer that holds the token so many times.
-
-        >>> Frame("so", 1, [2, 7, 3]).holding(2), Frame("so", 1, [2, 7, 3]).holding(0)
-        ([2, 7, 7, 3], [2, 3])
-        """
+        """Return the ids of an answer that holds the token so many times."""
         return [*self.ids[: self.begin], *[self.ids[self.begin]] * tokens, *self.ids[self.begin + 1 :]]
 
 

@@ -56,9 +56,6 @@ def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor
 
     Gumbel-max as in LLaDA's official loop (Nie et al. 2025): the same operations, hence the same bits, from the same u.
     logits: [N, V]; uniform: float64 [N, V] in [0, 1); temperature T > 0.
-
-    >>> gumbel_scores(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.5, 0.25]]).double(), 1.0).round(decimals=4).tolist()
-    [[1.4427, 0.7213]]
     """
     return logits.double().exp() / (-torch.log(uniform)) ** temperature
 

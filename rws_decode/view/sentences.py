@@ -48,11 +48,7 @@ def joined(names: Sequence[str], most: int) -> str:
 
 
 def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return rising spans with those joined of which one begins where the last ends.
-
-    >>> stretches([(1.0, 2.0), (2.0, 3.0), (5.0, 6.0)])
-    [(1.0, 3.0), (5.0, 6.0)]
-    """
+    """Return rising spans with those joined of which one begins where the last ends."""
     together: list[tuple[float, float]] = []
     for low, high in spans:
         touches = bool(together) and together[-1][1] == low

@@ -17,7 +17,7 @@ import torch
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
 from rws_decode.extra.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
-from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, forbidden_ids, prompt_ids
+from rws_decode.predictors.base import MaskPredictor, ends_of, forbidden_ids, prompt_ids
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.settings import Shape
@@ -104,7 +104,7 @@ def weights_hash(network: torch.nn.Module) -> str:
 
 
 def _files_of(predictor: MaskPredictor) -> Checkpoint | None:
-    checkpoint = predictor.checkpoint if isinstance(predictor, FromCheckpoint) else None
+    checkpoint = getattr(predictor, "checkpoint", None)
     return checkpoint if checkpoint is not None and checkpoint.directory is not None else None
 
 

@@ -30,7 +30,7 @@ from rws_decode.extra.check.digest import (
 )
 from rws_decode.extra.check.settings import Attention
 from rws_decode.job import encode_prompts
-from rws_decode.predictors.base import LogitsDtype, MaskPredictor, ends_of, logits_at, pieces_of
+from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.network import NetworkReward
@@ -123,7 +123,7 @@ def _machine_facts(
     device = predictor.device
     on_gpu = device.type == "cuda"
     facts: dict[str, Fact] = {
-        "dtype": _name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        "dtype": _name(dtype) if (dtype := getattr(predictor, "logits_dtype", None)) else None,
         STORED: fingerprints.stored_dtypes(predictor),
         "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
         "attention": _attention(predictor, attention),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, as_prompts, check_arguments, prepare, warn_of_unread_words
-from rws_decode.predictors.base import MaskPredictor, NamesUnknownWords, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, tokenizer_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
@@ -148,9 +148,9 @@ def _log_probability(logits: Tensor, token: Tensor, temperature: float) -> Tenso
     return (logits / temperature).log_softmax(dim=-1).gather(1, token[:, None])[:, 0]
 
 
-def answer_ids(predictor: MaskPredictor, text: str) -> list[int]:
+def answer_ids(predictor: Any, text: str) -> list[int]:
     """Return the ids of an answer's text by itself, without special tokens."""
-    if isinstance(predictor, NamesUnknownWords) and (unknown := predictor.unknown_words(text)):
+    if hasattr(predictor, "unknown_words") and (unknown := predictor.unknown_words(text)):
         raise ValueError(f"answers hold {' '.join(unknown)}: {predictor.name} does not know these words, use others")
     tokenizer = tokenizer_of(predictor)
     if tokenizer is None:

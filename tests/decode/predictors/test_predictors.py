@@ -203,11 +203,11 @@ def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_de
         for kind in (Able, CallablePredictor)
     )
     turns, place = Dialogue(("a", "b", "c")), (torch.tensor([0]), torch.tensor([1]))
-    assert isinstance(able, base.LogitsAt) and base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
+    assert base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
     assert base.tokenizer_of(able) == "its tokenizer" and base.prompt_ids(able, turns) == [3]
     assert base.prompt_ids(able, "abc") == [3] and base.prompt_ids(able, Dialogue(("abcd",))) == [4]
     assert base.logits_at(able, torch.tensor([[1, 2]]), None, *place).tolist() == [[7.0] * 6]
-    assert not isinstance(plain, base.LogitsAt) and base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
+    assert base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
     for predictor, size in ((plain, 4), (bert_predictor(), 4)):
         assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
 
