@@ -56,11 +56,7 @@ _WORLD = "world.npz"
 
 
 def hash_of(*parts: bytes | memoryview) -> str:
-    """Return a short hash of some bytes, in hexadecimal.
-
-    >>> hash_of(b"a", b"b") == hash_of(b"ab"), len(hash_of())
-    (False, 16)
-    """
+    """Return a short hash of some bytes, in hexadecimal."""
     whole = sha256()
     for part in parts:
         whole.update(len(part).to_bytes(8, "little"))
@@ -220,10 +216,6 @@ def usual_prompts(predictor: MaskPredictor) -> tuple[str | tuple[int, ...], ...]
 
 
 def half_filled(ids: Sequence[int], count: int, mask_id: int) -> list[int]:
-    """Return what stands in `count` answer positions of a fixed canvas: masks, and in turn the prompt's ids.
-
-    >>> half_filled([5, 6, 7], 4, mask_id=0)
-    [0, 6, 0, 5]
-    """
+    """Return what stands in `count` answer positions of a fixed canvas: masks, and in turn the prompt's ids."""
     words = [token for token in ids if token != mask_id]
     return [words[i % len(words)] if i % 2 and words else mask_id for i in range(count)]

@@ -65,14 +65,6 @@ def check_digest(
 
     The number of threads is that of `torch_threads` around the call, 1 as elsewhere. ValueError as in `decode`, and for
     a predictor of ids alone without prompts.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> digest = check_digest(predictor, prompts=[[1, 2]], shape=Shape(4, 2, 4))
-    >>> digest
-    Digest('callable' on cpu in None, 2 decodes)
-    >>> digest.decodes[0].tokens, digest.logits[0].logits[0]
-    ((3, 3, 3, 3), (1.0, 0.0, 0.0, 0.0))
     """
     whole("batch", batch)
     one_of("attention", attention, get_args(Attention))

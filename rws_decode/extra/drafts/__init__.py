@@ -46,14 +46,6 @@ class DraftStreamer:
     None. On a terminal each draft is written over the last one, cut off where it is higher than the screen; elsewhere,
     as in a file, each has a line of its own. Prompt and final tokens are not printed but kept until `end`. `draw` and
     `erase` show any text so.
-
-    >>> streamer = DraftStreamer(lambda ids: "".join("abc"[token] for token in ids))
-    >>> streamer.put(torch.tensor([2]))
-    >>> streamer.put_draft(torch.tensor([0, 1, 1]), canvas=torch.tensor([0, 9, 1]), mask_id=9)
-    a█b
-    >>> streamer.put(torch.tensor([0, 1, 1])), streamer.end()
-    abb
-    (None, None)
     """
 
     def __init__(self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None) -> None:
@@ -119,11 +111,7 @@ def _rows(text: str, width: int) -> list[str]:
 
 
 def _cut_off(text: str, width: int, height: int) -> str:
-    """Return the last rows of a text, as many as fit.
-
-    >>> _cut_off("abcdefg", 3, 2)
-    'defg'
-    """
+    """Return the last rows of a text, as many as fit."""
     rows = _rows(text, width)
     return text if len(rows) <= height else "".join(rows[-max(height, 1) :])
 
@@ -133,11 +121,6 @@ def draft_text(ids: Sequence[int], mask_id: int | None, decode: Callable[[list[i
 
     Blanks part masks from words where `decode` sets them between words. If `decode` stops at an end of text, what
     stands after it in its run is left out.
-
-    >>> draft_text([1, 9, 9, 0], 9, lambda ids: "".join("abc"[token] for token in ids))
-    'b██a'
-    >>> draft_text([1, 9, 9, 0], 9, lambda ids: " ".join("abc"[token] for token in ids))
-    'b ██ a'
     """
     runs = [(masked, list(run)) for masked, run in groupby(ids, key=lambda token: token == mask_id)]
     parts = [MASK_CHARACTER * len(run) if masked else decode(run) or "" for masked, run in runs]
@@ -150,11 +133,6 @@ def play(trace: Trace, stream: TextIO | None = None, seconds: float = 0.3) -> No
     """Show how a trace's answer came about, step by step, each drawn over the last one on a terminal.
 
     stream: standard output if None. seconds: that a step stands, on a terminal.
-
-    >>> play(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"]))
-    ███
-    █ b█
-    a b c
     """
     screen = DraftStreamer(lambda ids: None, stream)
     blank = "" if any(piece[:1].isspace() or piece[-1:].isspace() for piece in trace.pieces.values()) else " "
@@ -174,14 +152,6 @@ class Feed:
 
     block: tokens per block. Tokens before the first end of text are put, and nothing after it. `finish` puts the rest
     of a decode that ended before its last block was complete.
-
-    >>> from rws_decode import CallablePredictor, Shape, decode
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
-    >>> streamer = DraftStreamer(lambda ids: "".join(map(str, ids)))
-    >>> streamer.put(torch.tensor([2]))
-    >>> run = decode(predictor, [[2]], "default", Shape(2, 2, 2), callback=Feed(streamer, predictor, 2))
-    3█
-    33
     """
 
     streamer: Streamer
@@ -213,12 +183,7 @@ class Feed:
 
 
 def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:
-    """Return an answer's committed tokens before its first end of text.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> text_tokens(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=2), [5, 0, 6, 2, 7])
-    [5, 6]
-    """
+    """Return an answer's committed tokens before its first end of text."""
     return [token for token in before_end(tokens, ends_of(predictor)) if token != predictor.mask_id]
 
 

@@ -36,9 +36,6 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
     both; its answer may have another length. predictor: proves at which factors the confidences crossed that parted the
     runs, as in `rws_decode.diff`. ValueError for a run of another prompt, and for a predictor with
     another mask id.
-
-    >>> decode_page(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).html.startswith("<!DOCTYPE html>")
-    True
     """
     return runs_page([trace] if other is None else [trace, other], predictor)
 

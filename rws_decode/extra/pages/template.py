@@ -22,10 +22,6 @@ def page_of(
     body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript, and
     below the title if no `sentence` is given. data: JSON-ready; it never ends its element early, whatever its strings
     are. The page's policy lets a browser ask for no address, whatever a text says.
-
-    >>> page = page_of("page.css", title="A <b>", plain="", scripts=[], data={"word": "</script>"})
-    >>> "A &lt;b&gt;" in page.html, "</script>" in page.html.split('id="data">')[1].split("</script>")[0]
-    (True, False)
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     html = part(
@@ -47,11 +43,7 @@ def part(name: str, **values: str) -> str:
 
 
 def rounded(value: float, digits: int = 6) -> float | str | None:
-    """Return a number with so many digits, ready for JSON: None for NaN, infinity by its name in JavaScript.
-
-    >>> rounded(2 / 3), rounded(float("nan")), rounded(float("-inf"))
-    (0.666667, None, '-Infinity')
-    """
+    """Return a number with so many digits, ready for JSON: None for NaN, infinity by its name in JavaScript."""
     if math.isnan(value):
         return None
     if math.isinf(value):
@@ -65,12 +57,7 @@ def _read(name: str) -> str:
 
 
 class WordTable(dict[str, int]):
-    """The different words of a page, numbered as they come.
-
-    >>> table = WordTable()
-    >>> [table[word] for word in ("peace", "and", "peace")], table.data()
-    ([0, 1, 0], {'words': ['peace', 'and'], 'blanks': True})
-    """
+    """The different words of a page, numbered as they come."""
 
     def __missing__(self, word: str) -> int:
         return self.setdefault(word, len(self))
@@ -81,11 +68,7 @@ class WordTable(dict[str, int]):
 
 
 def line_of(prompt: str | None, length: int) -> list[str | int]:
-    """Return what stands in the text: answer positions by number, and the fixed texts of a prompt with gaps.
-
-    >>> line_of("the [MASK:2] of [MASK:1].", 3), line_of("no gap", 2)
-    (['the', 0, 1, 'of', 2, '.'], [0, 1])
-    """
+    """Return what stands in the text: answer positions by number, and the fixed texts of a prompt with gaps."""
     if prompt is None or masks_in(prompt) != length:
         return list(range(length))
     line, at = list[str | int](), 0

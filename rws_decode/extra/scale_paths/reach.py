@@ -94,15 +94,6 @@ def compare_reach(temperature_path: ScalePath, reward_path: ScalePath) -> Reach:
     drawn evenly in their logarithm.
 
     ValueError for paths over other axes, or with answers of different lengths.
-
-    >>> from rws_decode.extra.scale_paths.path import ScalePiece
-    >>> common = dict(unexplored=(), breakpoints=(), certified=True, states=1, forwards=1, batches=1, grid_forwards=1)
-    >>> common |= dict(reward_calls=0, near_tokens=0)
-    >>> one = ScalePath("temperature", 1.0, 2.0, (ScalePiece(1.0, 2.0, (7,), None, (0,)),), **common)
-    >>> two = ScalePath("reward-scale", 1.0, 2.0, (ScalePiece(1.0, 2.0, (8,), None, (0,)),), **common)
-    >>> reach = compare_reach(one, two)
-    >>> [output.tokens for output in reach.only_temperature], [output.tokens for output in reach.only_reward_scale]
-    ([(7,)], [(8,)])
     """
     for name, path, over in (
         ("temperature_path", temperature_path, "temperature"),
