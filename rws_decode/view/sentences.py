@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -45,12 +45,3 @@ def joined(names: Sequence[str], most: int) -> str:
     """
     listed = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
     return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else "".join(listed)
-
-
-def stretches(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return rising spans with those joined of which one begins where the last ends."""
-    together: list[tuple[float, float]] = []
-    for low, high in spans:
-        touches = bool(together) and together[-1][1] == low
-        together.append((together.pop()[0] if touches else low, high))
-    return together

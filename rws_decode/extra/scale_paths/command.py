@@ -140,8 +140,8 @@ _AXES = {"temperature": "the constant factor c of all logits", "reward-scale": "
 
 def _text(path: ScalePath) -> str:
     """Return the different answers, each once and whole, with what differs from the answer at scale 1 marked."""
+    from rws_decode.extra.scale_paths.marks import stretches
     from rws_decode.trace.labels import CUT_OFF, cut_off
-    from rws_decode.view.sentences import stretches
 
     usual = path.at(1.0) if path.scale_min <= 1 <= path.scale_max else None
     usual = path.pieces[0] if usual is None and path.pieces else usual

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, VERMILION
+from rws_decode.extra.scale_paths.marks import hatched_span, names_at_ends
 from rws_decode.replay.step_logits import StepLogits
-from rws_decode.view.plots.axes import hatched_span, names_at_ends, scale_axis, shown_word
+from rws_decode.view.plots.axes import scale_axis, shown_word
 from rws_decode.view.plots.decode_steps import foremost
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 from rws_decode.view.sentences import at_position, count, joined, number

@@ -10,8 +10,9 @@ from typing import Any
 from rws_decode.common.page import Page
 from rws_decode.extra.pages.faces import known_columns
 from rws_decode.extra.pages.template import WordTable, line_of, page_of, rounded
+from rws_decode.extra.scale_paths.marks import stretches
 from rws_decode.extra.scale_paths.path import ScalePath, ScalePiece, Unexplored
-from rws_decode.view.sentences import count, joined, number, stretches
+from rws_decode.view.sentences import count, joined, number
 from rws_theory.printed import printed_in
 
 # The scales that the paper tried.

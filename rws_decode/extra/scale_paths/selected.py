@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rws_decode.common.palette import BLACK, BLUE, GREY, LOOKS, PALE
-from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word, whole_ticks
+from rws_decode.extra.scale_paths.marks import VISIBLE, hatched_span, stretches
+from rws_decode.view.plots.axes import scale_axis, shown_word, whole_ticks
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
-from rws_decode.view.sentences import count, joined, number, stretches
+from rws_decode.view.sentences import count, joined, number
 from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
 
 _WIDEST = 1e3  # scales beyond it, or below its inverse, are drawn at the edge
