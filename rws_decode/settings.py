@@ -137,7 +137,7 @@ class Options:
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
     has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
-    (`step.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
+    (`completion.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys
     and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving. record: "tokens"

@@ -14,7 +14,7 @@ from rws_decode.canvas.layout import lay_out
 from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
-from rws_decode.step.step import masked_logits
+from rws_decode.step.completion import masked_logits
 from rws_decode.trace.data import check_known
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossings, crossings

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from rws_decode.canvas.schedule import current_block
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.step.completion import MaskedLogits
-from rws_decode.step.step import Decoder, Done, State, Step, masked_logits
+from rws_decode.step.completion import MaskedLogits, masked_logits
+from rws_decode.step.step import Decoder, Done, State, Step
 
 
 class Keys:
