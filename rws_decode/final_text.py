@@ -49,7 +49,7 @@ def final_reward(
 
 
 def outcomes(
-    predictor: MaskPredictor,
+    predictor: Any,
     reward: RewardModel | None,
     prompts: Sequence[Prompt],
     answers: Mapping[int, list[int]],
@@ -72,8 +72,7 @@ def outcomes(
     fields: dict[int, dict[str, Any]] = {}
     for row, answer in answers.items():
         prompt, text, broken = prompts[row], predictor.decode_answer(answer), None
-        known = getattr(predictor, "log_prob", None)
-        log_prob = math.nan if known is None else known(prompt.ids, answer)
+        log_prob = predictor.log_prob(prompt.ids, answer) if hasattr(predictor, "log_prob") else math.nan
         if prompt.text is not None and text is not None and predictor.mask_id not in prompt.ids:
             broken = broken_rules(predictor.name, prompt.text, text)
         known_prob = log_prob if math.isfinite(log_prob) else None
