@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rws_decode.common.plugins import hook
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import outcomes
 from rws_decode.job import Job, Prompts, check_arguments, prepare
@@ -19,7 +20,6 @@ from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.completion import MaskedLogits, TokenSampler
 from rws_decode.step.record import Record
-from rws_decode.step.savings import saving
 from rws_decode.step.step import Decoder, Done, State, forward, run
 from rws_decode.strategies.protocol import Strategy, abilities_of
 from rws_decode.trace.data import NOT_NEEDED
@@ -97,15 +97,16 @@ def decoded(
     """Decode what was prepared, as `decode` says; seen: what takes the place of the step's forward."""
     predictor, shape = job.predictor, job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
-    scorer = None
-    if job.asked is not None:
-        scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
-    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    how = {"reuse": savings.reuse, "cache": savings.cache}
+    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, **how)
+    told = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    decoder = Decoder(*told, memory=savings.memory)
     if options != _OPTIONS or not abilities_of(job.strategy).plain:
         from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
 
         decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
-    decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
+    if savings.block_only or savings.certain or savings.settled:
+        decoder = hook("saving", "savings")(decoder, savings)
 
     def show(state: State, done: Done) -> bool:
         return callback is not None and bool(callback(StepView.of(state, done, shape.steps, predictor.mask_id)))
@@ -162,6 +163,7 @@ def trace_of(job: Job, row: int, fields: dict[str, Any]) -> Trace:
     text = job.predictor.decode_answer(committed)
     seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
     return Trace(
+        checked=False,  # its parts are a decode's own
         **fields,
         prompt_text=prompt.text,
         text=text,

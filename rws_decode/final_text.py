@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rws_decode.canvas.layout import Prompt
 from rws_decode.job import encode_prompts, warn_of_unread_words
-from rws_decode.predictors.base import KnowsProbability, MaskPredictor
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.rewards.callable import as_reward
 from rws_decode.step.cached_reward import Scorer
@@ -49,7 +49,7 @@ def final_reward(
 
 
 def outcomes(
-    predictor: MaskPredictor,
+    predictor: Any,
     reward: RewardModel | None,
     prompts: Sequence[Prompt],
     answers: Mapping[int, list[int]],
@@ -72,7 +72,7 @@ def outcomes(
     fields: dict[int, dict[str, Any]] = {}
     for row, answer in answers.items():
         prompt, text, broken = prompts[row], predictor.decode_answer(answer), None
-        log_prob = predictor.log_prob(prompt.ids, answer) if isinstance(predictor, KnowsProbability) else math.nan
+        log_prob = predictor.log_prob(prompt.ids, answer) if hasattr(predictor, "log_prob") else math.nan
         if prompt.text is not None and text is not None and predictor.mask_id not in prompt.ids:
             broken = broken_rules(predictor.name, prompt.text, text)
         known_prob = log_prob if math.isfinite(log_prob) else None

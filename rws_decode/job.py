@@ -6,8 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
-from difflib import get_close_matches
+from dataclasses import asdict
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,10 +18,7 @@ from rws_decode.canvas.layout import Prompt, row_bytes
 from rws_decode.common.arguments import check_memory, free_memory, is_id
 from rws_decode.predictors import base
 from rws_decode.predictors.base import (
-    HasTokenizer,
-    KeepsKeys,
     MaskPredictor,
-    NamesUnknownWords,
     block_of,
     prompt_ids,
 )
@@ -84,9 +80,6 @@ def as_prompts(given: Any, name: str = "prompts") -> list[str | Dialogue | list[
     list, or a tensor or an array [n]. Several are a list of these, or a tensor or an array [B, n]. A tokenizer's output
     is read by its `input_ids`, without what its `attention_mask` hides. ValueError, naming the argument, for anything
     else, such as a table, bytes or a set, and for no prompt.
-
-    >>> as_prompts({"input_ids": [[0, 5, 6], [7, 8, 9]], "attention_mask": [[0, 1, 1], [1, 1, 1]]})
-    [[5, 6], [7, 8, 9]]
     """
     rows = _listed(given)
     one = rows is None or all(map(is_id, rows)) or all(map(_is_message, rows))
@@ -165,12 +158,7 @@ def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> l
 
     ValueError, naming the prompt, as in `as_prompts`, for ids outside the vocabulary, for gaps that hold other than
     `length` masks in all, and where prompt and answer of `length` tokens together exceed what the predictor reads.
-    Words that it does not know, and a length beyond its caps (`base.HasCaps`), are warned of (`show.Note`).
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
-    >>> encode_prompts(predictor, ["abc", [7]], length=2)
-    [Prompt(ids=[3], said='abc'), Prompt(ids=[7], said=None)]
+    Words that it does not know, and a length beyond its caps (`base.answer_room`), are warned of (`show.Note`).
     """
     encoded = []
     for number, prompt in enumerate(as_prompts(prompts)):
@@ -218,8 +206,6 @@ def prepare(
     """
     check_arguments(predictor, options, shape)
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
-    if numbers:
-        check_places(numbers)
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     if block_of(predictor) is not None:
         _refuse_gaps(predictor, prompts)  # first: no other shape would do
@@ -281,7 +267,7 @@ def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strat
         raise ValueError(
             f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
         )
-    if not isinstance(predictor, KeepsKeys) or not predictor.keeps_keys:
+    if not getattr(predictor, "keeps_keys", False):
         raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
         raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
@@ -351,24 +337,6 @@ def check_size(predictor: MaskPredictor, shape: ResolvedShape, copies: int = 1, 
     check_memory(what, min(needed, 2**200), cpu, 2**40 if free is None else free)
 
 
-def check_places(numbers: dict[str, Any]) -> None:
-    """Raise ValueError for a number of the shape, the options or the savings, and for a name that is nearly one."""
-    kinds = {"shape": Shape, "options": Options, "savings": Savings}
-    places = {field.name: argument for argument, kind in kinds.items() for field in fields(kind)}
-    for name, value in numbers.items():
-        meant = get_close_matches(name, [*places, *kinds, "reward", "canvas", "callback", "finished"], 1, 0.8)
-        if not meant:
-            continue
-        near = "" if meant == [name] else f"is {meant[0]} meant? "
-        argument = places.get(meant[0])
-        call = (
-            f"{meant[0]}={quoted(value)}"
-            if argument is None
-            else f"{argument}={kinds[argument].__name__}({meant[0]}={quoted(value)})"
-        )
-        raise ValueError(f"{name} is {quoted(value)}: {near}give it as {call}")
-
-
 def reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
     bounds = bounds_of(model)
@@ -385,7 +353,7 @@ def warn_of_unknown_words(predictor: MaskPredictor, prompt: str | Dialogue, ids:
     words = _unknown_words(predictor, without_gaps(as_dialogue(prompt).text), ids)
     if not words:
         return
-    named_all = isinstance(predictor, NamesUnknownWords)
+    named_all = hasattr(predictor, "unknown_words")
     how = "reads only what follows the last of them" if named_all else "reads each as unknown"
     more = len(words) - _NAMED
     named = " ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -405,11 +373,11 @@ def warn_of_unread_words(reward: RewardModel, texts: Iterable[str], model: str =
         _warn(f"reward {reward.name} does not know many of the words that it scores, its scores say little{other}")
 
 
-def _unknown_words(model: object, text: str, ids: Sequence[int] | None = None) -> list[str]:
+def _unknown_words(model: Any, text: str, ids: Sequence[int] | None = None) -> list[str]:
     """Return the different words of a text that a model does not know, none where it cannot tell; ids: of the text."""
-    if isinstance(model, NamesUnknownWords):
+    if hasattr(model, "unknown_words"):
         return model.unknown_words(text)
-    tokenizer: Any = model.tokenizer if isinstance(model, HasTokenizer) else None
+    tokenizer: Any = getattr(model, "tokenizer", None)
     unknown = getattr(tokenizer, "unk_token_id", None)
     if unknown is None or unknown not in (plain_ids(tokenizer, text) if ids is None else ids):
         return []

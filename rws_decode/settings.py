@@ -72,11 +72,7 @@ class Shape:
         return ResolvedShape(self.length, *self._sizes(), self.counts)
 
     def one_by_one(self) -> Shape:
-        """Return the shape with a step for each token where no number of steps was given, else the shape itself.
-
-        >>> Shape(8).one_by_one().steps, Shape(8, 4).one_by_one().steps
-        (8, 4)
-        """
+        """Return the shape with a step for each token where no number of steps was given, else the shape itself."""
         if self.counts is not None:
             raise ValueError(f"counts are {self.counts}: a strategy that counts itself is given none, leave them out")
         return replace(self, steps=self.length) if self.steps is None else self
@@ -86,9 +82,6 @@ class Shape:
 
         A block that was not given is that one. name: of the predictor. ValueError for blocks that do not lie within its
         own, whole or cut into equal parts.
-
-        >>> Shape(8, 4).nested(4, "m"), Shape(8, 8, 2).nested(4, "m").block
-        (Shape(length=8, steps=4, block=4), 2)
         """
         if block is None:
             return self
@@ -144,7 +137,7 @@ class Options:
     without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
     has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
     1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
-    (`step.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
+    (`completion.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys
     and values from step to step (`kept_keys.keeping`); that changes the logits, so it is no saving. record: "tokens"
@@ -199,13 +192,7 @@ class Options:
             )
 
     def only(self, who: str, *names: str) -> None:
-        """Raise ValueError, naming the option, where another than these is not at its default.
-
-        >>> Options(cfg=0.5).only("the compact decoder", "padding")
-        Traceback (most recent call last):
-        ...
-        ValueError: cfg is 0.5: the compact decoder has 0.0 alone
-        """
+        """Raise ValueError, naming the option, where another than these is not at its default."""
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name not in names and value != option.default:

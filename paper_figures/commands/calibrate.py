@@ -58,7 +58,7 @@ def calibrate(options: CalibrateOptions) -> None:
     from rws_decode.common.files import write_json
     from rws_decode.job import warn_of_unread_words
     from rws_decode.rewards import known_reward, load_reward
-    from rws_decode.rewards.base import ReadsTokens, reads_whole
+    from rws_decode.rewards.base import reads_whole
 
     rows, data = _data(options)
     pairs = read_pairs(rows, options.prompt_field, options.answer_field)
@@ -75,7 +75,7 @@ def calibrate(options: CalibrateOptions) -> None:
         published=options.published,
     )
     template = "pair"
-    if isinstance(model, ReadsTokens):
+    if hasattr(model, "ids"):
         model.batch_size, template = options.batch, model.template
     chosen = sampled(pairs, _SAMPLE if options.sample is None else options.sample, options.seed)
     fitting = [pair for pair in chosen if reads_whole(model, pair.prompt, pair.answer)]

@@ -18,8 +18,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.job import encode_prompts
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
-from rws_decode.step.completion import greedy
-from rws_decode.step.step import masked_logits
+from rws_decode.step.completion import greedy, masked_logits
 from rws_theory.checks import whole
 
 _MOST = 200_000  # canvases and subsets of one step

@@ -35,10 +35,6 @@ def end_tokens(
     issue 137). temperature: that of sampling.
 
     ValueError for an unknown policy, and for one that acts where no end-of-text id is known or one is out of range.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> end_tokens(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5), "defer", None)
-    [5]
     """
     one_of("end_of_text", policy, get_args(EndOfText))
     given = list(ends_of(predictor) if end_ids is None else end_ids)
@@ -88,10 +84,6 @@ class Ends:
 
         There the tokens `ids` have no share, and positions whose candidate is one of them are level, as the published
         loop gives all of these confidence 0. candidate: int64 [N].
-
-        >>> logits = torch.tensor([[5.0, 2.0], [1.0, 2.0]])
-        >>> Ends("defer-published", [0]).ranked(logits, torch.tensor([0, 1])).tolist()
-        [[0.0, 0.0], [-inf, 2.0]]
         """
         if self.policy != PUBLISHED or not self.ids:
             return logits

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas import Padding
-from rws_decode.predictors.base import LogitsAt, MaskPredictor
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import row_of
 
@@ -90,14 +90,10 @@ def row_bytes(predictor: MaskPredictor, length: int, width: int = 0, options: Op
     (with and without prompt), and for published copies. width: further columns, of which a predictor without
     `logits_at` gives logits too. Half precision takes half of this, float64 twice. Ranking widens 64 positions at a
     time and is not counted, nor are the predictor's own activations.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> row_bytes(CallablePredictor(lambda canvas: canvas, mask_id=0, vocab_size=126_464), 256)
-    258998272
     """
     if predictor.vocab_size is None:
         return None
     guided = options is not None and options.cfg != 0
     copies = 2 + 2 * guided + 2 * (options is not None and options.ranking == "topk")
-    whole = (length + width) * (1 + guided) if width and not isinstance(predictor, LogitsAt) else 0
+    whole = (length + width) * (1 + guided) if width and not hasattr(predictor, "logits_at") else 0
     return 4 * predictor.vocab_size * (length * copies + whole)

@@ -29,9 +29,6 @@ def commit_counts(masks: int, steps: int) -> list[int]:
 
     The number of tokens per step in the decoding loop of LLaDA (Nie et al. 2025), which the paper's Step 4 keeps.
     Guarantee: the counts sum to `masks` and each is at least 1. Domain: 1 <= steps <= masks.
-
-    >>> commit_counts(32, 5)
-    [7, 7, 6, 6, 6]
     """
     each, rest = divmod(masks, steps)
     return [each + (step < rest) for step in range(steps)]
@@ -44,9 +41,6 @@ def block_plan(length: int, steps: int, block: int, counts: Sequence[int] | None
     tokens per block. Guarantee: one entry per step, counts sum to `length`, each at least 1. ValueError names the
     argument unless length % block == 0, steps % (length // block) == 0 and steps <= length <= `LONGEST`. counts: of
     each step, in place of even ones; then block must be length, and steps their number.
-
-    >>> [tuple(step) for step in block_plan(length=6, steps=4, block=3)]
-    [(0, 3, 2), (0, 3, 1), (3, 6, 2), (3, 6, 1)]
     """
     for name, value in (("length", length), ("steps", steps), ("block", block)):
         whole(name, value, 1, LONGEST if name == "length" else None)

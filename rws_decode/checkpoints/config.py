@@ -16,16 +16,7 @@ _LARGEST, _LABELS = 2**24, 2**16
 
 
 class Config(dict[str, Any]):
-    """The entries of a checkpoint's config.json.
-
-    >>> config = Config({"n_layers": 2, "tied": "no"}, Checkpoint("mini", None))
-    >>> config.whole("n_layers")
-    2
-    >>> config.flag("tied")
-    Traceback (most recent call last):
-    ...
-    ValueError: model mini cannot be loaded: tied in its config.json is 'no', not true or false
-    """
+    """The entries of a checkpoint's config.json."""
 
     def __init__(self, entries: Mapping[str, Any], checkpoint: Checkpoint) -> None:
         super().__init__(entries)

@@ -34,11 +34,7 @@ class Stored:
 
 
 def some(names: Iterable[str], limit: int = 4) -> str:
-    """Return the first names in order, for a message.
-
-    >>> some(["c", "a", "b"], limit=2)
-    'a, b and 1 more'
-    """
+    """Return the first names in order, for a message."""
     ordered = sorted(names)
     rest = len(ordered) - limit
     return ", ".join(ordered[:limit]) + (f" and {rest} more" if rest > 0 else "")
@@ -158,11 +154,7 @@ def model_of(kind: Any, config: Any, weights: Mapping[str, torch.Tensor], **opti
 
 
 def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
-    """Return what the weights take once loaded in `dtype`, in bytes.
-
-    >>> loaded_bytes({"a": Stored("model.safetensors", "F32", (2, 3))}, torch.bfloat16)
-    12
-    """
+    """Return what the weights take once loaded in `dtype`, in bytes."""
     return sum(math.prod(tensor.shape) for tensor in stored.values()) * dtype.itemsize
 
 

@@ -130,11 +130,7 @@ def read_words(kind: type[T], words: Sequence[str]) -> T:
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that a misspelt or shortened word most likely means, or None.
-
-    >>> closest("crosings", ["claims", "crossings"]), closest("cros", ["claims", "crossings"]), closest("x", ["claims"])
-    ('crossings', 'crossings', None)
-    """
+    """Return the name that a misspelt or shortened word most likely means, or None."""
     names = list(names)
     close = get_close_matches(word.lower(), names, 1) or [name for name in names if word and name.startswith(word)]
     return close[0] if close else None

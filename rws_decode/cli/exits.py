@@ -38,9 +38,6 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
     Standard output is flushed here, so that a full disk is reported like any other failure. A character that its
     encoding lacks is printed as an escape. What standard error cannot take, closed or full, is dropped: the answer does
     not depend on it. Any other exception is a fault of the program and is passed on.
-
-    >>> ended("add", lambda: 0)
-    0
     """
     try:
         with _streams(), _terminable():
@@ -71,11 +68,7 @@ def ended(program: str, run: Callable[[], int], note: str = "") -> int:
 
 
 def error_line(program: str, message: str) -> str:
-    """Return an error as the line that ends a command; of a long message the middle is left out.
-
-    >>> error_line("rws", "rws:" + 9999 * "8")[:14], len(error_line("rws", "rws:" + 9999 * "8"))
-    ('rws: rws:88888', 305)
-    """
+    """Return an error as the line that ends a command; of a long message the middle is left out."""
     paths = sum(len(word) for word in message.split() if "/" in word)
     return f"{program}: {printable(message.strip(), LONGEST + min(paths, 4 * LONGEST))}"
 

@@ -92,13 +92,6 @@ def read_options(kind: type[T], given: Mapping[str, Any]) -> T:
     """Return the dataclass with the values that a command line gave, and its defaults for the others.
 
     ValueError for a path where nothing can be written, as for what the class does not accept.
-
-    >>> @dataclass(frozen=True)
-    ... class Range:
-    ...     k: int = option(1, "positions at each scale", least=0)
-    ...     scale_min: float = option(help="the least scale")
-    >>> read_options(Range, {"scale_min": 0.5})
-    Range(k=1, scale_min=0.5)
     """
     return _read(_Group(kind), given)
 
@@ -131,14 +124,7 @@ def as_command(function: Callable[..., Any], kind: Any = None) -> Callable[..., 
 
 
 def parameters(kind: type) -> Iterator[inspect.Parameter]:
-    """Yield the options that a dataclass declares, and its groups, as parameters that cyclopts reads.
-
-    >>> @dataclass
-    ... class Range:
-    ...     k: int = option(1, "positions at each scale")
-    >>> [(each.name, each.default) for each in parameters(Range)]
-    [('k', 1)]
-    """
+    """Yield the options that a dataclass declares, and its groups, as parameters that cyclopts reads."""
     return _parameters(_Group(kind), None)
 
 
@@ -158,11 +144,7 @@ def check_writable(name: str, path: Path, kind: Literal["file", "directory"]) ->
 
 
 def with_flags(message: str, names: Container[str]) -> str:
-    """Return a message with the command's option in place of an argument of Python that it sets.
-
-    >>> with_flags("choose chat=False or cfg=0.0", {"chat", "cfg"})
-    'choose --no-chat or --cfg 0.0'
-    """
+    """Return a message with the command's option in place of an argument of Python that it sets."""
 
     def flag(match: re.Match[str]) -> str:
         name, value = match[1].replace("_", "-"), match[2].strip("'")

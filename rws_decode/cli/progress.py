@@ -146,11 +146,7 @@ def _several(unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration for reading.
-
-    >>> duration(0.3), duration(75), duration(600), duration(9000)
-    ('0.3 s', '75 s', '10 min', '2.5 h')
-    """
+    """Return a duration for reading."""
     if seconds < 100:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

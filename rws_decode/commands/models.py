@@ -12,7 +12,7 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
 from rws_decode.commands.shown import print_json
 from rws_decode.common.files import read_json
-from rws_decode.common.plugins import hook
+from rws_decode.common.plugins import hook, names, package_of
 from rws_decode.rewards.registry import PUBLISHED, SHIPPED, SKYWORK_V2
 
 GROUP = "Decode"
@@ -37,7 +37,7 @@ class Known:
 
 
 def known_models() -> Iterator[Known]:
-    """Yield the models that ship, those that pip installs, and the hub's that are known by name, in this order."""
+    """Yield the models that ship, those that pip installs, the hub's that are known by name, and other packages'."""
     named = {folder: name for name, folder in SHIPPED.items()}
     on_hub, here = [], []
     for row in read_json(Path(__file__).with_suffix(".json")):
@@ -67,6 +67,8 @@ def known_models() -> Iterator[Known]:
         about = f"{reward.hub_id}, the paper's {reward.paper}" if reward.paper else reward.hub_id
         fetch = f"hf download {reward.hub_id}" + (f" --revision {reward.revision}" if reward.revision else "")
         yield Known(reward.name, "reward", reward.licence or None, None, _is_cached(reward.hub_id), fetch, about)
+    for name in names("rws.predictors"):
+        yield Known(name, "model", None, None, True, f"package {package_of('rws.predictors', name)}", "")
 
 
 def _is_cached(hub_id: str) -> bool:
@@ -91,12 +93,13 @@ def models(*, json: bool = False) -> None:
         return
     width, wide = (max(map(len, column)) for column in zip(*((m.name, m.licence or "") for m in known), strict=True))
     title = {"": "shipped", "python": f"installed by {install_command()}", "pip": f"RDKit's, by {_RDKIT}"}
-    title["hf"] = "on the hub, by hf download"
+    title |= {"hf": "on the hub, by hf download", "package": "offered by other packages that are installed"}
     for how, models in groupby(known, lambda model: (model.install or "").split(" ")[0]):
         print(f"{title[how]}\n")
         for model in models:
+            about = model.about or model.install
             size = "" if not model.bytes else f"{model.bytes / 1e6:.3g} MB"
             facts = f"{model.kind:6}  {size:>7}  {model.licence or '':{wide}}  {'here' if model.installed else '-':4}"
-            print(f"  {model.name:{width}}  {facts}  {model.about}".rstrip())
+            print(f"  {model.name:{width}}  {facts}  {about}".rstrip())
         print()
     print("Sizes are of files, or of the package. Licences are as the package or the page of the weights names them.")

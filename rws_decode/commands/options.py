@@ -162,9 +162,6 @@ class ShapeOptions:
         """Return the shape, by default `usual`, and that of a prompt's gaps where it has some; ValueError if none fits.
 
         What is not given follows from what is, as in `settings.Shape`.
-
-        >>> ShapeOptions(block=9).make("a law [MASK:9] and a treaty"), ShapeOptions(length=8).make("a law")
-        (Shape(length=9, block=9), Shape(length=8))
         """
         masks = masks_in(prompt) if isinstance(prompt, str) else list(prompt).count(mask_id)
         if masks and self.length not in (None, masks):
@@ -223,11 +220,7 @@ def _is_large(name: str) -> bool:
 
 
 def parse_token_ids(text: str, option: str = "--input-ids") -> list[int]:
-    """Return the ids of a JSON list; ValueError, naming the option, for anything else.
-
-    >>> parse_token_ids("[5, 7]")
-    [5, 7]
-    """
+    """Return the ids of a JSON list; ValueError, naming the option, for anything else."""
     try:
         ids = parse_json(text)
     except ValueError as error:

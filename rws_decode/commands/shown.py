@@ -118,20 +118,12 @@ def marker() -> Mark:
 
 
 def legend(mark: Mark, what: str, plain: Iterable[str], shown: Iterable[str]) -> list[str]:
-    """Return the line that says what marked words are; none where the texts shown are the plain ones.
-
-    >>> legend("[{}]".format, "not in the answer of default", ["a b c"], ["a [b] c"])
-    ['[so marked]: not in the answer of default']
-    """
+    """Return the line that says what marked words are; none where the texts shown are the plain ones."""
     return [] if list(plain) == list(shown) else [f"{mark('so marked')}: {what}"]
 
 
 def marked(text: str, beside: str, mark: Mark = "[{}]".format) -> str:
-    """Return a text with the words marked that are not in the text beside it, in its order.
-
-    >>> marked("her apprentice wanted to see", "her the nadia wanted to go and see")
-    'her [apprentice] wanted to see'
-    """
+    """Return a text with the words marked that are not in the text beside it, in its order."""
     words, others = text.split(), beside.split()
     shown: list[str] = []
     for kind, start, stop, _, _ in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():

@@ -58,20 +58,13 @@ def nearest(value: int, right: Sequence[int]) -> str:
     """Return what a message names in place of a wrong value: the next right ones below and above it.
 
     right: rising; a range may be long.
-
-    >>> nearest(30, range(25, 101, 25)), nearest(3, [4, 8])
-    ('25 or 50', '4')
     """
     above = bisect_right(right, value)
     return " or ".join(map(str, right[max(0, above - 1) : above + 1]))
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return the advice which name a misspelt one is near, "" for none.
-
-    >>> meant("mimi", ["english", "mini"]), meant("x", ["mini"])
-    (' (is mini meant?)', '')
-    """
+    """Return the advice which name a misspelt one is near, "" for none."""
     close = get_close_matches(name.lower(), list(names), 1)
     return f" (is {close[0]} meant?)" if close else ""
 
@@ -92,11 +85,6 @@ def check_memory(what: str, needed: int, device: torch.device, available: int | 
     """Raise ValueError where `needed` bytes do not fit on a device, saying how many are missing.
 
     what: begins the message; available: bytes, `free_memory(device)` if None. Nothing is checked where that is unknown.
-
-    >>> check_memory("model big", 24 * 10**9, torch.device("cpu"), available=10**9)
-    Traceback (most recent call last):
-        ...
-    ValueError: model big needs 24 GB on cpu and 1 GB are free: 23 GB are missing
     """
     free = free_memory(device) if available is None else available
     if free is not None and needed > free:

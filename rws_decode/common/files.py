@@ -97,14 +97,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def write_changed(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text file as `write_text` does, unless it holds that text already, and return the path.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = write_changed(Path(folder) / "a.txt", "same").stat().st_mtime_ns
-    ...     write_changed(Path(folder) / "a.txt", "same").stat().st_mtime_ns == made
-    True
-    """
+    """Write a text file as `write_text` does, unless it holds that text already, and return the path."""
     target = Path(path)
     if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
         write_text(target, text)
@@ -116,10 +109,5 @@ def write_json(path: str | os.PathLike[str], value: Any, *, indent: int | None =
 
     NaN and infinities are not JSON and raise ValueError; a value that JSON cannot hold raises TypeError. In both
     cases no file is touched.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_json(Path(folder) / "a.json", {"b": [1, None]}, indent=None).read_text()
-    '{"b": [1, null]}\\n'
     """
     return write_text(path, json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False) + "\n")

@@ -88,7 +88,12 @@ def public_name(module: str, name: str) -> Any:
 def refused(group: str, name: str, why: str) -> ValueError:
     """Return the error of an entry point that cannot be used: package, entry point, and why."""
     (point, *_) = _table(group, tuple(sys.path))[name]
-    return ValueError(f"package {_package(point)} offers {name} = {point.value} ({group}), which {why}")
+    return ValueError(f"package {package_of(group, name)} offers {name} = {point.value} ({group}), which {why}")
+
+
+def package_of(group: str, name: str) -> str:
+    """Return the package that offers a name of a group; nothing is loaded."""
+    return _package(_table(group, tuple(sys.path))[name][0])
 
 
 @cache

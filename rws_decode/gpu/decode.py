@@ -13,7 +13,7 @@ from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.step import CompactSteps
 from rws_decode.job import Prompts, batches, check_arguments, prepare
-from rws_decode.predictors.base import LogitsAt, MaskPredictor, logit_bytes_of
+from rws_decode.predictors.base import MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import CompactSavings, Options, Shape
 from rws_decode.step.completion import TokenSampler
@@ -102,7 +102,7 @@ def decode_compact(
     row_bytes = None
     if predictor.vocab_size is not None:
         columns = shape.length if scorer is not None or not savings.block_only else shape.block
-        if not (savings.places and isinstance(predictor, LogitsAt)):
+        if not (savings.places and hasattr(predictor, "logits_at")):
             columns += max(job.widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
         row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)

@@ -51,13 +51,6 @@ def row_statistics(
     Guarantee: the token is exact, the lead rounded once; `log_f_error` bounds the error of log F, and slopes are within
     2^-11 (1 / c + |slope|) for V <= 2^20; the same input gives the same output on the same device; nothing waits for
     the device, so that values (c > 0) are not checked. ValueError for "triton" where it is not installed.
-
-    >>> z, c = torch.tensor([[0.0, 3.0, 1.0], [5.0, 5.0, 5.0]]), torch.tensor([1.0, 2.0])
-    >>> found = row_statistics(z, c, slopes=True)
-    >>> found.token.tolist(), found.lead.tolist(), found.largest.tolist()
-    ([1, 0], [2.0, 0.0], [3.0, 5.0])
-    >>> [[round(value, 4) for value in row] for row in found.log_f.tolist()]
-    [[-1.6867, -3.8731], [0.6931, 0.6931]]
     """
     factors = factors.expand(logits.shape[0], factors.shape[-1])
     if backend == "float64" or logits.dtype == torch.float64:
@@ -76,9 +69,6 @@ def log_f_error(log_f: Tensor) -> Tensor:
 
     It holds for the float32 backends and V <= 2^20, logits and factors taken as given, in natural logarithms: 2e-4
     where |log F| is 5. 0 where log F is -inf (one token alone is possible), NaN where it is NaN.
-
-    >>> log_f_error(torch.tensor([-7.0, 1.0, float("-inf")])).tolist() == [8 * 2**-15, 2 * 2**-15, 0]
-    True
     """
     return torch.where(log_f == -torch.inf, 0.0, RELATIVE * (1 + log_f.abs()))
 

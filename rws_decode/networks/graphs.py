@@ -27,12 +27,6 @@ class Replays(local):
     GPU. `recorded` counts the recordings. Each thread has recordings of its own.
 
     ValueError where CUDA cannot record the function.
-
-    >>> replays = Replays()
-    >>> first = replays("double", lambda x: 2 * x, torch.tensor([1.0])).clone()
-    >>> second = replays("double", lambda x: 2 * x, torch.tensor([3.0]))
-    >>> first.tolist(), second.tolist(), replays.recorded
-    ([2.0], [6.0], 1)
     """
 
     def __init__(self, most: int = 32) -> None:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.arguments import is_id
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
-from rws_theory.show import facts_html, quoted, shortened
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_LARGE = 2**25  # bytes of logits from which an allocator gives memory back to the system each time
 
 
 @runtime_checkable
@@ -31,6 +25,16 @@ class MaskPredictor(Protocol):
     also `end_id`, None if there is none; `end_id`: ends the answer's text, None if there is none; `forbidden_ids`:
     further tokens that are never committed; `vocab_size`: token ids are below it, None if unknown; `max_length`:
     longest canvas, None if any.
+
+    A predictor may have besides: `logits_at(canvas, attention_mask, row, column)`, the logits [N, V] of N positions
+    alone, in a tensor that may be written to; `logits_dtype`, known before there are logits; `block`, where tokens see
+    no later block, of so many tokens counted back from the end of a row; `end_ids`, all tokens that end the answer's
+    text; `tokenizer`, of transformers; `encode_dialogue(dialogue)`, ids as `encode_prompt` gives them, turn by turn;
+    `pieces(ids)`, the text of each token by itself; `unknown_words(text)`, of a predictor of whole words that reads a
+    prompt from after the last of them on; `log_prob(prompt, answer)`, nats, of ids, gaps filled, where its conditionals
+    are those of one distribution; `caps`, "max_new_tokens" or "max_length" of its files; `checkpoint`, its files, None
+    for a network in memory; `keeps_keys`, where `logits_within` and `source` compute some columns beside keys that
+    others had before (`kept_keys.Keys`).
     """
 
     @property
@@ -78,135 +82,20 @@ class MaskPredictor(Protocol):
         ...
 
 
-@runtime_checkable
-class LogitsAt(Protocol):
-    """A predictor that can compute the logits of some positions alone. A vocabulary is much to compute for each."""
-
-    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return logits [N, V] at N positions, row and column int64 [N], in a tensor that may be written to."""
-        ...
-
-
-@runtime_checkable
-class KeepsKeys(Protocol):
-    """A predictor that can compute some columns beside the keys and values that others had before, if `keeps_keys`."""
-
-    @property
-    def keeps_keys(self) -> bool: ...
-
-    def logits_within(
-        self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
-    ) -> Tensor:
-        """Return logits [N, V] at N places; `keys` says what is computed (`step.kept_keys.Keys`)."""
-        ...
-
-    def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the columns whose logits predict these."""
-        ...
-
-
-@runtime_checkable
-class KnowsProbability(Protocol):
-    """A predictor whose answers have a probability: its conditionals are those of one distribution."""
-
-    def log_prob(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
-        """Return log p(answer | prompt), nats, of ids; `prompt` may have gaps, which the answer fills."""
-        ...
-
-
-@runtime_checkable
-class EndsWith(Protocol):
-    """A predictor with other tokens that end the answer's text than `end_id`: `end_ids` holds all of them."""
-
-    @property
-    def end_ids(self) -> Sequence[int]: ...
-
-
-@runtime_checkable
-class ReadsDialogue(Protocol):
-    """A predictor that reads a dialogue turn by turn."""
-
-    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
-        """Return the ids that stand before the answer, as `encode_prompt` does for one text."""
-        ...
-
-
-@runtime_checkable
-class FillsBlocks(Protocol):
-    """A predictor whose tokens see no later block: `block` tokens each, counted back from the end of a row."""
-
-    @property
-    def block(self) -> int: ...
-
-
-@runtime_checkable
-class FromCheckpoint(Protocol):
-    """A predictor that knows its files: `checkpoint`, None where it was made from a network in memory."""
-
-    checkpoint: Checkpoint | None
-
-
-@runtime_checkable
-class HasCaps(Protocol):
-    """A predictor whose files say how long an answer is, "max_new_tokens", or prompt and answer, "max_length"."""
-
-    @property
-    def caps(self) -> Mapping[str, int]: ...
-
-
-@runtime_checkable
-class HasTokenizer(Protocol):
-    """A predictor with a tokenizer of transformers, or None for its text."""
-
-    @property
-    def tokenizer(self) -> Any: ...
-
-
-@runtime_checkable
-class NamesUnknownWords(Protocol):
-    """A predictor of whole words, which leaves out of a prompt what stands up to the last word it does not know."""
-
-    def unknown_words(self, text: str) -> list[str]:
-        """Return the different words of a text that the predictor does not know, in their order."""
-        ...
-
-
-@runtime_checkable
-class SpellsTokens(Protocol):
-    """A predictor that knows the text of each token by itself, also of those that its texts leave out."""
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the text of each token; none without a tokenizer."""
-        ...
-
-
-@runtime_checkable
-class LogitsDtype(Protocol):
-    """A predictor that knows the dtype of its logits before it computes any."""
-
-    @property
-    def logits_dtype(self) -> torch.dtype: ...
-
-
 def logits_at(
     predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
 ) -> Tensor:
-    """Return the logits [N, V] at N positions of a canvas; all logits are computed if the predictor is no `LogitsAt`.
+    """Return the logits [N, V] at N positions of a canvas; all logits are computed if the predictor has no `logits_at`.
 
     canvas: int64 [B, L]; attention_mask: bool [B, L] or None; row and column: int64 [N]. ValueError if the predictor
     returns another shape than [N, V] or [B, L, V], or integers.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    >>> logits_at(predictor, torch.tensor([[2, 0]]), None, torch.tensor([0]), torch.tensor([1])).tolist()
-    [[1.0, 0.0, 0.0]]
     """
     return logits_reader(predictor)(predictor, canvas, attention_mask, row, column)
 
 
 def logits_reader(predictor: MaskPredictor) -> Callable[..., Tensor]:
-    """Return what reads a predictor's logits as `logits_at` does: found out once, as asking a Protocol is slow."""
-    return _some_logits if isinstance(predictor, LogitsAt) else partial(_all_logits, [])
+    """Return what reads a predictor's logits as `logits_at` does."""
+    return _some_logits if hasattr(predictor, "logits_at") else _all_logits
 
 
 def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
@@ -220,38 +109,13 @@ def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, 
 
 
 def _all_logits(
-    kept: list[np.ndarray],
-    predictor: MaskPredictor,
-    canvas: Tensor,
-    attention_mask: Tensor | None,
-    row: Tensor,
-    column: Tensor,
+    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
 ) -> Tensor:
     logits = checked_logits(predictor, predictor.logits(canvas, attention_mask))
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
         raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    shape = (len(row), logits.shape[-1])
-    size = math.prod(shape) * logits.itemsize
-    if logits.device.type != "cpu" or logits.requires_grad or size < _LARGE:
-        return logits[row, column]
-    copy = torch.from_numpy(_memory(kept, size)[:size]).view(logits.dtype).view(shape)
-    begin = 0
-    for number, count in zip(*(each.tolist() for each in row.unique_consecutive(return_counts=True)), strict=True):
-        end = begin + count
-        torch.index_select(logits[number], 0, column[begin:end], out=copy[begin:end])
-        begin = end
-    return copy
-
-
-def _memory(kept: list[np.ndarray], size: int) -> np.ndarray:
-    """Return at least so many bytes: those kept from the last call if no tensor lies in them any more, else new ones.
-
-    The system clears each page of new memory as it is first written, and that takes longer than the copy.
-    """
-    if not kept or len(kept[0]) < size or sys.getrefcount(kept[0]) > 2:  # those of the list and of the call
-        kept[:] = [np.empty(size, dtype=np.uint8)]
-    return kept[0]
+    return logits[row, column]
 
 
 def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
@@ -268,48 +132,33 @@ def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
 
 
 def block_of(predictor: MaskPredictor) -> int | None:
-    """Return the tokens of a predictor's block; None if it is no `FillsBlocks`, and sees the whole canvas.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> block_of(CallablePredictor(lambda canvas: canvas, mask_id=0)) is None
-    True
-    """
-    return predictor.block if isinstance(predictor, FillsBlocks) else None
+    """Return the tokens of a predictor's block; None if it sees the whole canvas."""
+    return getattr(predictor, "block", None)
 
 
 def logit_bytes_of(predictor: MaskPredictor) -> int:
-    """Return the bytes of one logit; those of float32 if the predictor is no `LogitsDtype`.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> logit_bytes_of(CallablePredictor(lambda canvas: canvas, mask_id=0))
-    4
-    """
-    return (predictor.logits_dtype if isinstance(predictor, LogitsDtype) else torch.float32).itemsize
+    """Return the bytes of one logit; those of float32 if the predictor does not know."""
+    return getattr(predictor, "logits_dtype", torch.float32).itemsize
 
 
 def tokenizer_of(predictor: MaskPredictor) -> Any:
-    """Return the predictor's tokenizer, None if it is no `HasTokenizer`."""
-    return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
+    """Return the predictor's tokenizer, None without one."""
+    return getattr(predictor, "tokenizer", None)
 
 
 def answer_room(predictor: object, tokens: int) -> float:
-    """Return how many tokens a predictor's caps leave after a prompt of so many; inf if it is no `HasCaps`."""
-    caps = predictor.caps if isinstance(predictor, HasCaps) else {}
+    """Return how many tokens a predictor's caps leave after a prompt of so many; inf without caps."""
+    caps = getattr(predictor, "caps", {})
     return min(caps.get("max_new_tokens", math.inf), caps.get("max_length", math.inf) - tokens)
 
 
-def pieces_of(predictor: MaskPredictor, ids: Sequence[int]) -> dict[str, str]:
+def pieces_of(predictor: Any, ids: Sequence[int]) -> dict[str, str]:
     """Return the text of each token by its id in decimal; empty without a tokenizer.
 
-    If the predictor is no `SpellsTokens`, that of a prompt of the token alone. The mask and the ends of text, which its
+    If the predictor has no `pieces`, that of a prompt of the token alone. The mask and the ends of text, which its
     texts do not hold, have names then.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=1, decode=lambda ids: f"w{ids[0]}")
-    >>> pieces_of(predictor, [0, 1, 7])
-    {'0': '[MASK]', '1': '<end>', '7': 'w7'}
     """
-    if isinstance(predictor, SpellsTokens):
+    if hasattr(predictor, "pieces"):
         return {str(token): piece for token, piece in zip(ids, predictor.pieces(ids), strict=False)}
     named = {predictor.mask_id: "[MASK]"} | dict.fromkeys(ends_of(predictor), END)
     texts = {token: predictor.decode_prompt([token]) for token in ids if token not in named}
@@ -319,24 +168,14 @@ def pieces_of(predictor: MaskPredictor, ids: Sequence[int]) -> dict[str, str]:
 
 
 def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
-    """Return all tokens that end the answer's text; `end_id` alone if the predictor is no `EndsWith`.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> ends_of(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5))
-    (5,)
-    """
-    if isinstance(predictor, EndsWith):
-        return tuple(predictor.end_ids)
+    """Return all tokens that end the answer's text; `end_id` alone if it has no `end_ids`."""
+    if (ends := getattr(predictor, "end_ids", None)) is not None:
+        return tuple(ends)
     return () if predictor.end_id is None else (predictor.end_id,)
 
 
 def forbidden_ids(predictor: MaskPredictor) -> list[int]:
-    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> forbidden_ids(CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2]))
-    [0, 2, 4]
-    """
+    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones."""
     padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
     return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
 
@@ -347,9 +186,6 @@ def checked_mask(
     """Return a predictor's mask as an int; ValueError unless it is a token id below the limit, and ends no text.
 
     name: of the predictor; ends: its end-of-text ids; vocabulary: the ids of its tokenizer, for the message.
-
-    >>> checked_mask(4, "tiny", 5, ends=[3])
-    4
     """
     if not is_id(mask_id) or mask_id < 0 or (limit is not None and mask_id >= limit):
         named = (vocabulary or {}).get(mask_id) if isinstance(mask_id, str) else None
@@ -365,26 +201,17 @@ def checked_mask(
 
 
 def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """Return the ids before the first of `ends`, all of them if there is none.
-
-    >>> before_end([7, 8, 2, 9], [2])
-    [7, 8]
-    """
+    """Return the ids before the first of `ends`, all of them if there is none."""
     return list(takewhile(lambda token: token not in ends, map(int, ids)))
 
 
-def prompt_ids(predictor: MaskPredictor, prompt: str | Dialogue) -> list[int]:
-    """Return the ids of a text or a dialogue; a dialogue is read as plain text if the predictor is no `ReadsDialogue`.
+def prompt_ids(predictor: Any, prompt: str | Dialogue) -> list[int]:
+    """Return the ids of a text or a dialogue; a dialogue is read as plain text without `encode_dialogue`.
 
     A dialogue of one turn has the ids of its text. ValueError as in `encode_prompt`.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
-    >>> prompt_ids(predictor, Dialogue(("a", "b", "c"))) == prompt_ids(predictor, "a answer : b question : c")
-    True
     """
     dialogue = as_dialogue(prompt)
-    if isinstance(predictor, ReadsDialogue) and len(dialogue.turns) > 1:
+    if hasattr(predictor, "encode_dialogue") and len(dialogue.turns) > 1:
         return predictor.encode_dialogue(dialogue)
     return predictor.encode_prompt(dialogue.text)
 
@@ -394,26 +221,3 @@ def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:
     if mask_id in ids:
         raise ValueError(f"prompt {text[:60]!r} encodes to the mask token {mask_id}: a prompt is text without masks")
     return ids
-
-
-def predictor_html(predictor: MaskPredictor, **more: object) -> str:
-    """Return a predictor as a notebook's table of what is known of it; more: facts of its kind, by their names.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> "mask token" in predictor_html(CallablePredictor(lambda canvas: canvas, mask_id=0, name="<b>"))
-    True
-    """
-    prompts = getattr(predictor, "examples", ())
-    dtype = str(predictor.logits_dtype).removeprefix("torch.") if isinstance(predictor, LogitsDtype) else None
-    facts: dict[str, object] = {
-        "tokens": None if predictor.vocab_size is None else f"{predictor.vocab_size:,}",
-        "mask token": str(predictor.mask_id),
-        "end-of-text tokens": shortened(ends_of(predictor)) or "none",
-        "tokens that are never committed": f"{len(predictor.forbidden_ids):,}" if predictor.forbidden_ids else None,
-        "longest canvas": None if predictor.max_length is None else f"{predictor.max_length:,}",
-        "device": str(predictor.device),
-        "dtype of logits": dtype,
-        **{name.replace("_", " "): fact for name, fact in more.items()},
-        "shipped prompts": f"{len(prompts)}, as .prompts" if prompts else None,
-    }
-    return facts_html(f"{type(predictor).__name__}({quoted(predictor.name)})", facts)

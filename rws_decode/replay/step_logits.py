@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import lay_out
-from rws_decode.common.page import Page, picture, pictures
+from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
-from rws_decode.step.step import masked_logits
+from rws_decode.step.completion import masked_logits
 from rws_decode.trace.data import check_known
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossings, crossings
@@ -44,8 +44,8 @@ class StepLogits:
         shape = f"{len(self.positions)} positions, {self.logits.shape[1]} tokens"
         return f"StepLogits(step {self.step}: {shape}, {int(self.chosen.sum())} committed, factor {self.factor:.4g})"
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def view(self, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
         """Return an interactive page of the confidence curves, which a notebook shows by itself.
@@ -60,13 +60,6 @@ class StepLogits:
         i, j: positions of the answer that the step ranked. The curves are those of their best tokens, and
         `sign_at_one` is 1 where i is ahead at factor 1. ValueError for a position that was not ranked, and for one
         whose token is not its best, such as a drawn one.
-
-        >>> from rws_decode import CallablePredictor, Shape, decode
-        >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
-        >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-        >>> (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2))
-        >>> step_logits(trace, predictor, 0).crossings(0, 1)
-        Crossings(1 at 4.8121, all proved)
         """
         rows = []
         for name, position in (("i", i), ("j", j)):

@@ -32,6 +32,11 @@ class RewardModel(Protocol):
     """A model that scores an answer to a prompt, with the statistics that normalise its scores.
 
     `mean` and `std` (positive) are those of the raw scores on a reference set: mu_R and sigma_R of the paper's Step 2.
+
+    A model may have besides: `bounds`, (low, high) of its raw scores, -inf and inf allowed, None if unknown: the
+    narrower, the more often the decoder need not ask, and a score outside is an error; `reads_turns`, True where it
+    reads a dialogue turn by turn; `ids(prompt, answer)`, the token ids that it reads, ValueError for too many, with
+    `batch_size` texts at a time, laid out as `template` says.
     """
 
     @property
@@ -45,40 +50,6 @@ class RewardModel(Protocol):
 
     def score(self, prompts: list[Any], answers: list[str]) -> list[float]:
         """Return the raw score of each pair; the lists have the same length."""
-        ...
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """A reward model that knows the range of its raw scores.
-
-    `bounds` is (low, high), -inf and inf allowed, or None if the range is unknown. The narrower the range, the more
-    often the decoder need not ask for the reward (`settings.Savings`). A score outside the bounds is an error.
-    """
-
-    @property
-    def bounds(self) -> tuple[float, float] | None: ...
-
-
-@runtime_checkable
-class ReadsTurns(Protocol):
-    """A reward model that reads a dialogue turn by turn, if `reads_turns` is True."""
-
-    @property
-    def reads_turns(self) -> bool: ...
-
-
-@runtime_checkable
-class ReadsTokens(Protocol):
-    """A reward model that reads token ids: `batch_size` texts at a time, laid out as `template` says."""
-
-    batch_size: int
-
-    @property
-    def template(self) -> str: ...
-
-    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
-        """Return the token ids of a pair; ValueError if the model does not read so many."""
         ...
 
 
@@ -127,41 +98,25 @@ class SoftReward(RewardModel, Protocol):
 
 
 def bounds_of(model: RewardModel) -> tuple[float, float]:
-    """Return (low, high), between which all raw scores lie; (-inf, inf) if the model is not `Bounded`.
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> bounds_of(CallableReward(lambda prompt, answer: 0.0)), bounds_of(CallableReward(min, bounds=(0, 1)))
-    ((-inf, inf), (0.0, 1.0))
-    """
-    bounds = model.bounds if isinstance(model, Bounded) else None
+    """Return (low, high), between which all raw scores lie; (-inf, inf) if it knows none."""
+    bounds: Any = getattr(model, "bounds", None)
     return (-math.inf, math.inf) if bounds is None else (float(bounds[0]), float(bounds[1]))
 
 
 def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[str | Dialogue]:
-    """Return prompts as a reward model reads them: a dialogue as its plain text, unless the model `ReadsTurns`.
+    """Return prompts as a reward model reads them: a dialogue as its plain text, unless it reads turns.
 
     A dialogue of one turn is always its text.
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> prompts_for(CallableReward(len), ["why?", Dialogue(("a", "b", "c"))])
-    ['why?', 'a answer : b question : c']
     """
-    turns = isinstance(model, ReadsTurns) and model.reads_turns
+    turns = getattr(model, "reads_turns", False)
     dialogues = [as_dialogue(prompt) for prompt in prompts]
     return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
 
 
 def reads_whole(model: RewardModel, prompt: str | Dialogue, answer: str) -> bool:
-    """Return whether a pair is short enough for the model; True if the model does not read tokens (`ReadsTokens`).
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> reads_whole(CallableReward(lambda prompt, answer: 0.0), "why?", "so. " * 1000)
-    True
-    """
-    if not isinstance(model, ReadsTokens):
-        return True
+    """Return whether a pair is short enough for the model; True if the model does not read tokens."""
     try:
-        model.ids(prompt, answer)
+        getattr(model, "ids", lambda *pair: None)(prompt, answer)
     except ValueError:
         return False
     return True
@@ -182,33 +137,17 @@ def session_of(model: RewardModel, rows: int, *, cache: bool = True) -> RewardSe
     """Return a new session for `rows` rows; one that asks `score` each time if the model is no `SessionReward`.
 
     Prompts are given to it as `prompts_for` returns them; its scores are not checked (`check_scores`).
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> session = session_of(CallableReward(lambda prompt, answer: len(answer)), rows=2)
-    >>> session.score([1], ["why?"], ["so"]), session.tokens
-    ([2.0], [0, 0])
     """
     return model.session(rows, cache=cache) if isinstance(model, SessionReward) else _PlainSession(model, rows)
 
 
 def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-    """Return the model's raw scores; ValueError, naming model and prompt, for a missing or non-finite one.
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> score_checked(CallableReward(lambda prompt, answer: float("nan"), name="odd"), ["why?"], [""])
-    Traceback (most recent call last):
-    ...
-    ValueError: reward model odd scored nan for prompt 'why?': a finite number is needed
-    """
+    """Return the model's raw scores; ValueError, naming model and prompt, for a missing or non-finite one."""
     return check_scores(model.name, prompts, model.score(prompts_for(model, prompts), list(answers)))
 
 
 def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Any) -> list[float]:
-    """Return the scores of some prompts' answers as floats; ValueError as in `score_checked`.
-
-    >>> check_scores("even", ["why?"], [2])
-    [2.0]
-    """
+    """Return the scores of some prompts' answers as floats; ValueError as in `score_checked`."""
     listed = isinstance(scores, Sequence | Iterator) or (hasattr(scores, "tolist") and scores.ndim)
     if not listed or isinstance(scores, str | bytes):
         raise ValueError(f"reward model {name} returned {quoted(scores)}: a list of a number for each pair is needed")

@@ -65,9 +65,6 @@ def as_reward(reward: RewardModel | Callable[..., float] | None, model: str = "m
 
     A function's scores get mean 0 and standard deviation 1, which rank texts but do not normalise: what reads a
     normalised reward refuses them (`normalised_reward`). ValueError for anything else; it names a reward of `model`.
-
-    >>> as_reward(len).score(["why?"], ["so"])
-    [2.0]
     """
     if reward is None or (isinstance(reward, RewardModel) and not isinstance(reward, type)):
         return reward
@@ -99,11 +96,7 @@ def normalised_reward(
 
 
 def _texts_read(function: Callable[..., Any]) -> int | None:
-    """Return how many texts a function is to be given: those that it must have, or may have where it needs none.
-
-    >>> _texts_read(lambda answer, weight=2.0: 0.0), _texts_read(lambda *texts: 0.0), _texts_read(lambda: 0.0)
-    (1, 2, 0)
-    """
+    """Return how many texts a function is to be given: those that it must have, or may have where it needs none."""
     try:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions do not say

@@ -111,11 +111,7 @@ def network_sizes(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reward_token(config: Config) -> int:
-    """Return the id of the token that ends every text; ValueError for none of its vocabulary.
-
-    >>> reward_token(Config({"vocab_size": 92544, "reward_token_id": 92527}, Checkpoint("intern", None, "reward")))
-    92527
-    """
+    """Return the id of the token that ends every text; ValueError for none of its vocabulary."""
     rows, token = config.whole("vocab_size"), config.whole("reward_token_id")
     if token >= rows:
         raise config.wrong("reward_token_id", f"below {rows} is needed")

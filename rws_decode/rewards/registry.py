@@ -153,9 +153,6 @@ def kind_of(name: str) -> Literal["world", "offered", "likelihood", "module", "n
 
     "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "offered": by a package (`NamedReward`);
     "likelihood": a causal network that pip installs; "module": MODULE:NAME.
-
-    >>> [kind_of(name) for name in ("keywords:peace,war", "species:mouse", "smollm2", "my_rewards:vowels", "org/model")]
-    ['world', 'offered', 'likelihood', 'module', 'network']
     """
     short, colon, attribute = name.partition(":")
     if os.path.isdir(name):
@@ -174,10 +171,6 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
     """Find a reward model with weights by shipped name, the registry's, directory, or hub id; and the registry's entry.
 
     published: the registry's name for a directory that holds it. ValueError lists the names that there are.
-
-    >>> checkpoint, entry = locate_reward("skywork-v0.2")
-    >>> checkpoint.name, entry.template
-    ('Skywork/Skywork-Reward-Llama-3.1-8B-v0.2', 'chat')
     """
     entry = known_reward(name if published is None else published)
     if published is not None and entry is None:

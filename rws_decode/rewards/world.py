@@ -36,8 +36,6 @@ class WorldReward(Normalised):
     ([2.0], 1.0)
     """
 
-    reads = "the words of the answer, up to its end"
-
     def __init__(
         self,
         name: str,
@@ -102,9 +100,6 @@ def era_reward(mean: float | None = None, std: float | None = None) -> WorldRewa
 
     late, early: the word's shares of the later and of the earlier half of the fitted texts, one occurrence added; marks
     add 0. mean and std are those of 32 words of the world's own after its openings, as the recipe measured them.
-
-    >>> era_reward().score(["my fellow americans,"] * 2, ["our economy", "the specie"])
-    [0.8872, -1.1407]
     """
     words, stored = _stored()
     era = stored["era"]
@@ -122,10 +117,6 @@ def keyword_reward(
 
     mean and std are those of 32 words drawn one by one at their frequency in the fitted texts. ValueError for no
     phrase, a word that the world does not know, and too many of them (`automaton.keywords`).
-
-    >>> reward = keyword_reward(["peace", "united states"])
-    >>> reward.score([""] * 2, ["peace, and peace", "peace to the united states."]), reward.bounds
-    ([1.0, 2.0], (0.0, 2.0))
     """
     words, stored = _stored()
     named = list(stored["keywords"]["words"] if phrases is None else phrases)

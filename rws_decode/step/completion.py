@@ -1,8 +1,8 @@
-"""Step 1's tokens, the best ones or drawn by Gumbel-max; and what the stages of a step hand on to each other."""
+"""Step 1's logits and tokens, the best ones or drawn by Gumbel-max; what the stages of a step hand on to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -10,8 +10,11 @@ from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
 from rws_decode.step.rounding import logit_error, rows_at_once
 from rws_decode.strategies.protocol import MaskedPositions
+
+At = Callable[[MaskPredictor, Tensor, Tensor | None, Tensor, Tensor], Tensor]
 
 _SHORT = 2**13  # logits of a row that a core's cache holds beside those of its neighbours
 
@@ -56,9 +59,6 @@ def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor
 
     Gumbel-max as in LLaDA's official loop (Nie et al. 2025): the same operations, hence the same bits, from the same u.
     logits: [N, V]; uniform: float64 [N, V] in [0, 1); temperature T > 0.
-
-    >>> gumbel_scores(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.5, 0.25]]).double(), 1.0).round(decimals=4).tolist()
-    [[1.4427, 0.7213]]
     """
     return logits.double().exp() / (-torch.log(uniform)) ** temperature
 
@@ -164,6 +164,67 @@ class MaskedLogits(NamedTuple):
         logits, off = self.logits[index], None if self.off is None else self.off[index]
         published = logits if self.published is self.logits else self.published[index]
         return MaskedLogits(self.row[index], self.position[index], logits, published, off)
+
+
+def masked_logits(
+    predictor: MaskPredictor,
+    canvas: Canvas,
+    masked: Tensor,
+    *,
+    cfg: float = 0.0,
+    suppressed: Sequence[int] = (),
+    published: bool = False,
+    at: At | None = None,
+    forbidden: Sequence[int] | None = None,
+) -> MaskedLogits:
+    """Return the logits at the masked positions of a batch, by one forward.
+
+    masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
+    committed and take no probability, also not among those published. forbidden: [MASK], padding and the predictor's
+    forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
+    """
+    row, position = masked.nonzero(as_tuple=True)
+    places, at = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
+    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, at)
+    if suppressed and max(suppressed) >= logits.shape[-1]:
+        raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
+    if suppressed:
+        logits[:, list(suppressed)] = float("-inf")
+    given = logits.clone() if published else logits
+    forbidden = forbidden_ids(predictor) if forbidden is None else forbidden
+    closed = torch.tensor([token for token in forbidden if token < logits.shape[-1]], dtype=torch.int64)
+    logits.index_fill_(1, closed.to(logits.device), float("-inf"))
+    return MaskedLogits(row, position, logits, given, off)
+
+
+def guided_logits(
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    prompt: Tensor,
+    row: Tensor,
+    column: Tensor,
+    cfg: float,
+    at: At = logits_at,
+) -> tuple[Tensor, Tensor | None]:
+    """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
+
+    un + (s + 1) (cond - un), as in LLaDA (Nie et al. 2025): `cond` of the canvas, `un` of the canvas with its prompt
+    masked, both in one forward of 2 B rows. s = cfg = 0 is `cond` itself, by one forward of B rows; the error is None
+    there, else s + 1 times that of `cond` plus s times that of `un` (`rounding.logit_error`).
+
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
+    int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
+    """
+    if cfg == 0:
+        return at(predictor, canvas, attention_mask, row, column), None
+    both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
+    mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
+    rows = torch.cat([row, row + len(canvas)])
+    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
+    logits = unconditional + (cfg + 1) * (conditional - unconditional)
+    return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error
 
 
 def places_of(holds: Tensor) -> Tensor | slice | None:

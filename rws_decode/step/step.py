@@ -13,19 +13,20 @@ from torch import Tensor
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep, current_block
-from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_at, logits_reader
+from rws_decode.predictors.base import MaskPredictor, block_of, forbidden_ids, logits_reader
 from rws_decode.settings import Options
 from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.completion import (
+    At,
     Candidates,
     Choice,
     Completion,
     MaskedLogits,
     Scheduled,
     TokenSampler,
+    masked_logits,
     places_of,
 )
-from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import cut, rank
 from rws_decode.strategies.protocol import (
     MaskedPositions,
@@ -37,8 +38,6 @@ from rws_decode.strategies.protocol import (
     order_of,
 )
 from rws_decode.trace.data import NOT_NEEDED
-
-At = Callable[[MaskPredictor, Tensor, Tensor | None, Tensor, Tensor], Tensor]
 
 
 class State(NamedTuple):
@@ -159,67 +158,6 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
         at=decoder.at,
         forbidden=decoder.forbidden,
     )
-
-
-def masked_logits(
-    predictor: MaskPredictor,
-    canvas: Canvas,
-    masked: Tensor,
-    *,
-    cfg: float = 0.0,
-    suppressed: Sequence[int] = (),
-    published: bool = False,
-    at: At | None = None,
-    forbidden: Sequence[int] | None = None,
-) -> MaskedLogits:
-    """Return the logits at the masked positions of a batch, by one forward.
-
-    masked: bool [B, n], positions of the answers; cfg: guidance scale; suppressed: end-of-text ids that are never
-    committed and take no probability, also not among those published. forbidden: [MASK], padding and the predictor's
-    forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
-    """
-    row, position = masked.nonzero(as_tuple=True)
-    places, at = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
-    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, at)
-    if suppressed and max(suppressed) >= logits.shape[-1]:
-        raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
-    if suppressed:
-        logits[:, list(suppressed)] = float("-inf")
-    given = logits.clone() if published else logits
-    forbidden = forbidden_ids(predictor) if forbidden is None else forbidden
-    closed = torch.tensor([token for token in forbidden if token < logits.shape[-1]], dtype=torch.int64)
-    logits.index_fill_(1, closed.to(logits.device), float("-inf"))
-    return MaskedLogits(row, position, logits, given, off)
-
-
-def guided_logits(
-    predictor: MaskPredictor,
-    canvas: Tensor,
-    attention_mask: Tensor | None,
-    prompt: Tensor,
-    row: Tensor,
-    column: Tensor,
-    cfg: float,
-    at: At = logits_at,
-) -> tuple[Tensor, Tensor | None]:
-    """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
-
-    un + (s + 1) (cond - un), as in LLaDA (Nie et al. 2025): `cond` of the canvas, `un` of the canvas with its prompt
-    masked, both in one forward of 2 B rows. s = cfg = 0 is `cond` itself, by one forward of B rows; the error is None
-    there, else s + 1 times that of `cond` plus s times that of `un` (`rounding.logit_error`).
-
-    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
-    int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
-    """
-    if cfg == 0:
-        return at(predictor, canvas, attention_mask, row, column), None
-    both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
-    mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
-    rows = torch.cat([row, row + len(canvas)])
-    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
-    error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
-    logits = unconditional + (cfg + 1) * (conditional - unconditional)
-    return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error
 
 
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:

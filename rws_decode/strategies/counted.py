@@ -63,11 +63,7 @@ def likely(view: MaskedPositions, threshold: float) -> Tensor:
 
 
 def entropies(logits: Tensor, scale: Tensor) -> Tensor:
-    """Return the entropy of softmax(c z) of N positions, in nats, float64 [N]. logits: [N, V]; scale: c, float64 [N].
-
-    >>> entropies(torch.tensor([[0.0, 0.0], [0.0, 1.0]]), torch.tensor([1.0, 1e6]).double()).round(decimals=4).tolist()
-    [0.6931, 0.0]
-    """
+    """Return the entropy of softmax(c z) of N positions, in nats, float64 [N]. logits: [N, V]; scale: c, [N]."""
     parts = [
         torch.special.entr((part.double() * c[:, None]).softmax(dim=-1)).sum(dim=-1)
         for part, c in zip(logits.split(_CHUNK), scale.split(_CHUNK), strict=True)
@@ -95,9 +91,6 @@ def ranks_in_rows(values: Tensor, row: Tensor) -> Tensor:
     """Return the rank of each of N positions in its row, from 0, the largest value first, int64 [N].
 
     Of equals the first goes first. row: int64 [N].
-
-    >>> ranks_in_rows(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0, 0, 1]))
-    tensor([1, 0, 0])
     """
     order = values.argsort(descending=True, stable=True)
     order = order[row[order].argsort(stable=True)]

@@ -37,11 +37,7 @@ class Number:
 
     @property
     def limits(self) -> str:
-        """The range, and the default if there is one, as the help shows them.
-
-        >>> Number("", "B", 1.0, False, "at least 0").limits
-        ' (at least 0; default: 1)'
-        """
+        """The range, and the default if there is one, as the help shows them."""
         default = "" if self.needed else f"default: {shown(self.usual)}"
         words = "; ".join(word for word in (self.range, default) if word)
         return f" ({words})" if words else ""
@@ -132,11 +128,7 @@ def shown(value: Value) -> str:
 
 
 def parts_of(text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
-    """Return the name of a text, what stands after its colon (None without one), and its other parts.
-
-    >>> parts_of("rws-every:8+every:2"), parts_of("margin")
-    (('rws-every', '8', [('every', '2')]), ('margin', None, []))
-    """
+    """Return the name of a text, what stands after its colon (None without one), and its other parts."""
     head, *parts = text.split("+")
     name, colon, first = head.partition(":")
     others = [(option, value) for option, _, value in (part.partition(":") for part in parts)]

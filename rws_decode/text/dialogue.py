@@ -57,11 +57,6 @@ def check_text(name: str, text: object) -> str:
     r"""Return the text; ValueError, naming it, for what is none, or a lone surrogate in it, which UTF-8 cannot hold.
 
     A command line or a file name whose bytes are not UTF-8 has such surrogates in Python.
-
-    >>> check_text("prompt", "caf\udce9")
-    Traceback (most recent call last):
-    ...
-    ValueError: prompt is 'caf\udce9': no text, as it holds the lone surrogate '\udce9', a byte that is not UTF-8
     """
     if not isinstance(text, str):
         raise ValueError(f"{name} is {quoted(text)}: a text is needed")

@@ -72,10 +72,6 @@ def spelled(text: str | None, pieces: dict[str, str], tokens: Iterable[int]) -> 
     """Return whether a text is what tokens from the first one on spell piece by piece, blanks and special names aside.
 
     Not every tokenizer's texts are: a character may be made of several tokens.
-
-    >>> pieces = {"1": "the", "2": " cat", "3": "[SEP]"}
-    >>> spelled("the cat", pieces, [1, 2, 3, 1]), spelled("the dog", pieces, [1, 2, 3, 1])
-    (True, False)
     """
     rest = None if text is None else "".join(text.split())
     for token in tokens:
@@ -248,11 +244,7 @@ def kept_values(
 
 
 def changed_candidates(candidate: NDArray[np.int64], masked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return where a masked position's candidate is not that of the step before, all being new at first; bool [R, n].
-
-    >>> changed_candidates(np.array([[5, 6], [5, 7]]), np.ones((2, 2), dtype=bool)).tolist()
-    [[True, True], [False, True]]
-    """
+    """Return where a masked position's candidate is not that of the step before, all new at first; bool [R, n]."""
     changed = np.ones_like(masked)
     changed[1:] = candidate[1:] != candidate[:-1]
     return masked & changed

@@ -272,12 +272,6 @@ def last_commits(chosen: NDArray[np.bool_], again: NDArray[np.bool_]) -> tuple[N
 
     chosen, again: bool [R, n], the positions that each step committed and masked again. The first is -1 where a
     position is masked at the end; the second, bool [R, n], is true after each step where such a token stands.
-
-    >>> chosen = np.array([[True, False], [False, True], [True, False]])
-    >>> last_commits(chosen, np.array([[False, False], [True, False], [False, False]]))
-    (array([2, 1]), array([[ True, False],
-           [False, False],
-           [False, False]]))
     """
     step = np.arange(len(chosen))[:, None]
     stands = (chosen.astype(np.int64) - again).cumsum(axis=0) > 0
@@ -291,9 +285,6 @@ def last_tokens(
     """Return the token that each position's last commit set, int64 [n], or a later step that replaced it.
 
     candidate, edited: [R, n]. What it says of positions whose commit step is -1 has no meaning.
-
-    >>> last_tokens(np.array([[5, 6], [7, 6]]), np.array([0, 1]), np.array([[False, False], [True, False]])).tolist()
-    [7, 6]
     """
     last = np.where(edited, np.arange(len(edited))[:, None], -1).max(axis=0, initial=-1)
     return candidate[np.maximum(commit_step, last), np.arange(len(commit_step))]

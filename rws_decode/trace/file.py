@@ -16,10 +16,7 @@ from rws_decode.trace.data import LAYOUT, STEP_MAP_LACKS, TOKENS_LACK, UNUSUAL, 
 
 SCHEMA = "rws_decode.trace"
 VERSION = 6
-_READ = (3, 4, 5, VERSION)
-# What version 3 does not know; nor does it what factor 1 would have committed.
-_NEW: dict[str, Any] = {"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None}
-_LACKING = {3: ("unscaled", "masked_again"), 4: ("masked_again",), 5: (), 6: ()}  # columns that a version does not have
+_READ = (5, VERSION)
 _CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 
 # Columns that differ from row to row, and those that are repeated in all rows of a step.
@@ -118,16 +115,14 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     if (version := header.get("version")) not in _READ:
         raise ValueError(f"trace version {version!r}: this reads versions {_READ[0]} to {VERSION}")
     fields, prompt = header.get("trace"), header.get("prompt")
-    unknown = _NEW if version == 3 else {}
     of_step_map = version == VERSION and isinstance(fields, dict) and fields.get("strategy", ...) is None
     tokens = isinstance(fields, dict) and fields.get("record") == "tokens"
     lacking = STEP_MAP_LACKS if of_step_map else TOKENS_LACK if tokens else frozenset[str]()
     whole = isinstance(prompt, list) or (of_step_map and prompt is None)
-    if not (isinstance(fields, dict) and whole and fields.keys() | UNUSUAL.keys() == settings - unknown.keys()):
+    if not (isinstance(fields, dict) and whole and fields.keys() | UNUSUAL.keys() == settings):
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
-    expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if name not in _LACKING[version]}
-    if columns_of_file != expected or len(columns_of_file) != len(file.schema_arrow):
+    if columns_of_file != _OF_ROWS | _OF_STEPS or len(columns_of_file) != len(file.schema_arrow):
         raise ValueError("the columns are not those of a trace")
     steps, length = fields["steps_run"], fields["length"]
     if type(steps) is not int or type(length) is not int or not 0 < file.metadata.num_rows <= steps * length:
@@ -135,10 +130,7 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     if steps * length > _CELLS:
         raise ValueError(f"steps_run {steps} times length {length} is more than {_CELLS}")
     try:
-        table = file.read()
-        for name in _LACKING[version]:
-            table = table.append_column(name, pa.array([False] * len(table)))
-        table = table.select(_COLUMNS.names)
+        table = file.read().select(_COLUMNS.names)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
@@ -155,9 +147,9 @@ def read_trace(data: bytes, settings: set[str]) -> tuple[dict[str, Any], bool]:
     if type(uncommitted) is not int or type(whole) is not bool:
         raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
     columns_of_file = _arrays(columns, steps, length, uncommitted, whole)
-    given = unknown | fields | columns_of_file
+    given = fields | columns_of_file
     given["prompt"] = None if prompt is None else np.array(prompt, dtype=np.int64)
-    return given, version >= 5 and header.get("spelled") is True
+    return given, header.get("spelled") is True
 
 
 def _arrays(columns: dict[str, Any], steps: int, length: int, uncommitted: int, whole: bool) -> dict[str, NDArray[Any]]:

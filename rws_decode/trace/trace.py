@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
-from rws_decode.common.page import Animation, Page, picture, pictures
+from rws_decode.common.page import Animation, Page, notebook_html, picture
 from rws_decode.common.plugins import hook
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
@@ -51,18 +51,22 @@ class Trace(TraceData):
     names it. `own_ids`: the ids number the map's texts, and are not those of the model.
 
     Guarantee: shapes and dtypes as above, arrays read-only, tokens those that were candidates when they were committed,
-    at least one in every step run; ValueError otherwise.
+    at least one in every step run; ValueError otherwise. checked: False for the parts of a decode, which agree.
     """
 
-    def __post_init__(self) -> None:
-        checks.check_settings(self)
+    checked: InitVar[bool] = True
+
+    def __post_init__(self, checked: bool) -> None:
+        if checked:
+            checks.check_settings(self)
         for name in ("provisional", "edited"):
             if getattr(self, name) is None:
                 self._set(name, np.zeros((self.steps_run, self.length), np.bool_))
         for name in LAYOUT:
             self._set(name, checks.checked_array(self, name))
-        checks.check_steps(self)
-        checks.check_outcome(self)
+        if checked:
+            checks.check_steps(self)
+            checks.check_outcome(self)
         value, candidate, kept = checks.thinned(self)
         self._set("value", value)
         self._set("candidate", candidate)
@@ -120,8 +124,8 @@ class Trace(TraceData):
     def __repr__(self) -> str:
         return trace_line(self)
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def to_frame(self, words: bool = False) -> pandas.DataFrame:
         """Return the trace's table, the one that `pandas.read_parquet` reads from its file.
@@ -138,9 +142,9 @@ class Trace(TraceData):
     def view(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
         """Return an interactive page of the decode, which a notebook shows by itself and `save` writes to a file.
 
-        other, predictor: another run beside it, and what proves why they part (`view.decode_page`).
+        other, predictor: another run beside it, and what proves why they part (`decode_page`).
         """
-        return pictures("decode_page").decode_page(self, other, predictor)
+        return picture("decode_page", "trace.view()")(self, other, predictor)
 
     def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
@@ -154,7 +158,7 @@ class Trace(TraceData):
 
         predictor: of the run. A trace holds no logits; one forward gives them again (`replay.step_logits`).
         """
-        return pictures().crossings(self, step, i, j, predictor)
+        return picture("crossings", "trace.crossings()")(self, step, i, j, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.

@@ -14,17 +14,17 @@ from tiny_models import bert_predictor
 from transformers import BatchEncoding
 
 import rws_decode as rws
-from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
+from rws_decode import RWS, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
 from rws_decode.__main__ import main
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.generation import generate
+from rws_decode.extra.scale_paths.path import scale_path
 from rws_decode.gpu import decode_compact
 from rws_decode.job import as_prompts
 from rws_decode.measured_reward import measured_reward
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.callable import as_reward
-from rws_decode.scales.path import scale_path
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import RandomReward, RWSEvery
@@ -175,25 +175,6 @@ def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
 ) -> None:
     refused(lambda: as_strategy(strategy, **numbers), message)
     refused(lambda: decode(BERT, "the cat", strategy, SHAPE, **numbers), message)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"length": 8}, "length is 8: give it as shape=Shape(length=8)"),
-        ({"steps": 2, "scale": 4.0}, "steps is 2: give it as shape=Shape(steps=2)"),
-        ({"lenght": 8}, "lenght is 8: is length meant? give it as shape=Shape(length=8)"),
-        ({"option": 8}, "option is 8: is options meant? give it as options=8"),
-        ({"reuse": False}, "reuse is False: give it as savings=Savings(reuse=False)"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("strategy", ["default", Confidence()], ids=["name", "object"])
-def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
-    strategy: Any, numbers: dict[str, Any], message: str
-) -> None:
-    for call in (decode, decode_compact):
-        refused(partial(call, BERT, "the cat", strategy, **numbers), message)
 
 
 def of_both(prompt: str, answer: str) -> float:
@@ -354,8 +335,6 @@ def test_compare_takes_the_ways_of_steering_that_its_command_takes() -> None:
         (lambda: decode(BERT, "a", 8.0, SHAPE), f"strategy is 8.0: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", RWS, SHAPE), f"strategy is {RWS!r}: {OBJECT} or order"),
         (lambda: decode_compact(BERT, "a", "margin", SHAPE), "strategy is 'margin': one with name, needs_reward and"),
-        (lambda: compare(BERT, "the cat", ["default"], length=8), "length is 8: give it as shape=Shape(length=8)"),
-        (lambda: compare(BERT, "the cat", ["default"], scale=8), "scale is 8: compare has no such argument"),
         (lambda: load_reward(vowels), f"reward is {vowels!r}: a name or a directory"),
         (lambda: load_predictor(BERT.model, BERT.tokenizer), f"model is a {type(BERT.model).__name__}: a name"),
         (lambda: load_predictor("englsh"), "model is 'englsh': neither a shipped name (english, mini)"),

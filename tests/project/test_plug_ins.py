@@ -1,5 +1,6 @@
 """Another package offers a strategy: the one that the guide shows, as pip would install it, and what can be wrong."""
 
+import json
 import os
 import re
 import subprocess
@@ -82,6 +83,13 @@ def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path:
     write_metadata(tmp_path, "parts-here", {"rws.predictors": {"tiny": "parts_here:tiny"}, "rws.rewards": rewards})
     words = ["generate", "--model", "tiny", *SIZE[2:], "--strategy", "rws:4", "--reward"]
     assert '"rewards": [' in rws(tmp_path, *words, "e-count", "--json").stdout
+    assert re.search(
+        r"^offered by other packages.*\n\n  tiny +model .*here +package parts-here$",
+        rws(tmp_path, "models").stdout,
+        re.M,
+    )
+    listed = json.loads(rws(tmp_path, "models", "--json").stdout)
+    assert [row["install"] for row in listed if row["name"] == "tiny"] == ["package parts-here"]
     for more, said in (
         (["e-count", "--dtype", "float64"], "dtype is float64: tiny is a package's model"),
         (["bare"], "CallableReward(bare, mean, std)"),

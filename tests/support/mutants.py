@@ -158,8 +158,8 @@ padded-last-token: rws_decode, test_causal_reward
 god-in-tokens: rws_decode, test_trace
 - self.commit_step[self.commit_step >= 0], "steps"
 + self.commit_step[self.commit_step >= 0], "tokens"
-version-3-unread: rws_decode, test_outcome
-- _READ = (3, 4, 5, VERSION)
+version-4-read: rws_decode, test_outcome
+- _READ = (5, VERSION)
 + _READ = (4, 5, VERSION)
 column-lost: rws_decode, test_trace test_revising
 - "masked_again": (trace.masked_again | trace.edited)[rows]

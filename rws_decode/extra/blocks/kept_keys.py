@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import current_block
-from rws_decode.predictors.base import KeepsKeys, MaskPredictor
-from rws_decode.step.completion import MaskedLogits
-from rws_decode.step.step import Decoder, Done, State, Step, masked_logits
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.step.completion import MaskedLogits, masked_logits
+from rws_decode.step.step import Decoder, Done, State, Step
 
 
 class Keys:
@@ -115,7 +115,6 @@ def _forward(
     places: bool [b, n], the answer's positions that are computed; None for the whole canvas.
     """
     canvas, predictor = state.canvas, decoder.predictor
-    assert isinstance(predictor, KeepsKeys)
     keys.rows = rows.nonzero()[:, 0]
     if places is None:
         keys.columns = torch.arange(canvas.ids.shape[1], device=canvas.ids.device).expand(len(keys.rows), -1)

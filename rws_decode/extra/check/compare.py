@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
 
-from rws_decode.common.changes import Change, changes
 from rws_decode.extra.check.digest import REWARD_WEIGHTS, SCALE, STORED, DecodedRow, Digest
 from rws_decode.extra.check.fingerprints import GUIDED, TEXTS, TURNS
+from rws_decode.extra.diff.changes import Change, changes
 from rws_theory.show import clipped, figures, one_line, printable, quoted, shortened
 
 Kind = Literal["checkpoint", "tokenizer", "template", "end of text", "prompts", "logits", "rewards", "tokens"]
@@ -142,13 +142,6 @@ def compare_digests(there: Digest, here: Digest) -> DigestDiff:
     The same: checkpoint, tokenizer, chat template, end-of-text rule, all tokens and the steps that committed them, and
     logits and rewards up to rounding. Digests of other prompts, or of another shape, have nothing to compare but the
     model.
-
-    >>> import torch
-    >>> from rws_decode import CallablePredictor, Shape, check_digest
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> digest = check_digest(predictor, prompts=[[1, 2]], shape=Shape(4, 2, 4))
-    >>> compare_digests(digest, digest)
-    DigestDiff(the same in 2 decodes, no bit differs)
     """
     models, not_compared, pairs, digits = list(_models(there, here)), [], [], LastDigits()
     if (there.prompts, there.shape) != (here.prompts, here.shape):

@@ -17,7 +17,7 @@ import torch
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
 from rws_decode.extra.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
-from rws_decode.predictors.base import FromCheckpoint, MaskPredictor, ends_of, forbidden_ids, prompt_ids
+from rws_decode.predictors.base import MaskPredictor, ends_of, forbidden_ids, prompt_ids
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.settings import Shape
@@ -56,11 +56,7 @@ _WORLD = "world.npz"
 
 
 def hash_of(*parts: bytes | memoryview) -> str:
-    """Return a short hash of some bytes, in hexadecimal.
-
-    >>> hash_of(b"a", b"b") == hash_of(b"ab"), len(hash_of())
-    (False, 16)
-    """
+    """Return a short hash of some bytes, in hexadecimal."""
     whole = sha256()
     for part in parts:
         whole.update(len(part).to_bytes(8, "little"))
@@ -104,7 +100,7 @@ def weights_hash(network: torch.nn.Module) -> str:
 
 
 def _files_of(predictor: MaskPredictor) -> Checkpoint | None:
-    checkpoint = predictor.checkpoint if isinstance(predictor, FromCheckpoint) else None
+    checkpoint = getattr(predictor, "checkpoint", None)
     return checkpoint if checkpoint is not None and checkpoint.directory is not None else None
 
 
@@ -220,10 +216,6 @@ def usual_prompts(predictor: MaskPredictor) -> tuple[str | tuple[int, ...], ...]
 
 
 def half_filled(ids: Sequence[int], count: int, mask_id: int) -> list[int]:
-    """Return what stands in `count` answer positions of a fixed canvas: masks, and in turn the prompt's ids.
-
-    >>> half_filled([5, 6, 7], 4, mask_id=0)
-    [0, 6, 0, 5]
-    """
+    """Return what stands in `count` answer positions of a fixed canvas: masks, and in turn the prompt's ids."""
     words = [token for token in ids if token != mask_id]
     return [words[i % len(words)] if i % 2 and words else mask_id for i in range(count)]

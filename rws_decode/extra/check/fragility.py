@@ -123,13 +123,6 @@ def fragility(
     scores: of the answers, between 0 and 1, such as 1 for right and 0 for wrong. predictor: where it is given, each
     fragile answer is decoded again (`moved_answers`), with `reward` or else the recorded factors; `changed` says which
     came out otherwise. ValueError for another number of scores than traces, and scores outside 0 to 1.
-
-    >>> from rws_decode import CallablePredictor, Shape, decode
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> traces = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    >>> print(fragility(traces, [1.0]))
-    Rounding can change 1 of 1 answers. The score, 1.0000, then lies between 0.0000 and 1.0000.
-    Sampling alone: 0.2065 and 1.0000 (95 % interval, n = 1).
     """
     if not len(traces):
         raise ValueError("traces is empty: at least one trace is needed")
@@ -168,12 +161,6 @@ def moved_answers(
     forward. Near-ties so fall either way, though not all of them in a few decodes. Of a strategy that asks a reward the
     recorded factors are taken unless `reward` is given. ValueError for a predictor that is not the trace's, and for a
     trace of a steering method.
-
-    >>> from rws_decode import CallablePredictor, Shape, decode
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    >>> moved_answers(trace, predictor, decodes=2).tolist()
-    [[3, 3, 3], [3, 3, 3]]
     """
     check_predictor(trace, predictor)
     check_fresh(trace)

@@ -30,7 +30,7 @@ from rws_decode.extra.check.digest import (
 )
 from rws_decode.extra.check.settings import Attention
 from rws_decode.job import encode_prompts
-from rws_decode.predictors.base import LogitsDtype, MaskPredictor, ends_of, logits_at, pieces_of
+from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.network import NetworkReward
@@ -65,14 +65,6 @@ def check_digest(
 
     The number of threads is that of `torch_threads` around the call, 1 as elsewhere. ValueError as in `decode`, and for
     a predictor of ids alone without prompts.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> digest = check_digest(predictor, prompts=[[1, 2]], shape=Shape(4, 2, 4))
-    >>> digest
-    Digest('callable' on cpu in None, 2 decodes)
-    >>> digest.decodes[0].tokens, digest.logits[0].logits[0]
-    ((3, 3, 3, 3), (1.0, 0.0, 0.0, 0.0))
     """
     whole("batch", batch)
     one_of("attention", attention, get_args(Attention))
@@ -123,7 +115,7 @@ def _machine_facts(
     device = predictor.device
     on_gpu = device.type == "cuda"
     facts: dict[str, Fact] = {
-        "dtype": _name(predictor.logits_dtype) if isinstance(predictor, LogitsDtype) else None,
+        "dtype": _name(dtype) if (dtype := getattr(predictor, "logits_dtype", None)) else None,
         STORED: fingerprints.stored_dtypes(predictor),
         "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
         "attention": _attention(predictor, attention),

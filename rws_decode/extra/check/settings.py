@@ -47,11 +47,7 @@ class Setting:
 
 
 def setting_named(text: str, base: Setting) -> Setting:
-    """Return a setting from "name=value,name=value", the rest as in `base`; ValueError for other names.
-
-    >>> setting_named("dtype=float64,batch=1", Setting(threads=2))
-    Setting(device='cpu', dtype='float64', threads=2, batch=1, attention='usual', cpu='')
-    """
+    """Return a setting from "name=value,name=value", the rest as in `base`; ValueError for other names."""
     values: dict[str, Any] = asdict(base)
     for part in text.split(","):
         name, _, value = part.partition("=")

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rws_decode.canvas.schedule import current_block, last_steps
-from rws_decode.predictors.base import LogitsAt
 from rws_decode.step.completion import Choice, Completion, MaskedLogits, Scheduled
 from rws_decode.step.layers import said
 from rws_decode.step.rounding import near_ties
@@ -88,7 +87,7 @@ def revising(run: Step) -> Step:
 
 def _left_out(decoder: Decoder, state: State, row: Tensor, position: Tensor) -> tuple[Tensor, Tensor, int]:
     """Return logits of M committed positions, each in a copy of its row with it masked, their errors, and forwards."""
-    most = max(len(state.rows), _COPIES) if isinstance(decoder.predictor, LogitsAt) else len(state.rows)
+    most = max(len(state.rows), _COPIES) if hasattr(decoder.predictor, "logits_at") else len(state.rows)
     logits, errors = [], []
     for rows, at in zip(row.split(most), position.split(most), strict=True):
         canvas, number = state.canvas.of(rows), torch.arange(len(rows), device=rows.device)

@@ -22,9 +22,6 @@ def valid(text: str) -> float:
     """Return the share of a text's molecules that parse and have atoms, between 0 and 1.
 
     A molecule is what dots and `>>` part. ValueError in one line where RDKit is absent.
-
-    >>> valid("CC(=O)O.OCC>>CC(=O"), valid("c1ccccc1")
-    (0.6666666666666666, 1.0)
     """
     molecules = re.split(r"\.|>>", "".join(text.split()))
     return sum(_molecule(each) is not None for each in molecules) / len(molecules)
@@ -37,9 +34,6 @@ def balanced(text: str) -> float:
     conserved; reactants may have more, since leaving groups are not written. A reactant that does not parse has no
     atoms. A product that does not parse, or has no atom but hydrogen, gets -1. ValueError for a text without `>>`, and
     in one line where RDKit is absent.
-
-    >>> balanced("CC(=O)O.OCC>>CC(=O)OCC"), balanced("CO>>CCO"), balanced("CO>>CC(O")
-    (0.0, -0.3333333333333333, -1.0)
     """
     reactants, arrow, product = "".join(text.split()).partition(">>")
     if not arrow:
@@ -54,9 +48,6 @@ def qed(text: str) -> float:
     """Return the drug-likeness of a reaction's product, or of a molecule, between 0 and 1; 0 for what does not parse.
 
     Bickerton et al. 2012 (doi:10.1038/nchem.1243), as RDKit computes it. ValueError in one line where RDKit is absent.
-
-    >>> round(qed("CC(=O)Oc1ccccc1C(=O)O"), 4), qed("CO>>CC(O")
-    (0.5501, 0.0)
     """
     before, arrow, after = "".join(text.split()).partition(">>")
     molecule = _molecule(after if arrow else before)

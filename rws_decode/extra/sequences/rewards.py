@@ -50,9 +50,6 @@ def charge(sequence: str) -> float:
 
     sum over groups of sign / (1 + 10^(sign (pH - pK))), both ends of the chain among them (Henderson and Hasselbalch).
     ValueError for what is no residue.
-
-    >>> round(charge("FLPVLAGLTPSIVPKLVCLLTKKC"), 4)
-    2.9141
     """
     residues = _residues("charge", sequence)
     basic = [_AMINO_END, *(_BASIC[each] for each in residues if each in _BASIC)]
@@ -64,9 +61,6 @@ def hydropathy(sequence: str) -> float:
     """Return the mean hydropathy of a protein's residues by Kyte and Doolittle, between -4.5 and 4.5 (GRAVY).
 
     ValueError for what is no residue.
-
-    >>> hydropathy("IR"), round(hydropathy("MKV"), 4)
-    (0.0, 0.7333)
     """
     residues = _residues("hydropathy", sequence)
     return sum(_HYDROPATHY[each] for each in residues) / len(residues)
@@ -96,11 +90,7 @@ def _peptides() -> Any:
 
 
 def species_of(name: str) -> int:
-    """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others.
-
-    >>> species_of("human"), species_of("species:mouse"), species_of("species:5")
-    (1, 2, 5)
-    """
+    """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others."""
     asked = name.removeprefix("species:")
     if asked in SPECIES:
         return list(SPECIES).index(asked)
@@ -130,11 +120,7 @@ def check_sequence_reward(name: str) -> None:
 
 
 def statistics_of(name: str) -> tuple[float, float]:
-    """Return mean and deviation of a sequence's reward, without loading it.
-
-    >>> statistics_of("human"), statistics_of("balanced")
-    ((2.68, 5.45), (-0.145, 0.337))
-    """
+    """Return mean and deviation of a sequence's reward, without loading it."""
     return EXACT[name][1:3] if name in EXACT else list(SPECIES.values())[species_of(name)]
 
 

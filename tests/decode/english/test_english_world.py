@@ -13,7 +13,7 @@ from misuse import refused
 from rws_decode import WorldPredictor, load_reward
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
+from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import END, Words
 from rws_theory.worlds.ngram import NGram
@@ -93,7 +93,7 @@ STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(
 
 def world_reward(name: str) -> WorldReward:
     reward = load_reward(name)
-    assert isinstance(reward, WorldReward) and isinstance(reward, RewardModel) and isinstance(reward, Bounded)
+    assert isinstance(reward, WorldReward) and isinstance(reward, RewardModel)
     return reward
 
 

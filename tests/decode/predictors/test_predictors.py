@@ -203,11 +203,11 @@ def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_de
         for kind in (Able, CallablePredictor)
     )
     turns, place = Dialogue(("a", "b", "c")), (torch.tensor([0]), torch.tensor([1]))
-    assert isinstance(able, base.LogitsAt) and base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
+    assert base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
     assert base.tokenizer_of(able) == "its tokenizer" and base.prompt_ids(able, turns) == [3]
     assert base.prompt_ids(able, "abc") == [3] and base.prompt_ids(able, Dialogue(("abcd",))) == [4]
     assert base.logits_at(able, torch.tensor([[1, 2]]), None, *place).tolist() == [[7.0] * 6]
-    assert not isinstance(plain, base.LogitsAt) and base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
+    assert base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
     for predictor, size in ((plain, 4), (bert_predictor(), 4)):
         assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
 
@@ -227,19 +227,3 @@ def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(p
     said = "english does not know these words and reads only what follows the last of them: zyzzyva"
     with pytest.warns(Note, match=f"^{said}$"):
         scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
-
-
-def test_logits_that_are_held_stay_as_they_are_when_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_LARGE", 0)
-    table = torch.arange(24.0).reshape(2, 4, 3)
-    predictor = CallablePredictor(lambda canvas: table, mask_id=0)
-    read = partial(base.logits_reader(predictor), predictor, torch.zeros(2, 4, dtype=torch.int64), None)
-    row, column = torch.tensor([0, 0, 1]), torch.tensor([1, 3, 2])
-    held, expected = read(row, column)[1:], table[row, column]
-    other = read(row, column - 1)
-    assert torch.equal(held, expected[1:])
-    place = other.data_ptr()
-    del other
-    again = read(row, column)
-    assert torch.equal(again, expected)
-    assert again.data_ptr() == place

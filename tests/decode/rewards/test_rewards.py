@@ -17,7 +17,7 @@ from rws_decode import RWS, Dialogue, FlippedReward, MaskedPositions, Shape, dec
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
-from rws_decode.rewards.base import ReadsTokens, bounds_of, check_scores, prompts_for, reads_whole, score_checked
+from rws_decode.rewards.base import bounds_of, check_scores, prompts_for, reads_whole, score_checked
 from rws_decode.rewards.network import head_bounds
 from rws_theory.gain import reward_factor
 
@@ -106,7 +106,7 @@ def test_networks_say_what_they_read_pairs_go_alone_without_padding_and_lost_sco
     short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
     refused(lambda: score_checked(short, ["a", "b"], ["", ""]), "reward model short returned 1 scores for 2 pairs")
     model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    assert isinstance(model, RewardModel) and isinstance(model, ReadsTokens) and model.template == "pair"
+    assert isinstance(model, RewardModel) and model.template == "pair"
     assert bounds_of(model) == model.bounds
     assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
 

@@ -14,9 +14,8 @@ from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
 
 from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
 from rws_decode.extra.testing.networks import MASK, VOCABULARY
-from rws_decode.step.completion import TokenSampler, cut, gumbel_scores
+from rws_decode.step.completion import TokenSampler, cut, guided_logits, gumbel_scores
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.step import guided_logits
 from rws_decode.trace.trace import load
 
 PREDICTOR = bert_predictor()

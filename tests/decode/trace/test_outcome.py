@@ -14,11 +14,10 @@ import torch
 from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, diff, final_reward
+from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, final_reward
 from rws_decode.extra.testing.networks import CLS, MASK, SEP
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors import CallablePredictor, WorldPredictor
-from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
@@ -167,7 +166,6 @@ def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> Non
 
 DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
 (TRACE,) = decode(BERT, "the cat sat", RWS(0.2), Shape(12, 5, 12), reward=DIFFERENT)
-NEW = ("pieces", "final_reward", "log_prob", "rules_broken")
 
 
 def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fields: Any) -> Path:
@@ -185,45 +183,13 @@ def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fi
     return path
 
 
-def version_3(path: Path) -> Path:
-    """Write TRACE as version 3 had it: without two columns, the pieces and the outcome."""
-    return written(path, version=3, without=("unscaled", "masked_again"), **dict.fromkeys(NEW, ...))
-
-
-def test_a_file_of_version_4_is_read_and_nothing_was_masked_again(tmp_path: Path) -> None:
-    old = load(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
-    assert old == TRACE and old.revisions == 0 and not old.masked_again.any()
-    assert old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t.parquet").read_bytes()
-
-
-def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_path: Path) -> None:
-    assert TRACE.changed.any() and TRACE.pieces and TRACE.final_reward is not None
-    old = load(version_3(tmp_path / "old.parquet"))
-    assert not old.unscaled.any() and not old.changed.any() and old.unscaled.shape == (5, 12)
-    assert [getattr(old, name) for name in NEW] == [{}, None, None, None]
-    for name, array in TRACE.arrays().items():
-        if name != "unscaled":
-            np.testing.assert_array_equal(getattr(old, name), array, name)
-    assert {**TRACE.metadata(), **{name: getattr(old, name) for name in NEW}} == old.metadata()
-    assert old.words([6, -1]) == ["6", ""]
-    assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
-    assert replay_with(old, BERT).tokens.tolist() == TRACE.tokens.tolist()
-    assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
-    assert load(old.save(tmp_path / "new.parquet")) == old
-    # It shows itself, without saying that factor 1 would have changed nothing.
-    assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
-
-
 @pytest.mark.parametrize(
     ("version", "without", "fields", "message"),
     [
-        (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
-        (4, (), {}, "the columns are not those of a trace"),
         (5, ("masked_again",), {}, "the columns are not those of a trace"),
-        (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
-        (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
-        (7, (), {}, "trace version 7: this reads versions 3 to 6"),
+        (4, (), {}, "trace version 4: this reads versions 5 to 6"),
+        (7, (), {}, "trace version 7: this reads versions 5 to 6"),
     ],
 )
 def test_each_version_has_its_own_parts(

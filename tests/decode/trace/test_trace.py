@@ -231,7 +231,7 @@ def with_row(step: int, position: int) -> Any:
         (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), f"reward_raw {NONE_THERE}"),
         (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9: 0 to 3 are known"),
         (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
-        ({"version": 2}, "trace version 2: this reads versions 3 to 6"),
+        ({"version": 2}, "trace version 2: this reads versions 5 to 6"),
         ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
         ({"trace": {}}, UNKNOWN_PARTS),
         (settings_of(more=1), UNKNOWN_PARTS),
