@@ -1,9 +1,5 @@
 """An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 import pytest
 import torch
 from examples import examples
@@ -90,12 +86,6 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
             assert other.commit_step.tolist() == alone.commit_step.tolist()
 
 
-def test_near_ties_are_rare_enough_for_that_to_say_something() -> None:
-    prompts = [[6 + i, 7 + i, 8 + i] for i in range(12)]
-    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), Shape(length=8, steps=5, block=8))
-    assert sum(bool(trace.near_ties.any() or trace.near_tokens.any()) for trace in runs) <= 2
-
-
 def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
     """A predictor whose logits move in the last bits with the number of rows, at positions that are all but level."""
     table = torch.zeros(6, VOCABULARY)
@@ -161,31 +151,3 @@ def test_a_row_has_the_bytes_of_the_row_alone(
     for prompt, trace in zip(prompts, together, strict=True):
         (alone,) = decode(PREDICTORS[model], [prompt], strategy, shape, **told)  # type: ignore[arg-type]
         assert trace_bytes(alone) == trace_bytes(trace)
-
-
-class CountingReward:
-    """A reward that says how many texts it was given at once."""
-
-    name, mean, std = "counting", 0.0, 1.0
-
-    def score(self, prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
-        """Return a tenth of the number of texts, for each."""
-        return [0.1 * len(answers)] * len(answers)
-
-
-def test_models_whose_bits_depend_on_the_batch_are_asked_for_one_row_at_a_time() -> None:
-    """Stand-ins whose numbers say how many rows, and how many columns, they were given."""
-    table = torch.linspace(0.0, 3.0, 7)
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return (table * (1.0 + len(canvas) / 64 + canvas.shape[1] / 1024)).expand(*canvas.shape, -1)
-
-    predictor = CallablePredictor(logits, mask_id=0, decode=lambda ids: " ".join(map(str, ids)))
-    predictor._encode = lambda text: [1] * len(text)
-    same = {}
-    for savings in (Savings(), INVARIANT):
-        told: dict[str, Any] = {"shape": Shape(4, 4, 4), "reward": CountingReward(), "savings": savings}
-        both, (alone,) = decode(predictor, ["a", "bcd"], "rws:8", **told), decode(predictor, ["a"], "rws:8", **told)
-        pairs = ((both[0].value, alone.value), (both[0].reward_raw, alone.reward_raw))
-        same[savings.batch_invariant] = [np.array_equal(*pair, equal_nan=True) for pair in pairs]
-    assert same == {False: [False, False], True: [True, True]}

@@ -1,7 +1,5 @@
 """Dialogues of several turns: as predictors, reward models, decoder, traces and units read them."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,34 +7,23 @@ from grouped import grouped
 from misuse import refused
 
 from paper_figures.data.story_sets import story_dialogues
-from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.statistics.perplexity import perplexity
-from paper_figures.studies.work import decode_units, prompt_of
-from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
-from rws_decode.extra.adapters.generation import generate
+from paper_figures.runner.units import Unit
+from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
-from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.stories.tasks import split_of
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
-from rws_decode.extra.testing.networks import bert_classifier, word_tokenizer
+from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.extra.testing.published_rewards import published_vocabulary
 from rws_decode.job import encode_prompts
 from rws_decode.rewards import (
     PUBLISHED,
-    CallableReward,
     CausalReward,
-    SequenceClassifierReward,
     load_reward,
 )
-from rws_decode.rewards.base import score_checked
 from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
 LONG = Dialogue((*TOLD.turns, "under a tree .", "the red bird"))
 SHORT: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-SPECIAL = {"llada": LLADA_SPECIAL, "dream": DREAM_SPECIAL}
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +62,6 @@ def test_what_is_no_dialogue_is_refused(call: Any, message: str) -> None:
     refused(call, message)
 
 
-def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() -> None:
-    rows = json.loads(
-        (Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8")
-    )
-    dialogue_prompts = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
-    assert len(dialogue_prompts) > 3
-    for prompt in dialogue_prompts:
-        first, rest = prompt.split(" answer : ")
-        assert Dialogue((first, *rest.split(" question : "))).text == prompt
-
-
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
 @pytest.mark.parametrize("name", ["llada", "dream"])
 def test_a_chat_is_rendered_whole_by_the_template(
@@ -103,16 +79,6 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
     assert mini.encode_dialogue(TOLD) == mini.encode_prompt(text)
     plain = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda given: [1, *given.encode()])
     assert encode_prompts(plain, [TOLD], 1)[0].ids == plain.encode_prompt(text)
-
-
-@pytest.mark.parametrize("name", ["llada", "dream"])
-def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
-    predictor = predictors[name]
-    steering = [token for token in predictor.encode_dialogue(TOLD) if token >= FIRST_SPECIAL]
-    turns = tuple("".join(f"{special}the {special}cat{special}" for special in SPECIAL[name][at::3]) for at in range(3))
-    ids = predictor.encode_dialogue(Dialogue(turns))
-    assert [token for token in ids if token >= FIRST_SPECIAL] == steering
-    assert all(turn in predictor.tokenizer.decode(ids) for turn in turns)
 
 
 @pytest.mark.parametrize(
@@ -175,13 +141,6 @@ def test_registry_rewards_read_every_message(name: str, dialogue: Dialogue, rewa
     assert score != pytest.approx(other, abs=1e-6)
 
 
-def test_the_gate_of_a_dialogue_reads_where_the_answer_begins(rewards: dict[str, Any]) -> None:
-    tokens = reference_tokens("qrm", TOLD.turns, "it ran .")
-    last = len(tokens) - tokens[::-1].index("assistant") - 3  # <|eot_id|> <|start_header_id|> assistant
-    assert rewards["qrm"].gate(rewards["qrm"].ids(TOLD, "it ran .")) == last
-    assert tokens[last : last + 3] == ["<|eot_id|>", "<|start_header_id|>", "assistant"]
-
-
 @pytest.mark.parametrize("name", ["eurus", "grm"])
 def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict[str, Any]) -> None:
     reward_model, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
@@ -191,24 +150,6 @@ def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict
         assert scores == pytest.approx(reward_model.score([TOLD, "the cat"], [answer, answer]), abs=1e-5)
     # All turns before the answer are read once.
     assert session.tokens_saved[0] >= 3 * (len(reward_model.ids(TOLD, "")) - 3)
-
-
-def test_other_rewards_are_given_the_plain_text() -> None:
-    pair = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=1.0)
-    assert pair.score([TOLD], ["it ran ."]) == pair.score([TOLD.text], ["it ran ."])
-    assert pair.ids(TOLD, "it ran .") == pair.ids(TOLD.text, "it ran .")
-    seen: list[Any] = []
-    function = CallableReward(lambda prompt, answer: float(len(seen.append(prompt) or answer)))
-    assert function.score([TOLD], ["abc"]) == [3.0]
-
-    class Foreign:
-        name, mean, std = "foreign", 0.0, 1.0
-
-        def score(self, prompts: list[str], answers: list[str]) -> list[float]:
-            return [0.0 for _ in seen.extend(prompts) or answers]
-
-    score_checked(Foreign(), [TOLD], ["abc"])
-    assert seen == [TOLD.text] * 2
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
@@ -233,62 +174,3 @@ def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
         for step in whole:
             text = predictor.decode_answer(trace.candidate[step].tolist())
             assert trace.reward_raw[step] == pytest.approx(rewards[name].score([TOLD], [text])[0], abs=1e-4, rel=1e-5)
-
-
-def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini = predictors["mini"]
-    output = generate(mini, [TOLD], max_new_tokens=8, steps=4, block_length=4)
-    path = scale_path(mini, TOLD, 0.9, 1.1, **grouped(**SHORT))
-    assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
-
-
-def test_perplexity_is_given_the_plain_text() -> None:
-    causal = load_causal("mini-causal")
-    assert answer_scores(causal, [TOLD], ["it ran ."]) == answer_scores(causal, [TOLD.text], ["it ran ."])
-    perplexities = [perplexity(causal, ["it ran ."], prompts=[prompt]).per_text for prompt in (TOLD, TOLD.text)]
-    assert perplexities[0] == perplexities[1] != perplexity(causal, ["it ran ."]).per_text
-
-
-@pytest.mark.parametrize("split", ["test", "validation"])
-def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) -> None:
-    rows = story_dialogues(12, 5, split)
-    assert rows == story_dialogues(12, 5, split) != story_dialogues(12, 6, split)
-    assert len({turns[0] for turns, _ in rows}) == 12
-    for (first, second), (answer, last) in rows:
-        whole = Dialogue((first, answer, second)).text
-        assert split_of(first, answer) == split_of(whole, last) == split
-        assert judge(first, answer).kind == "dialogue" and judge(first, answer).coherent and judge(whole, last).coherent
-        assert judge(first, last).coherent is (answer == last)
-
-
-@pytest.mark.parametrize("wrong", ["", "question : who ? answer : me . question : why ?"])
-def test_the_second_answer_is_judged_by_the_story_whatever_was_said_first(wrong: str) -> None:
-    for (first, second), (_, answer) in story_dialogues(8, 2):
-        text = Dialogue((first, wrong, second)).text
-        right = judge(text, answer)
-        assert (right.kind, right.coherent) == ("dialogue", True)
-        assert not judge(text, "nothing at all .").coherent
-
-
-def test_units_go_on_with_a_dialogue() -> None:
-    plain = Unit(experiment="x", prompt=TOLD.turns[2], strategy={"name": "default"}, **SHORT)
-    unit = Unit(experiment="x", prompt=TOLD.turns[2], history=TOLD.turns[:2], strategy={"name": "default"}, **SHORT)
-    assert (prompt_of(plain), prompt_of(unit)) == (TOLD.turns[2], TOLD)
-    assert plain != unit and batch_key(plain) == batch_key(unit)
-    assert unit.columns()["history"] == list(TOLD.turns[:2]) and plain.columns()["history"] == []
-    assert [trace.prompt_text for trace in decode_units([plain, unit])] == [TOLD.turns[2], TOLD.text]
-
-
-def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini, shape = predictors["mini"], {"length": 16, "steps": 4, "block": 16}
-    rows = [turns for turns, _ in story_dialogues(12, 1)]
-    first = decode(mini, [first for first, _ in rows], Confidence(), **grouped(**shape)).texts
-    dialogues = [Dialogue((turns[0], text or "", turns[1])) for turns, text in zip(rows, first, strict=True)]
-    right = {
-        name: sum(judge(dialogue.text, text or "").coherent for dialogue, text in zip(dialogues, decoded, strict=True))
-        for name, decoded in (
-            ("told", decode(mini, dialogues, Confidence(), **grouped(**shape)).texts),
-            ("bare", decode(mini, [second for _, second in rows], Confidence(), **grouped(**shape)).texts),
-        )
-    }
-    assert right["told"] >= 10 > 6 >= right["bare"]

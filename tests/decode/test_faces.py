@@ -183,16 +183,3 @@ def rows_of(html: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_face_is_a_table_of_text(name: str) -> None:
     assert rows_of(OBJECTS[name]()._repr_html_()) is not None
-
-
-def test_a_step_shows_words_log_odds_and_what_was_committed() -> None:
-    logits = OBJECTS["StepLogits"]()
-    rows = rows_of(logits._repr_html_())
-    assert rows["position (from 0)"] == [
-        *("word", "log-odds at factor 1", f"log-odds at factor {logits.factor:.5g}", "committed")
-    ]
-    kept = guided().value[1]
-    for position, word, chosen in zip(logits.positions, logits.words, logits.chosen, strict=True):
-        shown, unscaled, scaled, committed = rows[str(position)]
-        assert shown == repr(word) and committed == ("yes" if chosen else "") and float(unscaled) < 99
-        assert np.isnan(kept[position]) or float(scaled) == pytest.approx(kept[position], abs=0.01)

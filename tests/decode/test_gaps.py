@@ -15,10 +15,8 @@ from misuse import refused
 from slow_rows import slow_decode
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
 
-from paper_figures.__main__ import main as figures
-from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, Threshold, decode, diff, scale_path
+from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, decode, diff
 from rws_decode.__main__ import main
-from rws_decode.compare import compare
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import CLS, MASK, SEP
@@ -27,7 +25,6 @@ from rws_decode.job import encode_prompts
 from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.rewards.world import era_reward
 from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.orders import Calibrated, OracleOrder
 from rws_decode.strategies.table import STRATEGIES, offered
@@ -133,19 +130,6 @@ def test_a_reward_reads_the_text_before_the_first_gap_and_the_completed_rest() -
     assert len({prompt for prompt, _ in read}) == 1 and all(answer.endswith(" mat .") for _, answer in read)
 
 
-@pytest.mark.parametrize("over", ["temperature", "reward-scale", "threshold"])
-def test_the_scale_path_of_gaps_holds_every_decode(over: str) -> None:
-    reward, kind = (REWARD, RWS) if over == "reward-scale" else (None, Temperature)
-    told: Any = {"threshold": 0.3} if over == "threshold" else {"over": over, "reward": reward}
-    path = scale_path(BERT, GAPPED, 0.05, 20.0, Shape(6, 3 if reward else 6, 6), **told)
-    assert path.certified and len(path.pieces) > 1
-    for piece in path.pieces:
-        scaled: Any = kind(math.sqrt(piece.lower * piece.upper))
-        strategy = Threshold(0.3, scaled=scaled) if over == "threshold" else scaled
-        (trace,) = decode(BERT, canvas=GAPPED, strategy=strategy, shape=Shape(6, 3 if reward else 6, 6), reward=reward)
-        assert (tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) == (piece.tokens, piece.commit_step)
-
-
 def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> None:
     bert = BERT
     assert bert.encode_prompt("the [MASK:2] cat [MASK:1]") == [CLS, 6, MASK, MASK, 8, MASK, SEP]
@@ -178,16 +162,10 @@ COMPACT = "the compact decoder writes after a prompt, use decode"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: decode(BERT), "prompts is None: prompts, or a canvas with gaps such as canvas='the [MASK:3] .', are"),
         (lambda: decode(BERT, "a", canvas="a [MASK:2]"), "canvas is 'a [MASK:2]' beside prompts: give one of them"),
-        (lambda: decode(BERT, canvas="a cat"), f"canvas[0] is 'a cat': {NEEDED}"),
         (lambda: decode(BERT, canvas=[6, 7]), f"canvas[0] is [6, 7]: {NEEDED}"),
-        (lambda: decode(BERT, canvas=["a [MASK:1]", "a [MASK:2]"]), "canvas[1] has 2 masks and canvas[0] 1: decode"),
-        (lambda: decode(BERT, canvas="a [MASK:2]", shape=Shape(4)), "length is 4: the gaps of prompts[0] have length"),
         (lambda: decode(BERT, [[6], GAPPED], shape=Shape(8, 4, 8)), "length is 8: the gaps of prompts[1] have length"),
-        (lambda: decode_compact(BERT, "a", canvas="a [MASK:2]"), f"canvas is 'a [MASK:2]': {COMPACT}"),
         (lambda: decode_compact(BERT, [GAPPED], shape=SIX), f"prompts[0] has gaps: {COMPACT}"),
-        (lambda: decode_compact(BERT, [[6], GAPPED], shape=Shape(8, 4, 8)), "length is 8: the gaps of prompts[1] have"),
         (lambda: HARNESS.generate_until(asked("the [MASK:6]", {"until": []})), "context 'the [MASK:6]' has a gap"),
         (lambda: HARNESS.loglikelihood(asked("the [MASK:6]", " cat")), "'the [MASK:6]' encodes to the mask token"),
     ],
@@ -221,56 +199,6 @@ def test_an_english_gap_is_filled_from_end_to_end(
     assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
     trace = load(tmp_path / "trace.parquet")
     assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
-
-
-def test_no_method_lies_above_the_frontier_of_a_gap(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    methods = "default rws:8 sample best-of:2 tilt-decode:1".split()
-    assert figures(["frontier", "--example", "239", "--json", "--strategies", *methods]) == 0
-    result, reward = json.loads(capsys.readouterr().out), era_reward().world_reward
-    row = english.canvas(english.examples[239]["prompt"])[0].tolist()
-    context, canvas = row[: row.index(english.mask_id)], row[row.index(english.mask_id) :]
-    assert result["complete"] and result["slopes"] is None
-    for each in (*result["frontier"], *result["points"]):
-        assert [a for a, b in zip(each["tokens"], canvas, strict=True) if b != english.mask_id] == [
-            token for token in canvas if token != english.mask_id
-        ]
-        gap = [a for a, b in zip(each["tokens"], canvas, strict=True) if b == english.mask_id]
-        assert each["log_prob"] == pytest.approx(english.log_prob(row, gap))  # given the fixed words
-        assert each["reward"] == pytest.approx(reward.score(each["tokens"]))
-    assert [point["strategy"] for point in result["points"]] == methods
-    assert all(point["regret"] > -1e-9 for point in result["points"])
-    best = english.world.best(np.where(np.array(canvas) == english.mask_id, -1, canvas), context)
-    assert result["frontier"][0]["tokens"] == best.tolist()
-    (trace,) = decode(english, [row], Confidence(), Shape(5, 3, 5))
-    assert result["points"][0]["tokens"] == trace.completed[len(context) :].tolist()
-
-
-def test_ids_with_masks_have_the_shape_of_their_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = str(tiny_checkpoint("bert", tmp_path / "tiny"))
-    assert main(["generate", "--model", folder, "--input-ids", json.dumps(GAPPED), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    (trace,) = decode(bert_predictor(), [GAPPED], Confidence(), Shape(6, 3, 6))
-    assert result["tokens"] == trace.tokens.tolist() and result["commit_step"] == trace.commit_step.tolist()
-    assert result["completed"] == bert_predictor().decode_prompt(trace.completed.tolist())
-
-
-TEXT = "the cat [MASK:2] on [MASK:3] mat [MASK:1]"
-
-
-@pytest.mark.parametrize(
-    ("canvas", "listed"), [(TEXT, [TEXT]), (GAPPED, [GAPPED]), ([GAPPED, TEXT], [GAPPED, TEXT])], ids=str
-)
-def test_a_canvas_is_the_prompt_with_gaps_that_it_is(canvas: Any, listed: Any) -> None:
-    shape = Shape(6, block=6)
-    traces = list(decode(BERT, canvas=canvas, strategy="rws:8", reward=REWARD))
-    assert traces == list(decode(BERT, listed, "rws:8", shape, reward=REWARD))
-    assert (traces[0].length, traces[0].steps, traces[0].block) == (6, 3, 6)
-    (shaped,) = decode(BERT, canvas=TEXT, strategy="threshold:0.3", shape=Shape(6, 6, 3))
-    assert shaped == decode(BERT, [TEXT], "threshold:0.3", Shape(6, 6, 3))[0]
-    compared = compare(BERT, strategies=["default", "temperature:4"], canvas=canvas)
-    assert list(compared["default"]) == list(decode(BERT, listed, "default", shape))
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

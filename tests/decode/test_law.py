@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from scipy import stats
-from tiny_models import llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, replay_with, steer, strategy_log_prob
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, steer, strategy_log_prob
 from rws_decode.extra.path_diagnostics.diagnostics import order_log_likelihood
 from rws_decode.job import prepare
 from rws_decode.predictors.exact import tabulated_predictor
@@ -22,7 +21,6 @@ from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.step import Decoder, State, run
-from rws_decode.trace.trace import load
 from rws_theory.worlds.joint_table import JointTable
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
@@ -102,15 +100,6 @@ def test_options_are_in_the_law(options: Options) -> None:
     assert np.isneginf(result.log_prob[never]).all()
 
 
-def test_greedy_words_are_one_text() -> None:
-    predictor, greedy = table_predictor(5), Options(drawing="commit")
-    result = law(predictor, "rws:4", options=greedy)
-    (trace,) = decode(predictor, [[]], "rws:4", SHAPE, reward=REWARD)
-    assert sorted(result.log_prob)[-2:] == [-np.inf, 0.0]
-    at = int(result.log_prob.argmax())
-    assert (list(TEXTS[at]), result.commit_step[at].tolist()) == (trace.tokens.tolist(), trace.commit_step.tolist())
-
-
 @given(st.sampled_from(ONE_BY_ONE), st.integers(0, 2**20))
 @settings(max_examples=examples(50))
 def test_one_word_a_step_gives_log_p_of_an_exact_world(name: str, seed: int) -> None:
@@ -176,24 +165,6 @@ def test_gaps_blocks_and_one_text_alone() -> None:
     alone = strategy_log_prob(predictor, None, texts[16:17], "rws:8", shape, canvas=[canvas], reward=REWARD)
     assert alone.log_prob[0] == pytest.approx(result.log_prob[16], abs=1e-12)
     assert (result.commit_step == [0, 1, 2]).all()
-
-
-def test_texts_are_read_as_ids() -> None:
-    predictor = llada_predictor()
-    ids = [predictor.encode_prompt("the cat")]
-    text = strategy_log_prob(predictor, "a dog", ["the cat"])
-    assert text.log_prob.tolist() == strategy_log_prob(predictor, "a dog", ids).log_prob.tolist()
-    assert -np.inf < text.log_prob[0] < 0 and "1 texts" in repr(text)
-
-
-def test_a_decode_that_draws_at_the_commit_is_saved_and_repeated(tmp_path: Any) -> None:
-    """Its trace says how it drew; those of ordinary decodes are the bytes that they were."""
-    predictor = table_predictor(13)
-    (trace,) = decode(predictor, [[]], "rws:4", SHAPE, reward=REWARD, options=DRAWN)
-    assert (trace.drawing, load(trace.save(tmp_path / "a.parquet"))) == ("commit", trace)
-    (usual,) = decode(predictor, [[]], "rws:4", SHAPE, reward=REWARD)
-    assert "drawing" not in usual.metadata() and load(usual.save(tmp_path / "b.parquet")) == usual
-    assert (replay_with(trace, predictor).tokens == trace.tokens).all()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoint_files import edit_json
 
 from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
@@ -58,20 +57,6 @@ def test_a_tokenizer_of_special_tokens_alone_is_refused(
     kept_words(reward, 0)
     with pytest.raises(ValueError, match=rf"reward reward cannot be loaded: its tokenizer names 6 of its {VOCABULARY}"):
         load_reward(str(reward))
-
-
-@pytest.mark.parametrize("layout", ["mini", "llada", "dream"])
-def test_an_empty_vocabulary_is_refused(tmp_path: Path, layout: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = mini(tmp_path) if layout == "mini" else tiny_checkpoint(layout, tmp_path / "model")
-    if layout != "dream":
-        stored = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-        empty = {"vocab": {}} | ({"merges": []} if layout == "llada" else {})
-        edit_json(folder / "tokenizer.json", model=stored["model"] | empty)
-    else:
-        (folder / "vocab.json").write_text("{}")
-        (folder / "merges.txt").write_text("")
-    status, out, lines = generated(capsys, folder, "--prompt", "the cat")
-    assert (status, out, len(lines)) == (2, "", 1) and "model model cannot be loaded: its" in lines[0]
 
 
 def test_some_lost_words_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

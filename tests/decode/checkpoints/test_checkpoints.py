@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,7 @@ from rws_decode.extra.convert.checkpoint import convert as convert_checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
 from rws_decode.extra.testing.networks import bert, word_tokenizer
-from rws_decode.predictors import load_predictor, loading
+from rws_decode.predictors import load_predictor
 
 SHARD, INDEX = "model-00002-of-00003.safetensors", "model.safetensors.index.json"
 EXTRA = "model.transformer.blocks.1.extra.weight"
@@ -143,18 +142,6 @@ def test_damage_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)
 
 
-def test_a_command_says_that_line_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    arguments = ["generate", "--model", str(tiny_checkpoint("llada", tmp_path / "published")), "--prompt", "the cat"]
-    arguments += ["--length", "4", "--steps", "2", "--block", "4"]
-    assert __main__.main(arguments) == 0 and capfd.readouterr().out
-    change, message = DAMAGE["nan"]  # which is seen when all is loaded
-    change(tmp_path / "published")
-    assert __main__.main(arguments) == 2
-    lines = capfd.readouterr().err.replace("\r", "\n").splitlines()
-    (said,) = [line for line in lines if line and "Loading weights" not in line]
-    assert said.startswith("python -m rws_decode generate: model published ") and re.search(message, said)
-
-
 def test_a_masked_language_model_of_other_layers_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
     for layers, message in ((1, "has weights that its config does not ask for: "), (3, "lacks weights: ")):
         folder = tiny_checkpoint("bert", tmp_path / str(layers))
@@ -189,21 +176,6 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
         load_predictor(str(tmp_path / "bert"), progress=False)
     monkeypatch.setattr(arguments, "free_memory", lambda device: None)
     assert load_predictor(str(tmp_path / "model"), progress=False).name == "model"
-
-
-def test_memory_that_is_free_and_that_a_change_of_dtype_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:     7 kB\n")
-    assert arguments.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024
-    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\n")
-    assert arguments.free_memory(torch.device("cpu"), tmp_path / "meminfo") is None
-    assert arguments.free_memory(torch.device("cpu"), tmp_path / "nothing") is None
-    assert arguments.free_memory(torch.device("meta"), tmp_path / "meminfo") is None
-    tiny_checkpoint("llada", tmp_path / "model")
-    monkeypatch.setattr(arguments, "free_memory", lambda device: 10 if device.type == "cpu" else None)
-    monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
-    with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
-        load_predictor(str(tmp_path / "model"), "meta", progress=False)
-    assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"
 
 
 def in_the_cache(cache: Path, name: str, commit: str) -> Path:
@@ -255,16 +227,6 @@ def test_conversion_changes_no_bit(tmp_path: Path, layout: str, dtype: str, caps
     assert not any(name.endswith(".py") for name in names) and "model.safetensors.index.json" in names
     assert "auto_map" not in (tmp_path / "to" / "native" / "tokenizer_config.json").read_text()
     assert [path.name for path in (tmp_path / "to").iterdir()] == ["native"]
-
-
-def test_a_converted_checkpoint_is_one_that_transformers_reads(tmp_path: Path) -> None:
-    from transformers import LlamaForCausalLM
-
-    written = stored_weights(tiny_checkpoint("llada", tmp_path / "published"))
-    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
-    model, info = LlamaForCausalLM.from_pretrained(tmp_path / "native", output_loading_info=True, dtype="bfloat16")
-    assert not any(info[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    assert torch.equal(model.lm_head.weight, written["model.transformer.ff_out.weight"])
 
 
 def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from interactive_pages import data_of
 from table_models import table_predictor
 
-from rws_decode import Page, Shape, decode, decode_page, load_predictor, load_trace
+from rws_decode import Page, Shape, decode, load_trace
 from rws_decode.__main__ import main
 from rws_decode.extra.testing import tiny_checkpoint
 
@@ -42,17 +42,6 @@ def test_the_suffix_chooses_what_is_made(
         status, err = viewed(capsys, *traces, "-o", tmp_path / name)
         assert (status, err.count("\n")) == (2, 1) and "FILE.html, a page, or FILE.gif, an animated picture" in err
         assert not (tmp_path / name).exists()
-
-
-def test_a_model_proves_why_runs_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny_checkpoint("bert", tmp_path / "tiny")
-    predictor, shape = load_predictor(str(tmp_path / "tiny")), Shape(length=12, steps=6, block=12)
-    runs = [decode(predictor, "the cat sat", rule, shape)[0] for rule in ("default", "temperature:6")]
-    files = [run.save(tmp_path / f"{number}.parquet") for number, run in enumerate(runs)]
-    capsys.readouterr()
-    assert viewed(capsys, *files, "--model", tmp_path / "tiny", "--out", tmp_path / "page.html")[0] == 0
-    html = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert html == decode_page(runs[0], runs[1], predictor).html and "proved to a relative width of" in html
 
 
 def test_refusals_write_nothing(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,11 @@
 """Files are whole or absent."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from rws_decode.common.files import write_bytes, write_json, write_text
+from rws_decode.common.files import write_bytes, write_text
 
 
 def test_an_existing_file_is_replaced(tmp_path: Path) -> None:
@@ -28,14 +27,6 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch:
         write_bytes(target, b"new")
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_json_that_is_not_json_touches_nothing(tmp_path: Path) -> None:
-    target = write_json(tmp_path / "a.json", {"é": 1})
-    for value, error in ((float("nan"), ValueError), (object(), TypeError)):
-        with pytest.raises(error):
-            write_json(target, value)
-    assert json.loads(target.read_text(encoding="utf-8")) == {"é": 1}
 
 
 def test_a_pipe_stays_what_it_is_and_a_link_leads_to_its_file(tmp_path: Path) -> None:

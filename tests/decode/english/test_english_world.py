@@ -6,12 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from misuse import refused
 
 from rws_decode import WorldPredictor, load_reward
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
 from rws_decode.rewards.world import WorldReward
@@ -22,12 +19,6 @@ from rws_theory.worlds.tilts import Automaton, keywords
 
 def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:
     return predictor.logits(canvas, None)[0].numpy()
-
-
-@given(st.lists(st.integers(0, 2998), max_size=40))
-def test_text_comes_back_as_the_same_ids(english: WorldPredictor, ids: list[int]) -> None:
-    assert english.words.ids(english.words.text(ids)) == ids
-    assert (english.vocab_size, english.mask_id, english.words.end) == (3001, 3000, 2999)
 
 
 def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: WorldPredictor) -> None:
@@ -52,27 +43,6 @@ def test_some_positions_of_padded_rows_are_those_of_each_row_alone(english: Worl
             alone = english.logits(torch.tensor([row]), None)[0]
             assert torch.allclose(found[number, real[number]], alone, rtol=0, atol=1e-9)
             assert not found[number, ~real[number]].any()
-
-
-def test_a_prompt_is_read_after_its_last_unknown_word(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert english.encode_prompt("we zyzzyva the people") == english.words.ids("the people")
-    assert english.encode_prompt("the zyzzyva") == [] and english.encode_prompt("") == []
-    short = ["--model", "english", "--length", "2", "--steps", "1", "--block", "2"]
-    assert main(["generate", *short, "--prompt", "we zyzzyva the"]) == 0
-    said = capsys.readouterr().err
-    assert said == ("note: english does not know these words and reads only what follows the last of them: zyzzyva\n")
-
-
-def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor) -> None:
-    kinds = [example["kind"] for example in english.examples]
-    openings = kinds.count("opening")
-    assert kinds == ["opening"] * openings + ["gap"] * (len(kinds) - openings)
-    assert openings >= 200 and len(kinds) - openings >= 50
-    for example in english.examples[:openings]:
-        assert 8 <= len(english.encode_prompt(example["prompt"])) <= 16
-        assert english.unknown_words(example["prompt"]) == []
 
 
 def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:
@@ -159,11 +129,6 @@ SINGLE = Automaton(np.zeros((1, 3), int), np.zeros((1, 3)))
 )
 def test_words_that_a_world_cannot_write_are_refused(call: Callable[[], object], message: str) -> None:
     refused(call, message)
-
-
-def test_a_text_of_other_words_has_the_score_of_those_that_are_known() -> None:
-    reward = world_reward("era")
-    assert reward.score(["", ""], ["economy zyzzyva jobs", ""]) == reward.score(["", ""], ["economy jobs", ""])
 
 
 def test_a_tilt_by_a_reward_is_the_law_that_its_texts_would_have() -> None:

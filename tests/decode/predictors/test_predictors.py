@@ -11,7 +11,6 @@ import torch
 from grouped import grouped
 from misuse import refused
 from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
-from torch import Tensor
 from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
 from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
@@ -26,10 +25,9 @@ from rws_decode.extra.testing.networks import (
     UNK,
     VOCABULARY,
     bert,
-    llama,
     word_tokenizer,
 )
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor, base, load_predictor
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)
@@ -44,13 +42,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
-
-
-def test_they_offer_their_prompts(saved: Path, bare: Path) -> None:
-    assert load_predictor(str(saved)).prompts == ["the cat", "a dog"]
-    assert load_predictor(str(bare)).prompts == []
-    world = load_predictor("english")
-    assert world.prompts == [example["prompt"] for example in world.examples]
 
 
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
@@ -159,18 +150,6 @@ def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> Non
     refused(lambda: decode(predictor, [[1]]), f"mask_id is {mask}:  ...  ends its texts")
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (llama, "model is a causal ... ignore what follows"),
-        (partial(bert, is_decoder=True), "model is a causal ... ignore what follows"),
-        (partial(bert, hidden_dropout_prob=float("nan")), "it cannot read a canvas of three tokens (dropout "),
-    ],
-)
-def test_a_network_that_does_not_read_both_sides_is_no_mask_predictor(make: Any, said: str) -> None:
-    refused(lambda: HFMaskPredictor(make(), word_tokenizer()), said)
-
-
 def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -> None:
     folder = tiny_checkpoint("bert", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text())
@@ -183,33 +162,6 @@ def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -
     for content in ("{", '[{"question": "?"}]'):
         (folder / "examples.json").write_text(content)
         refused(lambda: load_predictor(str(folder)), "examples.json of")
-
-
-class Able(CallablePredictor):
-    end_ids = (4, 5)
-    logits_dtype = torch.float16
-    tokenizer = "its tokenizer"
-
-    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        return torch.full((len(row), 6), 7.0)
-
-    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
-        return [len(dialogue.turns)]
-
-
-def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_defaults() -> None:
-    able, plain = (
-        kind(lambda canvas: torch.eye(6)[canvas], mask_id=0, end_id=5, encode=lambda text: [len(text)])
-        for kind in (Able, CallablePredictor)
-    )
-    turns, place = Dialogue(("a", "b", "c")), (torch.tensor([0]), torch.tensor([1]))
-    assert isinstance(able, base.LogitsAt) and base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
-    assert base.tokenizer_of(able) == "its tokenizer" and base.prompt_ids(able, turns) == [3]
-    assert base.prompt_ids(able, "abc") == [3] and base.prompt_ids(able, Dialogue(("abcd",))) == [4]
-    assert base.logits_at(able, torch.tensor([[1, 2]]), None, *place).tolist() == [[7.0] * 6]
-    assert not isinstance(plain, base.LogitsAt) and base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
-    for predictor, size in ((plain, 4), (bert_predictor(), 4)):
-        assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
 
 
 MINI = "mini does not know these words and reads each as unknown: "

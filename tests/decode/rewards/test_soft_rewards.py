@@ -102,14 +102,6 @@ def test_a_worlds_reward_of_mixtures_is_its_expectation(kind: str, seed: int, le
     assert float(reward.soft_score("", mixtures, written)) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["sum", "keywords"])
-def test_a_worlds_gradient_is_that_of_finite_differences(kind: str) -> None:
-    reward = counting(kind)
-    logits = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True)
-    written = torch.ones(4, dtype=torch.bool)
-    assert torch.autograd.gradcheck(lambda z: reward.soft_score("", z.softmax(dim=-1), written), (logits,))
-
-
 def test_a_function_reads_no_mixtures_and_a_long_answer_is_refused() -> None:
     assert not isinstance(CallableReward(lambda prompt, answer: 0.0), SoftReward)
     reward = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1, name="short")

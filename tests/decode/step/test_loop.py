@@ -1,6 +1,5 @@
 """The one loop and its observers; and records: whole ones, whose steps are diagnosed together, and tokens alone."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from rws_decode import (
     replay,
     strategy_log_prob,
 )
-from rws_decode.gpu import decode_compact
 from rws_decode.job import prepare
 from rws_decode.step import record
 from rws_decode.step.completion import TokenSampler
@@ -64,12 +62,6 @@ def test_a_record_of_tokens_is_the_same_decode(strategy: str, tmp_path: Path) ->
         assert load_trace(few.save(tmp_path / "few.parquet")) == few and load_trace(tmp_path / "few.parquet").missing
 
 
-def test_the_compact_decoder_records_tokens_alone() -> None:
-    few = decode_compact(PREDICTOR, PROMPTS, "rws:8", SHAPE, reward=REWARD, options=Options(record="tokens"))
-    assert np.array_equal(few.tokens, decode_compact(PREDICTOR, PROMPTS, "rws:8", SHAPE, reward=REWARD).tokens)
-    assert few[0].near_ties is None and few[0].missing
-
-
 def test_readers_say_what_a_record_of_tokens_lacks(tmp_path: Path) -> None:
     (whole, _), (few, _) = traces("rws:8"), traces("rws:8", record="tokens")
     for reader in (replay, plots.steps, lambda trace: plots.order(trace, values=True)):
@@ -93,24 +85,6 @@ def test_an_observer_ends_a_batch_and_a_number_of_steps_does() -> None:
     assert not run(decoder, state).masked.any()
     told = strategy_log_prob(PREDICTOR, PROMPTS, decode(PREDICTOR, PROMPTS, "default", SHAPE).tokens, "default", SHAPE)
     assert np.isfinite(told.log_prob).all()
-
-
-@dataclass(frozen=True)
-class Ordinal:
-    """A factor whose numbers are called as methods of other strategies are."""
-
-    order: int = 3
-    count: float = 0.5
-    name = "ordinal"
-    needs_reward = False
-
-    def factor(self, view: Any) -> Any:
-        return np.full(view.rows, float(self.order))
-
-
-def test_a_number_that_is_called_order_gives_no_order() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], Ordinal(), SHAPE)
-    assert trace.ranking == "log-odds" and (trace.factor == 3).all()
 
 
 @pytest.mark.parametrize("strategy", ["lookum:3", "information-gain:3"])

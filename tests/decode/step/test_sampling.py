@@ -10,7 +10,7 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
+from tiny_models import bert_predictor
 
 from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
 from rws_decode.extra.testing.networks import MASK, VOCABULARY
@@ -83,12 +83,6 @@ def test_cut_keeps_what_sorting_the_vocabulary_keeps(z: list[float], temperature
         assert int(drawn.token) in stays
 
 
-def test_equals_go_by_the_smaller_id_in_top_p_and_together_in_top_k() -> None:
-    row = torch.zeros(1, 4)
-    assert cut(row, 1.0, top_p=0.5).isfinite().tolist() == [[True, True, False, False]]
-    assert cut(row, 1.0, top_k=2).isfinite().all()
-
-
 def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path) -> None:
     drawn = Options(sampling_temperature=2.0, drawing="commit", seed=4)
     options = replace(drawn, top_p=0.9, top_k=3)
@@ -120,17 +114,6 @@ def test_the_same_seed_the_same_answer_and_seeds_per_row() -> None:
     assert run(["a dog", "the cat"], 1)[0] == run(["a dog"], 1)[0]
 
 
-@pytest.mark.parametrize(("make", "padding"), [(bert_predictor, "right"), (modernbert_predictor, "left")])
-def test_guidance_under_an_attention_mask_is_guidance_alone(make: object, padding: str) -> None:
-    predictor, prompts = make(), ["a dog", "the cat sat on the mat ."]  # type: ignore[operator]
-    together = decode(predictor, prompts, Confidence(), **grouped(cfg=2.0, padding=padding, **SIZE))  # type: ignore[arg-type]
-    plain = decode(predictor, prompts, Confidence(), **grouped(**SIZE))
-    for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(predictor, [prompt], Confidence(), **grouped(cfg=2.0, **SIZE))
-        assert trace.tokens.tolist() == alone.tokens.tolist()
-    assert together.tokens.tolist() != plain.tokens.tolist()
-
-
 def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     seen = []
 
@@ -149,9 +132,3 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
     assert torch.equal(plain, conditional[places]) and none is None
     assert len(seen[-1]) == 1
-
-
-def test_a_policy_needs_an_end_of_text() -> None:
-    endless = fixed_predictor(torch.zeros(20, VOCABULARY))
-    with pytest.raises(ValueError, match=r"^end_of_text is 'suppress': predictor callable names no end of text"):
-        decode(endless, [[7]], Confidence(), **grouped(end_of_text="suppress", **SIZE))

@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from tiny_models import (
     bert_predictor,
     fixed_predictor,
-    full_modernbert_predictor,
     llada_predictor,
     modernbert_predictor,
 )
 
-from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Strategy, decode
+from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, decode
 from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
 from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
 from rws_decode.job import batches
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.factors import RWS, Confidence
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {
@@ -133,16 +132,6 @@ def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: fl
         np.testing.assert_array_equal(other.value, trace.value[: other.steps_run])
 
 
-def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
-    predictor = PREDICTORS["bert"]
-    options = {"length": 12, "steps": 6, "block": 6}
-    (whole,) = decode(predictor, PROMPTS[:1], Temperature(2.0), **grouped(**options))
-    (block,) = decode(predictor, PROMPTS[:1], Temperature(2.0), savings=Savings(block_only=True), **grouped(**options))
-    assert (whole.candidate >= 0).all()
-    assert (block.candidate[:3, 6:] == -1).all() and (block.candidate[:, :6] >= 0).all()
-    assert np.array_equal(block.tokens, whole.tokens) and np.array_equal(block.commit_step, whole.commit_step)
-
-
 def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
     asked = []
     reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
@@ -178,45 +167,6 @@ def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
     spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in partition]
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
-
-
-@pytest.mark.parametrize("rule", [Temperature((0.3, 2.0, 7.0, 1.0)), RWS(8.0)], ids=lambda rule: rule.name)
-def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: Strategy) -> None:
-    predictor, order = PREDICTORS["bert"], []
-    options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
-    together = decode(predictor, PROMPTS, rule, **grouped(**options))
-    options |= {"savings": Savings(memory=1), "finished": lambda row, trace: order.append((row, trace))}
-    apart = decode(predictor, PROMPTS, rule, **grouped(**options))
-    assert (together.forwards, apart.forwards) == (6, 24)
-    assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
-    assert all(trace is apart[row] for row, trace in order)
-    for trace, other in zip(together, apart, strict=True):
-        assert trace.tokens.tolist() == other.tokens.tolist() and trace.prompt_text == other.prompt_text
-
-
-@pytest.mark.parametrize("padding", ["left", "right"])
-def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
-    assert PREDICTORS["modernbert"]._lean is None  # local attention: not of the supported kind
-    predictor = full_modernbert_predictor()
-    assert predictor._lean is not None
-    canvas = torch.randint(6, VOCABULARY, (3, 14), generator=torch.Generator().manual_seed(0))
-    seen = torch.ones_like(canvas, dtype=torch.bool)
-    for row, hidden in ((0, 0), (1, 5), (2, 2)):
-        seen[row, :hidden] = False
-    seen = seen if padding == "left" else seen.flip(1)
-    wanted = seen & (torch.rand(canvas.shape, generator=torch.Generator().manual_seed(1)) < 0.4)
-    wanted[0] = False  # a row that asks for nothing
-    coordinates = wanted.nonzero(as_tuple=True)
-    with torch.inference_mode():
-        for mask in (seen, None):
-            whole = predictor.logits(canvas, mask)
-            torch.testing.assert_close(
-                predictor.logits_at(canvas, mask, *coordinates), whole[coordinates], rtol=1e-5, atol=1e-5
-            )
-        predictor.model.model.embeddings.tok_embeddings.weight.mul_(1.5)
-        changed = predictor.logits(canvas, seen)[coordinates]
-        torch.testing.assert_close(predictor.logits_at(canvas, seen, *coordinates), changed, rtol=1e-5, atol=1e-5)
-    assert not torch.allclose(changed, whole[coordinates])
 
 
 def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
@@ -304,19 +254,3 @@ def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> No
     for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
         (trace,) = decode(predictor, [""], RWS(8.0), **grouped(end_of_text=policy, **options))
         assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
-
-
-def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:
-    """Two tokens are level everywhere: of what a step commits, of its block, or of all that is masked."""
-    table = torch.zeros(6, VOCABULARY, dtype=torch.bfloat16)
-    table[:, [8, 9]] = 500.0
-    predictor = fixed_predictor(table, mask_id=MASK, encode=lambda text: [], decode=str)
-    for strategy, options, expected in (
-        (Confidence(), {}, [1, 1, 1, 1, 1, 1]),
-        (Confidence(), {"end_of_text": "suppress", "end_ids": [7]}, [1, 1, 1, 1, 1, 1]),
-        (Confidence(), {"end_of_text": "defer", "end_ids": [7]}, [3, 2, 1, 3, 2, 1]),
-        (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
-        (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
-    ):
-        for trace in decode(predictor, ["", ""], strategy, **grouped(length=6, steps=6, block=3, **options)):
-            assert trace.near_tokens.tolist() == expected, options

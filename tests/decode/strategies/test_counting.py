@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,19 @@ from tiny_models import bert_predictor, llada_predictor
 
 from rws_decode import (
     CallablePredictor,
-    CallableReward,
     Klass,
-    Options,
     Savings,
     Shape,
     Temperature,
     Trace,
-    diff,
-    load_predictor,
 )
 from rws_decode.decode import decode
 from rws_decode.extra.lookahead import LoPA
 from rws_decode.extra.revising.strategies import P2, ReMDM, Wino
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors.exact import exact_predictor
-from rws_decode.replay.replay import replay
 from rws_decode.strategies.apart import ApartChoice
-from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
+from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder
 from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.testing import random_table
@@ -208,46 +202,6 @@ def test_dilated_groups_are_the_published_ones(stride: int, shape: tuple[int, in
         assert trace.steps_run == steps == slow.forwards
 
 
-def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more() -> None:
-    english, means = load_predictor("english"), []
-    for strategy in ("default", "dus:16", "default+apart:3"):
-        traces = decode(english, english.prompts[:2], strategy, Shape(32, 5, 32))
-        means.append(np.mean([english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in traces]))
-    assert means == sorted(means)
-
-
-def test_rows_that_are_done_take_no_more_forwards() -> None:
-    rows: list[int] = []
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        rows.append(len(canvas))
-        sure = torch.where(canvas[:, :1] == 1, 9.0, 0.5)  # the first token says how sure all are
-        table = torch.zeros(*canvas.shape, 4)
-        table[..., 3] = sure
-        return table
-
-    predictor = CallablePredictor(logits, mask_id=0)
-    sure, unsure = decode(predictor, [[1], [2]], "threshold:0.9", Shape(4, 4, 4))
-    assert (sure.forwards, unsure.forwards) == (1, 4) and rows == [2, 1, 1, 1]
-
-
-def test_scaling_commits_no_fewer_positions_of_a_canvas() -> None:
-    first = [decode(PREDICTOR, PROMPTS[0], f"threshold:0.55+temperature:{c}", SHAPE)[0] for c in (1, 1.5, 2, 3, 4, 8)]
-    sets = [set(np.flatnonzero(trace.chosen[0]).tolist()) for trace in first if trace.chosen[0].sum() > 1]
-    assert len(sets) >= 3 and all(small <= large for small, large in pairwise(sets))
-
-
-def test_rws_scales_what_is_counted() -> None:
-    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
-    (trace,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE, reward=reward, reward_scale=12.0)
-    assert trace.reward_calls and trace.strategy["scaled"]["name"] == "rws" and (trace.factor != 1).all()
-    for step in range(trace.steps_run):
-        passed = trace.value[step] >= math.log(0.6 / 0.4)
-        assert set(np.flatnonzero(passed)) <= set(np.flatnonzero(trace.chosen[step]))
-    (plain,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE)
-    assert trace.forwards < plain.forwards and trace.changed.any() and not plain.changed.any()
-
-
 @given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=8), st.floats(0.01, 0.99), st.floats(0.01, 9))
 def test_counts_of_any_probabilities(probability: list[float], tau: float, f: float) -> None:
     ordered = sorted(probability, reverse=True)
@@ -311,18 +265,6 @@ def test_what_rounding_could_carry_across_a_cut_is_counted(
         assert (trace.near_ties[step] > 0) == counted
 
 
-def test_counts_work_with_rankings_and_sampling() -> None:
-    strategy = Threshold(0.6, scaled=Temperature(2.0))
-    (exact,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)
-    (rounded,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="probability"))
-    assert np.array_equal(rounded.commit_step, exact.commit_step)
-    (public,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="topk"))
-    assert (public.value[public.chosen & (public.chosen.sum(axis=1) > 1)[:, None]] >= 0.6).any()
-    options = Options(sampling_temperature=1.0, seed=3)
-    drawn = [decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=options)[0] for _ in range(2)]
-    assert drawn[0] == drawn[1] and replay(drawn[0]).diverged_at is None
-
-
 @dataclass(frozen=True)
 class Three:
     """A user's own strategy: three at a time, whatever the schedule says."""
@@ -346,29 +288,6 @@ def test_a_strategy_of_ones_own_counts() -> None:
     refused(lambda: decode_compact(PREDICTOR, [[3]], Three(), SHAPE), "the compact decoder goes by confidence and the")
 
 
-def test_runs_that_commit_other_numbers_say_so() -> None:
-    (one,), (many,) = (decode(PREDICTOR, PROMPTS[0], f"threshold:{tau}", SHAPE) for tau in (0.99, 0.3))
-    difference = diff(one, many)
-    assert difference.parting is not None and difference.parting.why == "count" and difference.parting.reversals == ()
-    assert "other numbers of positions were committed" in str(difference)
-    counts = [int(trace.chosen[difference.parting.step].sum()) for trace in (one, many)]
-    assert f"A commits {counts[0]} position, B {counts[1]}." in one.view(many).html
-
-
-def test_without_a_number_of_steps_nothing_is_forced() -> None:
-    (free,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8))
-    assert (free.steps, free.forwards) == (8, 8) and (free.chosen.sum(axis=1) == 1).all()
-    (forced,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8, 4))
-    assert (forced.steps, forced.forwards) == (4, 4) and forced.chosen[-1].sum() == 5
-    (usual,) = decode(PREDICTOR, PROMPTS[0], "default", Shape(8))
-    assert usual.steps == 4
-
-
-def test_what_was_masked_in_another_block_is_compared_too() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[0], Klass(0.01, 1e9, 1), Shape(12, 10, 6))
-    assert trace.chosen.sum(axis=1).tolist() == [1, 5, 6]  # the second block has a step before it
-
-
 @pytest.mark.parametrize("scale", [1.0, 64.0])
 def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
     gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
@@ -378,13 +297,6 @@ def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
         scaled = replace(strategy, scaled=Temperature(scale))
         (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
         assert trace.near_ties[0] == 2  # two logits that are off by their error change places
-
-
-def test_frequent_tokens_wait() -> None:
-    frequency = token_frequencies([[6] * 90, [7, 8]], 28)
-    assert frequency.sum() == pytest.approx(1) and frequency[6] > 0.7 and (frequency > 0).all()
-    (trace,) = decode(PREDICTOR, PROMPTS[0], Calibrated(FREQUENCY, decay=5.0), Shape(12, 10, 6))
-    assert trace.god_steps == 0  # a large decay writes from left to right
 
 
 def runs(strategy: Any) -> list[Trace]:
@@ -399,17 +311,3 @@ def test_without_a_revision_it_is_the_default(strategy: Any) -> None:
         assert revising.revisions == 0
         mine, theirs = revising.arrays(), default.arrays()
         assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine if name != "near_ties")
-
-
-def test_wino_is_threshold_where_nothing_fails() -> None:
-    for revising, plain in zip(runs(Wino(0.4, 1e-12)), runs("threshold:0.4"), strict=True):
-        assert revising.revisions == 0 and revising.tokens.tolist() == plain.tokens.tolist()
-        assert revising.commit_step.tolist() == plain.commit_step.tolist()
-
-
-def test_a_seed_of_its_own_gives_each_row_its_draws() -> None:
-    rule = ReMDM(0.5, seed=(3, 8))
-    first, second = decode(BERT, ["the cat"] * 2, rule, Shape(12, 6, 12))
-    assert not np.array_equal(first.canvas, second.canvas)
-    (alone,) = decode(BERT, "the cat", ReMDM(0.5, seed=8), Shape(12, 6, 12))
-    assert np.array_equal(alone.canvas, second.canvas)

@@ -23,7 +23,7 @@ from rws_decode.extra.testing.strategies import mask_predictors
 from rws_decode.gpu import decode_compact
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.strategies.apart import Apart, ApartChoice
-from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
+from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import (
     Calibrated,
     CertaintyPrior,
@@ -32,7 +32,6 @@ from rws_decode.strategies.orders import (
     Margin,
     OracleOrder,
     RandomOrder,
-    token_frequencies,
 )
 from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
 from rws_decode.strategies.protocol import Abilities, MaskedPositions, abilities_of, describe, gives_order
@@ -142,48 +141,24 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
     [
         (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
         (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
-        (lambda: RandomReward(8.0, 2**63), f"seed is {2**63}"),
-        (lambda: Schedule(()), f"factors {TABLE}"),
         (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
         (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
         (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
-        (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
-        (lambda: Margin("odds"), "of is 'odds'"),  # type: ignore[arg-type]
         (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Calibrated(np.array([0.0, 1.0])), "token_frequencies gives them"),
-        (lambda: Calibrated(FREQUENCY, decay=-1.0), "decay is -1.0"),
         (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
         (lambda: decode(PREDICTOR, "a", OracleOrder(TRUTH[:3]), SHAPE), "truth has 3 tokens: the answer has 8"),
-        (lambda: OracleOrder(np.array([0.5])), "the answer's token ids"),
-        (lambda: token_frequencies([[30]], 28), "texts[0] holds the id 30"),
-        (lambda: InformationGain(4, position_temperature=0.0), "position_temperature is 0.0"),
         (lambda: LookUM(2).order(VIEW), "view.look is None: lookum looks ahead, give it to decode"),
-        (lambda: ReMDM(0.5, "loop"), "form is 'loop':"),  # type: ignore[arg-type]
-        (lambda: P2(1.0, "none"), "evidence is 'none':"),
-        (lambda: Wino(0.5, 2.0), "verify is 2.0:"),
         (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
         (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
-        (lambda: as_strategy("rws-every:8+every:2+every:3"), "every is given twice"),
-        (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
         (lambda: own({}, Abilities(memory=2.5)), "memory is 2.5: a whole number, at least 0, is needed"),
         (lambda: decode(PREDICTOR, "a", own({}, {"counts"}), SHAPE), "abilities is {'counts'}: strategy own"),
-        (lambda: decode(PREDICTOR, "a", own({}, Abilities(edits=0)), SHAPE), "edits is 0: strategy own has no method"),
         (lambda: decode(PREDICTOR, "a", own({"count": 3}, Abilities(counts=True)), SHAPE), "has no method count"),
         (lambda: Threshold(0.9, scaled=own({}, Abilities(asks_at_steps=True))), "own has no method asks_reward, write"),
         (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
-        (lambda: Threshold(0.9, scaled=RWS), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Threshold(0.9, scaled=ReMDM(0.5)), "a strategy with a factor is needed, such as RWS(8.0)"),
         (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
-        (lambda: LoPA(0.9, 0), "hypotheses is 0: a whole number, at least 1, is needed, such as 3"),
         (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
-        (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
-        (lambda: check_text("edit:0.9+apart:2", "--compare"), "apart is 2: strategy edit masks again, compares"),
-        (lambda: Edit(0.9, after=-1), "after is -1: a whole number, at least 0, is needed"),
-        (lambda: decode_compact(PREDICTOR, "a", "edit:0.9", SHAPE), COMPACT),
         (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
-        (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
         (lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
-        (lambda: decode_compact(PREDICTOR, "a", "default+apart:2", SHAPE), COMPACT),
         (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
         (lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len), "copies stay in step"),
     ],

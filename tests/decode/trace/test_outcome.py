@@ -1,7 +1,6 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
 import json
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from table_models import END, LENGTH
 from tiny_models import bert_predictor
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, diff, final_reward
+from rws_decode import Dialogue, LeftToRight, RandomOrder, Schedule, Shape, Trace, decode, diff, final_reward
 from rws_decode.extra.testing.networks import CLS, MASK, SEP
-from rws_decode.gpu import decode_compact
-from rws_decode.predictors import CallablePredictor, WorldPredictor
+from rws_decode.predictors import WorldPredictor
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
@@ -77,45 +74,6 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
         assert replace(trace, final_reward=None) == plain
 
 
-@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
-def test_the_compact_decoder_keeps_it_too(strategy: Any) -> None:
-    seen: list[tuple[str, str]] = []
-    (trace,) = decode_compact(BERT, "the cat sat", strategy, SIX, reward=counting(seen))
-    scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), "the cat sat", trace.tokens.tolist()))
-    assert trace.reward_calls == int((trace.reward_use == 1).sum())
-    assert scored == trace.reward_calls + (seen[-1] not in seen[: trace.reward_calls])
-
-
-@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0)], ids=str)
-def test_there_is_none_where_masks_are_left_or_there_is_no_text(strategy: Any) -> None:
-    prompts = ["the cat", "a small dog"]
-    stopped = decode(BERT, prompts, strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 2)
-    for trace in stopped:
-        assert trace.steps_run == 3 and (trace.tokens == MASK).sum() == 3
-        assert trace.final_reward is None and trace.log_prob is None and trace.rules_broken is None
-    (last,) = decode(BERT, prompts[0], strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 5)
-    assert last.final_reward is not None  # no mask is left there
-    silent = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    (trace,) = decode(silent, [[2]], "default", Shape(3, 3, 3), reward=REWARD_OF_WORDS)
-    assert (trace.final_reward, trace.text) == (None, None)
-
-
-REWARD_OF_WORDS = CallableReward(lambda prompt, answer: float(len(answer.split())), name="words")
-
-
-def test_a_text_that_ends_early_has_its_reward() -> None:
-    table = torch.zeros(LENGTH, 21, dtype=torch.float64)
-    table[0, 3], table[1, END], table[2:, 5] = 9.0, 8.0, 1.0
-    predictor = CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1).clone(),
-        mask_id=20, end_id=END, encode=lambda text: [], decode=lambda ids: " ".join(map(str, ids)),
-    )  # fmt: skip
-    shape = Shape(LENGTH, LENGTH, LENGTH)
-    (trace,) = decode(predictor, "", Confidence(), shape, reward=REWARD_OF_WORDS, savings=Savings(settled=True))
-    assert trace.steps_run == 2 and trace.text == "3" and raw_and_normalised(trace) == (1.0, 1.0)
-
-
 def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
     """Return log p of an answer in the masks of a row: word by word from the left, each given all that is known."""
     canvas, total = torch.tensor([row]), 0.0
@@ -139,30 +97,6 @@ def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str
     assert trace.log_prob is not None and trace.log_prob < 0
     assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
     assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
-
-
-def test_rows_of_a_batch_have_their_own_log_probability_and_other_models_have_none(english: WorldPredictor) -> None:
-    prompts = ["we must", "the people of the united states"]
-    batch = decode(english, prompts, "default", Shape(4, 4, 4))
-    assert [trace.log_prob for trace in batch] == [
-        english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in batch
-    ]
-    assert batch[0].log_prob != batch[1].log_prob
-    (trace,) = decode(BERT, "the cat", "default", SIX)
-    assert trace.log_prob is None
-
-
-class Impossible(CallablePredictor):
-    """A predictor whose world gives its answers no probability at all."""
-
-    def log_prob(self, prompt: list[int], answer: list[int]) -> float:
-        return -math.inf
-
-
-def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> None:
-    predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
 
 
 DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
@@ -218,10 +152,7 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
     ("version", "without", "fields", "message"),
     [
         (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
-        (4, (), {}, "the columns are not those of a trace"),
-        (5, ("masked_again",), {}, "the columns are not those of a trace"),
         (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
-        (4, ("masked_again",), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
         (7, (), {}, "trace version 7: this reads versions 3 to 6"),
     ],

@@ -15,8 +15,7 @@ from interactive_pages import HOSTILE, data_of, hostile_predictor, written
 from misuse import refused
 from table_models import REWARD, table_predictor
 
-from rws_decode import CallablePredictor, Shape, Trace, compare, decode, decode_page, diff
-from rws_decode.view.decode_page import tied_and_near
+from rws_decode import CallablePredictor, Shape, Trace, decode, diff
 from rws_decode.view.sentences import end_sentence, step_sentence
 
 SHAPE = Shape(length=8, steps=4, block=8)
@@ -26,23 +25,6 @@ SHAPE = Shape(length=8, steps=4, block=8)
 def run(strategy: str = "rws:4", shape: Shape = SHAPE) -> Trace:
     (trace,) = decode(table_predictor(5), "", strategy, shape, reward=REWARD)
     return trace
-
-
-def restless(words: int = 200) -> CallablePredictor:
-    """A predictor whose every candidate changes at every step, so that a page has the most to hold."""
-    generator = torch.Generator().manual_seed(1)
-    names = [f"{'abcdefgh'[: 2 + n % 7]}{n}" for n in range(words)]
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return 3 * torch.randn(*canvas.shape, words + 1, generator=generator, dtype=torch.float64)
-
-    return CallablePredictor(
-        logits,
-        mask_id=words,
-        vocab_size=words + 1,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join([*names, "?"][token] for token in ids),
-    )
 
 
 @pytest.mark.parametrize("two", [False, True], ids=["one", "two"])
@@ -81,16 +63,6 @@ def test_a_page_is_saved_whole_and_shown_in_a_frame(tmp_path: Path) -> None:
         page.save(tmp_path / "file" / "page.html")
 
 
-def test_pages_are_of_modest_size_and_gaps_are_filled_between_words() -> None:
-    assert decode_page(run()).html == decode_page(replace(run())).html
-    (trace,) = decode(restless(), "", "temperature:2", Shape(length=256, steps=128, block=128))
-    assert len(trace.view().html.encode()) < 900_000
-    (trace,) = decode(
-        speller("peace", "and", "war", "?"), "peace [MASK:2] and [MASK:1]", "default", Shape(length=3, steps=3, block=3)
-    )
-    assert data_of(trace.view())["runs"][0]["row"] == ["peace", 0, 1, "and", 2]
-
-
 @pytest.mark.parametrize("strategy", ["rws:4", "left-to-right"])
 def test_the_data_are_those_of_the_trace(strategy: str) -> None:
     trace = run(strategy)
@@ -114,19 +86,6 @@ def test_the_data_are_those_of_the_trace(strategy: str) -> None:
     assert data_of(trace.view())["marked"] == np.flatnonzero(trace.changed).tolist()
 
 
-def test_candidates_that_were_not_kept_are_said_so() -> None:
-    trace = run("temperature:4")
-    candidate = trace.candidate.copy()
-    open_ = trace.masked & ~trace.chosen & ~trace.unscaled & np.isnan(trace.value)
-    forgotten = replace(trace, candidate=np.where(open_ | (np.arange(8) == 7) & ~trace.chosen, -1, candidate))
-    (shown,) = data_of(forgotten.view())["runs"]
-    rows = [written(row) for row in shown["candidates"]]
-    assert any(-1 in row.values() for row in rows)
-    for step, row in enumerate(rows):
-        unknown = [position for position, word in row.items() if word < 0]
-        assert (forgotten.candidate[step, unknown] == -1).all()
-
-
 def test_the_sentences_say_what_each_step_did() -> None:
     trace = run()
     said = data_of(trace.view())["runs"][0]["sentences"]
@@ -142,18 +101,6 @@ def test_the_sentences_say_what_each_step_did() -> None:
     otherwise = np.flatnonzero(trace.unscaled[step] & ~trace.chosen[step]).tolist()
     after = said[step].partition("At factor 1")[2].partition(" instead of ")[0]
     assert [int(place) for place in re.findall(r"” at (\d+)", after)] == otherwise
-
-
-def test_ties_stand_where_the_trace_counts_them() -> None:
-    table = torch.tensor([[0.0, 2.0, 1.0], [0.0, 1.0, 2.0], [0.0, 5.0, 1.0], [0.0, 2.0, 1.0]], dtype=torch.float64)
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    (trace,) = decode(predictor, [[]], "default", Shape(length=4, steps=2, block=4))
-    (shown,) = data_of(trace.view())["runs"]
-    assert trace.ties.tolist() == [2, 0] and shown["ties"] == [[0, 1, 3], []]
-    assert "2 positions more are level with the last: a tie." in shown["sentences"][0]
-    for step in range(2):
-        tied, near = tied_and_near(trace, step)
-        assert (~trace.chosen[step, tied]).sum() == trace.ties[step] and not set(tied.tolist()) & set(near.tolist())
 
 
 def speller(*words: str) -> CallablePredictor:
@@ -179,14 +126,6 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     for pair in difference.parting.reversals[:5]:
         assert pair.certified and f"cross at c = {pair.crossings[0].root:.6g}, proved" in text
     assert "is not known without the model" in first.view(second).html
-
-
-def test_several_runs_are_compared_with_the_first() -> None:
-    runs = compare(table_predictor(5), "", ["default", "rws:4", "temperature:1"], SHAPE, reward=REWARD)
-    page = runs.view()
-    (first,), *_ = runs.values()
-    assert len(data_of(page)["runs"]) == 3 and data_of(page)["runs"][0] == data_of(first.view())["runs"][0]
-    assert "B parts from A at step" in page.html and "C commits the same tokens at the same steps as A." in page.html
 
 
 def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:

@@ -1,6 +1,5 @@
 """The generation config and `generate`: names, checks, round trips, seeds, and equality with `decode`."""
 
-import io
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -14,11 +13,8 @@ from tiny_models import bert_predictor
 from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
 from rws_decode.extra.adapters.config import CONFIG_NAME
 from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
-from rws_decode.extra.path_diagnostics.diagnostics import path_diagnostics
 from rws_decode.extra.testing.networks import EOS
-from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.view.drafts import DraftStreamer
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat"]
@@ -157,36 +153,3 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     assert order.sequences.tolist() == decoding.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
-
-
-ENDING = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, end_id=3)
-
-
-@pytest.mark.parametrize(("predictor", "strategy"), [(ENDING, "default"), (PREDICTOR, "remdm"), (PREDICTOR, "lookum")])
-def test_tokens_per_forward_are_those_of_the_trace_everywhere(predictor: MaskPredictor, strategy: str) -> None:
-    size = {"max_new_tokens": 8, "steps": 8, "block_length": 8}
-    output = generate(predictor, [[2], [1, 2]], strategy=strategy, **NUMBERS[strategy], **size)
-    paths = [path_diagnostics(trace, predictor).tokens_per_forward for trace in output.traces]
-    per = [8 / trace.forwards for trace in output.traces]
-    assert output.tokens_per_forward.tolist() == output.to_frame()["tokens_per_forward"].tolist() == paths == per
-    assert (strategy == "remdm") is any(trace.revisions for trace in output.traces)
-
-
-def streamed() -> tuple[DraftStreamer, io.StringIO]:
-    out = io.StringIO()
-    return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
-
-
-def test_a_stream_is_closed_however_a_decode_ends() -> None:
-    streamer, out = streamed()
-    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == 1)
-    assert out.getvalue().splitlines()[-1] == output.texts[0] and output.traces[0].steps_run == 2
-    streamer, out = streamed()
-    settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=streamer)
-    assert len(out.getvalue().splitlines()) == settled.forwards + 1
-    streamer, out = streamed()
-    with pytest.raises(ValueError, match="reward is None"):
-        generate(PREDICTOR, PROMPTS[:1], SMALL, strategy="rws", reward_scale=8.0, streamer=streamer)
-    assert out.getvalue() == "\n"
-    with pytest.raises(ValueError, match="streamer shows one prompt at a time: prompts holds 2"):
-        generate(PREDICTOR, PROMPTS, SMALL, streamer=streamer)

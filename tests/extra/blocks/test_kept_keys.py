@@ -148,12 +148,6 @@ def test_rows_in_other_blocks_and_places_do_not_change_a_row(
         assert one.commit_step.tolist() == trace.commit_step.tolist()
 
 
-def test_one_step_a_block_keeps_nothing(predictors: dict[str, BidirectionalPredictor]) -> None:
-    each = [grouped(length=8, steps=2, block=4, key_cache=cache) for cache in ("none", "dual")]
-    plain, kept = (decode(predictors["llada"], PROMPTS, "default", **options) for options in each)
-    assert [trace.tokens.tolist() for trace in plain] == [trace.tokens.tolist() for trace in kept]
-
-
 def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPredictor], tmp_path: Path) -> None:
     (trace,) = run(predictors["llada"], "dual", "rws:4", PROMPTS[:1])
     trace.save(tmp_path / "kept.parquet")

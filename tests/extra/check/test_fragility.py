@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from decode_again import main as decode_again
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
@@ -97,14 +96,6 @@ def test_the_interval_of_sampling_is_wilsons() -> None:
         assert Fragility(none > 0, none, scores).sampling == pytest.approx((exact.low, exact.high), abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("scores", "said"), [([1.0, 0.0], "2 numbers for 1"), ([72.0], "holds 72.0"), ([np.nan], "nan")]
-)
-def test_other_scores_are_refused(scores: list[float], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        fragility(runs(predictor(1.0), "default"), scores)
-
-
 def test_a_trace_of_copies_is_refused() -> None:
     model = load_predictor("mini")
     copies = steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=load_reward("exact"))
@@ -144,18 +135,3 @@ def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys
     assert said["span"] == [0.5, 0.5] and said["fragile"] == [False, False] and said["first_step"] == [None, None]
     assert main([*words.split()[:-1]]) == 0
     assert "The score, 0.5000, then lies between 0.5000 and 0.5000." in capsys.readouterr().out
-
-
-def test_the_script_of_the_tables_counts_what_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = tmp_path / "usual.json"
-    asked = [
-        *"mini stories --reward mini --prompts 3 --strategies default --steps 16 --block 8 --usual".split(),
-        str(kept),
-    ]
-    decode_again([*asked, "--ways", "alone"])
-    fragile, alone = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (fragile["fragile"], alone["changed"], alone["tokens equal"]) == (0, 0, 1.0)
-    kept.write_text(json.dumps({"default": [[1, *row[1:]] for row in json.loads(kept.read_text())["default"]]}))
-    decode_again(asked)
-    _, usual = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (usual["changed"], usual["tokens equal"]) == (3, 15 / 16)

@@ -14,7 +14,7 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance, load_predictor
+from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance
 from rws_decode.extra.path_diagnostics.diagnostics import (
     circulation,
     order_log_likelihood,
@@ -50,23 +50,6 @@ def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: 
     predictor = exact_predictor(random_table(seed, 4, 3))
     mask = predictor.mask_id
     assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
-
-
-def test_the_order_of_a_trace_gives_its_path() -> None:
-    mini = load_predictor("mini")
-    for strategy in ("default", "threshold:0.9"):
-        (trace,) = decode(mini, mini.prompts[3], strategy, Shape(24, 12, 24))
-        asked = order_log_likelihood(mini, mini.prompts[3], trace.tokens.tolist(), trace.commit_step.tolist())
-        assert asked == pytest.approx(path_diagnostics(trace, mini).total, abs=1e-3)  # in batches of another size
-
-
-def test_steps_of_several_tokens_take_them_as_independent() -> None:
-    english = load_predictor("english")
-    (single,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 8, 8))
-    path = path_diagnostics(single, english)
-    assert path.total == pytest.approx(single.log_prob, abs=1e-6) and path.tokens_per_forward == 1
-    (double,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 4, 8))
-    assert abs(path_diagnostics(double, english).total - double.log_prob) > 0.1
 
 
 def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
@@ -158,14 +141,10 @@ ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
                 (([MASK, 1, MASK], 0, 2, 0.5), "left_out is 0.5:"),
             )
         ),
-        (lambda: circulation(BERT, "the cat", (0, 1), (1, 1)), "canvas is 'the cat': ids are needed"),  # type: ignore[arg-type]
         (lambda: path_diagnostics(RUN, BERT), f"trace {ONE}"),  # type: ignore[arg-type]
         (lambda: rws.replay(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
         (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.plots.order(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.replay_with(BERT, RUN[0]), "trace is HFMaskPredictor( ... : one trace is needed"),  # type: ignore[arg-type]
         (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
-        (lambda: path_frame([], BERT), "traces is []: a list of traces is needed"),
         (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
         (lambda: order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
     ],

@@ -68,26 +68,6 @@ def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[st
     assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
 
 
-def test_gaps_have_a_shape_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--model", "english", "--infill", "we ask the congress [MASK:3] the treaty"]
-    result, notes = printed(capsys, *words, "--preset", "llada-demo")
-    assert len(result["tokens"]) == 3
-    assert notes[0] == "note: the shape follows from the gaps, not from --preset llada-demo"
-
-
-def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "--length", "16", *EXAMPLE, "--reward", "mini", "--preset", "fast-dllm-gsm8k"]
-    results, _ = printed(capsys, *words)
-    assert [result["strategy"] for result in results] == ["threshold:0.9", "rws:8"]
-    assert {result["preset"]["name"] for result in results} == {"fast-dllm-gsm8k"}
-    chosen, notes = printed(capsys, *words, "--strategies", "default", "temperature:4")
-    assert [result["strategy"] for result in chosen] == ["default", "temperature:4"]
-    assert chosen[0]["preset"]["overridden"]["strategies"]["given"] == ["default", "temperature:4"]
-    assert "note: --strategies default temperature:4 is given, --preset fast-dllm-gsm8k has threshold:0.9" in notes
-    kept, _ = printed(capsys, *words, "--strategies", "default", "threshold:0.9")
-    assert set(kept[0]["preset"]["overridden"]) == {"length"}
-
-
 def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["presets"]) == 0
     lines = capsys.readouterr().out.splitlines()

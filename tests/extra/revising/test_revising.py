@@ -198,21 +198,6 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
     assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4}
 
 
-def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
-    seen: list[tuple[int, float]] = []
-
-    class Listening(Doubting):
-        def revise(self, view: CommittedPositions) -> Tensor:
-            seen.extend((view.step, float(p)) for p in view.log_p)
-            return super().revise(view)
-
-    (plain,) = decode(LLADA, PROMPTS[0], Listening("left-out", -99.0), SHAPE)
-    step, nats = next((step, p) for step, p in seen if -5 < p < -1)
-    assert not plain.near_ties.any()
-    (edge,) = decode(LLADA, PROMPTS[0], Doubting("left-out", nats - 1e-9), SHAPE)
-    assert edge.near_ties[step] > 0
-
-
 @pytest.mark.parametrize("trace", (TRACES[0], TRACES[-1]), ids=str)
 def test_the_browser_steps_back_and_forth_through_revisions(trace: Trace, browser: Chromium, tmp_path: Path) -> None:
     page = trace.view().save(tmp_path / "page.html")

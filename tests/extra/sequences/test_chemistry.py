@@ -75,15 +75,3 @@ def test_atoms_are_counted_in_any_order(left: list[str], right: list[str], rng: 
         assert entry.bounds[0] <= value <= entry.bounds[1]
         assert entry.function(mixed) == pytest.approx(value, abs=1e-9)
         assert load_reward(name).score([text[:cut]], [text[cut:]]) == [value]
-
-
-@with_rdkit
-def test_a_prompt_that_does_not_parse_is_one_line_and_rdkit_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    reward = load_reward("balanced", mean=0.5)
-    assert (reward.mean, reward.std, reward.bounds) == (0.5, CHEMISTRY["balanced"].std, (-1.0, 0.0))
-    refused(lambda: reward.score(["CC(C.CC>>"], ["C"]), "prompt holds 'CC(C': reward balanced needs SMILES that parse")
-    assert reward.score(["CC>>CC("], ["C"]) == [-1.0]  # the last molecule goes on in the answer
-    assert capfd.readouterr() == ("", "")
-    from rdkit import Chem
-
-    assert Chem.MolFromSmiles("CC(") is None and "SMILES Parse Error" in capfd.readouterr().err  # elsewhere it speaks

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 import shutil
 import sys
@@ -25,7 +24,7 @@ from rws_decode.__main__ import main
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.extra.sequences import rewards as sequences
-from rws_decode.extra.sequences.alphabets import RESIDUES, alphabet_of
+from rws_decode.extra.sequences.alphabets import RESIDUES
 from rws_decode.extra.sequences.predictor import SequencePredictor
 from rws_decode.rewards.registry import check_reward_name
 
@@ -84,25 +83,6 @@ def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list
         assert torch.equal(predictor.logits(canvas, mask), expected)
     ids = (predictor.mask_id, predictor.pad_id, predictor.end_ids)
     assert ids == (tokens.index("[MASK]"), 0, ())
-
-
-def test_a_folder_without_tokenizer_works_on_ids_and_other_old_kinds_are_refused(tmp_path: Path) -> None:
-    old_folder(tmp_path / "old", "bert", PROTEIN)
-    (tmp_path / "old" / "vocab.txt").unlink()
-    (trace,) = decode(load_predictor(str(tmp_path / "old"), mask_id=4), [[2, 5, 4, 4, 3]], "default", Shape(2))
-    assert trace.text is None and len(trace.tokens) == 2
-    refused(lambda: load_predictor(str(tmp_path / "old")), "mask_id is None: old needs one below 25")
-    save_file({"other.weight": torch.zeros(2)}, tmp_path / "old" / "model.safetensors")
-    with pytest.raises(ValueError, match=r"model_type in its config.json is None, no masked language model"):
-        load_predictor(str(tmp_path / "old"))
-
-
-def test_pieces_of_words_are_left_to_transformers(tmp_path: Path) -> None:
-    for tokens in ([*PROTEIN, "the", "##a"], CHEMISTRY[:6], PROTEIN[5:], [*PROTEIN, "A"], CHEMISTRY):
-        (tmp_path / "vocab.txt").write_text("\n".join(tokens))
-        assert (alphabet_of(tmp_path) is None) == (tokens != CHEMISTRY)
-    (tmp_path / "tokenizer.json").write_text("{}")
-    assert alphabet_of(tmp_path) is None
 
 
 @pytest.mark.parametrize("world", ["proteins", "chemistry"])
@@ -227,17 +207,6 @@ def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
     assert not (package.root / "cache").exists()
 
 
-def test_without_room_nothing_is_left(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    said = package.refused()
-    assert said.startswith("model antibody cannot be unpacked: 0.0") and "No space left on device" in said
-    assert said.endswith("name another folder in XDG_CACHE_HOME")
-    assert list((package.root / "cache" / "rws-toolkit").iterdir()) == []
-
-
 def test_the_species_is_that_of_the_head(package: Package) -> None:
     sequences = ["EVQLV", "ACDEFGHIKLMNPQRSTVWY"]
     bert = transformers.BertModel(package.model.config).eval()
@@ -351,10 +320,3 @@ def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.Monk
         assert "forwards" in capsys.readouterr().out
     human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
     assert mouse < -1 and human > 1
-
-
-def test_the_species_of_many_chains_are_those_of_each() -> None:
-    by_hand("antibody")
-    reward, chains = load_reward("human"), [HUMANISED, HUMANISED[:90], HUMANISED[::-1], HUMANISED]
-    alone = [reward.score([""], [chain])[0] for chain in chains]
-    assert reward.score([chain[:4] for chain in chains], [chain[4:] for chain in chains]) == pytest.approx(alone)

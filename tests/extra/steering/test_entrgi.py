@@ -1,7 +1,6 @@
 """Gradient guidance: against a plain loop over numbers, without a step the plain decode, and rewards that rise."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ from torch import Tensor
 
 from rws_decode import Options, RandomOrder, RewardModel, Shape, decode, final_reward, steer
 from rws_decode.extra.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
-from rws_decode.extra.steering.table import as_method, fitted, forwards_of, reward_calls_of
 from rws_decode.extra.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.text.gaps import before_gap, from_gap
-from rws_decode.trace.trace import load
 
 SHAPE = Shape(6, 6, 6)
 
@@ -151,23 +148,6 @@ def test_a_prompts_answer_does_not_depend_on_its_batch(method: str) -> None:
     assert len({trace.tokens.tobytes() for trace in together}) > 1
 
 
-def test_its_costs_are_counted_and_its_numbers_stand_in_the_trace(tmp_path: Path) -> None:
-    predictor, reward = english_pair()
-    run = steer(predictor, ["peace", "the war"], "gradient-guidance:2", Shape(6, 3, 6), reward=reward, mix="hard")
-    assert run.cost.forwards == run.forwards == 6 and run.cost.reward_calls == 0
-    assert run.cost.gradients == 2 * 3 * 2  # prompts, steps, gradients
-    assert all(trace.forwards == 3 for trace in run) and np.isnan(run.log_partition).all()
-    saved = run[0].save(tmp_path / "trace.parquet")
-    assert load(saved).strategy == {
-        "name": "gradient-guidance",
-        "gradients": 2,
-        "step_size": 0.5,
-        "mix": "hard",
-        "update": "adam",
-        "base": run[0].strategy["base"],
-    }
-
-
 @pytest.mark.parametrize("prompt", ["{}", "{} the [MASK:2] and the [MASK:4] then"])
 @pytest.mark.parametrize("kind", ["mini", "keywords:peace,the people", "tiny"])
 def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt: str) -> None:
@@ -210,16 +190,3 @@ def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused() ->
     ]
     for predictor, reward, message in cases:
         refused(lambda: steer(predictor, ["the"], "gradient-guidance:1", SHAPE, reward=reward), message)  # noqa: B023
-
-
-def test_its_name_says_how_many_gradients_and_no_budget_says_it() -> None:
-    assert as_method("gradient-guidance:3", mix="soft") == GradientGuidance(3, mix="soft")
-    same = "method is 'gradient-guidance': no number changes its"
-    refused(lambda: fitted("gradient-guidance", 64, lambda text: forwards_of(text, 32)), same)
-    assert fitted("gradient-guidance", 64, lambda text: reward_calls_of(text, 32)) == "gradient-guidance:2"
-    predictor, reward = english_pair()
-    greedy = {"reward": reward, "options": Options()}
-    refused(
-        lambda: steer(predictor, "the", "gradient-guidance:3", SHAPE, **greedy),
-        "the copies of gradient-guidance would all be alike",
-    )
