@@ -6,15 +6,22 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import (
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_classifier,
+    bert_predictor,
+    llada_predictor,
+    llama_classifier,
+    modernbert_predictor,
+    word_tokenizer,
+)
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from rws_decode import RWS, Confidence, Entropy, Margin, Options, RandomOrder, Savings, Shape, Strategy, Temperature
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, Confidence, Entropy, HFMaskPredictor, Options, Savings, Temperature, decode
 from rws_decode.canvas.layout import lay_out
-from rws_decode.decode import decode
-from rws_decode.extra.testing.networks import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, word_tokenizer
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward
 from rws_decode.trace.file import trace_bytes
 
 
@@ -32,13 +39,13 @@ PREDICTORS = {
     "roberta": roberta_predictor(),
     "llada": llada_predictor(),
 }
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, rws.Strategy] = {
     "default": Confidence(),
     "temperature": Temperature(8.0),
     "rws": RWS(8.0),
-    "margin": Margin(),
+    "margin": rws.Margin(),
     "entropy": Entropy(),
-    "random-order": RandomOrder(2),
+    "random-order": rws.RandomOrder(2),
 }
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 ids = st.lists(st.integers(6, VOCABULARY - 1), max_size=6)
@@ -97,7 +104,7 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
         z[:, 9] += wobble
         return z.expand(len(canvas), -1, -1)
 
-    predictor = CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
+    predictor = rws.CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
     options = {"length": 4, "steps": 4, "block": 4}
     (alone,) = decode(predictor, [[7]], Confidence(), **grouped(**options))
     together = decode(predictor, [[7], [8]], Confidence(), **grouped(**options))
@@ -127,8 +134,8 @@ def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
 
 INVARIANT = Savings(batch_invariant=True)
 REWARDS = {
-    "classifier": SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),
-    "causal": CausalReward(llama_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny-causal"),
+    "classifier": rws.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),
+    "causal": rws.CausalReward(llama_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny-causal"),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small", "a dog"]
 
@@ -145,7 +152,7 @@ PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small", "a d
 def test_a_row_has_the_bytes_of_the_row_alone(
     model: str, reward: str, strategy: str, rows: list[int], options: Options, savings: Savings
 ) -> None:
-    shape, told = Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
+    shape, told = rws.Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
     prompts = [PROMPTS[row] for row in rows]
     together = decode(PREDICTORS[model], prompts, strategy, shape, **told)  # type: ignore[arg-type]
     for prompt, trace in zip(prompts, together, strict=True):

@@ -9,23 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from command_lines import main
 from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import RWS, Confidence, Dialogue, Options, Shape, Temperature, final_reward, load_predictor, steer
-from rws_decode.__main__ import main
-from rws_decode.compare import compare
-from rws_decode.decode import decode
+from rws_decode import RWS, Options, Shape, compare, decode, load_predictor, load_reward, measured_reward, steer
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.gpu import decode_compact
-from rws_decode.measured_reward import measured_reward
-from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.callable import as_reward
-from rws_decode.scales.path import scale_path
-from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import describe
-from rws_decode.strategies.reward_controls import RandomReward
 from rws_decode.strategies.table import as_strategy
 
 BERT = bert_predictor()
@@ -41,7 +34,7 @@ CALLS: list[Any] = [
     lambda given: rws.strategy_log_prob(BERT, given, [6] * 6, shape=SHAPE).log_prob,
 ]
 IDS, SAID, SEEN = [[6, 7], [8, 9]], ("the cat", "it ran", "a dog"), [[0, 1, 1], [1, 1, 0]]
-CHAT = Dialogue(SAID).messages
+CHAT = rws.Dialogue(SAID).messages
 
 
 @pytest.mark.parametrize("given", [b"a", [b"a"], {"a": 6}, {"a"}, [{6}], iter("a"), [[1.5]], [[True]], [], 5, ["a", 6]])
@@ -90,22 +83,22 @@ def test_numbers_of_numpy_and_pytorch_are_numbers(tmp_path: Path) -> None:
     assert Options(seed=eight, end_ids=torch.tensor([1])) == Options(seed=8, end_ids=(1,))
     assert describe(RWS(np.float32(8))) == describe(RWS(8.0)) and rws.BestOf(eight) == rws.BestOf(8)
     told = {"options": Options(seed=eight), "savings": rws.Savings(memory=2**20 * eight)}
-    (trace,) = decode(BERT, "a", Temperature(eight), Shape(eight), **told)
+    (trace,) = decode(BERT, "a", rws.Temperature(eight), Shape(eight), **told)
     assert rws.load_trace(trace.save(tmp_path / "trace.parquet")) == trace
 
 
 def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> None:
     options = Options(seed=5)
-    for name, strategy in (("rws-random:8", RandomReward(8.0, 5)), ("random-order", RandomOrder(5))):
+    for name, strategy in (("rws-random:8", rws.RandomReward(8.0, 5)), ("random-order", rws.RandomOrder(5))):
         (named,) = decode(BERT, "the cat", name, SHAPE, options=options)
         (made,) = decode(BERT, "the cat", strategy, SHAPE, options=options)
         assert named == made
     rows = Options(seed=(5, 6))
     named_rows = decode(BERT, ["the cat", "a dog"], "random-order", SHAPE, options=rows)
-    assert list(named_rows) == list(decode(BERT, ["the cat", "a dog"], RandomOrder((5, 6)), SHAPE, options=rows))
+    assert list(named_rows) == list(decode(BERT, ["the cat", "a dog"], rws.RandomOrder((5, 6)), SHAPE, options=rows))
     for call in (decode, decode_compact):
         (named,) = call(BERT, "the cat", "temperature", SHAPE, scale=3.0)
-        assert named == call(BERT, "the cat", Temperature(3.0), SHAPE)[0]
+        assert named == call(BERT, "the cat", rws.Temperature(3.0), SHAPE)[0]
 
 
 EVERY = "reward_scale and every, as in rws-every:4+every:2"
@@ -139,7 +132,7 @@ def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
     ],
     ids=str,
 )
-@pytest.mark.parametrize("strategy", ["default", Confidence()], ids=["name", "object"])
+@pytest.mark.parametrize("strategy", ["default", rws.Confidence()], ids=["name", "object"])
 def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
     strategy: Any, numbers: dict[str, Any], message: str
 ) -> None:
@@ -163,7 +156,7 @@ def test_what_is_no_reward_is_refused(reward: Any, message: str) -> None:
     refused(partial(as_reward, reward), message)
     for call in (decode, decode_compact):
         refused(partial(call, BERT, "the cat", "default", SHAPE, reward=reward), message)
-    refused(lambda: final_reward(BERT, reward, "the cat", [6, 7]), message)
+    refused(lambda: rws.final_reward(BERT, reward, "the cat", [6, 7]), message)
     refused(lambda: compare(BERT, "the cat", ["default", "temperature:4"], SHAPE, reward=reward), message)
 
 
@@ -178,7 +171,7 @@ def vowels(answer: str) -> float:
         (lambda: decode_compact(BERT, "the cat", "rws:8", SHAPE, reward=vowels), "strategy rws"),
         (lambda: compare(BERT, "the cat", ["temperature:8", "rws:8"], SHAPE, reward=vowels), "strategy rws"),
         (lambda: steer(BERT, "the cat", "best-of:2+rws:8", SHAPE, reward=vowels), "strategy rws"),
-        (lambda: scale_path(BERT, "the cat", 1, 8, SHAPE, over="reward-scale", reward=vowels), "a reward scale"),
+        (lambda: rws.scale_path(BERT, "the cat", 1, 8, SHAPE, over="reward-scale", reward=vowels), "a reward scale"),
     ],
 )
 def test_a_function_whose_scores_are_not_normalised_scales_no_logits(call: Any, asks: str) -> None:
@@ -204,7 +197,7 @@ def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
     assert runs.to_frame().groupby("strategy")["forwards"].max().le(24).all()
     labelled = compare(BERT, ["the cat", "a dog"], {"best": "best-of"}, **asked)
     assert list(labelled["best"]) == list(runs["best-of:4"])
-    names, asked["reward"] = ["best-of+rws:8", "particles", "best-order"], CallableReward(vowels)
+    names, asked["reward"] = ["best-of+rws:8", "particles", "best-order"], rws.CallableReward(vowels)
     calls = compare(BERT, ["the cat", "a dog"], names, **asked, budget_of="reward_calls")
     assert [*calls] == ["best-of:3+rws:8", "particles:3", "best-order:24"]
     assert calls.to_frame()["reward_calls"].max() <= 24
@@ -231,7 +224,7 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
     predictor, shape = load_predictor("english"), Shape(8, 8, 8)
     said, prompts = "factor 8 at every step: reward saturated or constant", predictor.prompts[:2]
     for function in (lambda answer: 70.0 + len(answer), lambda answer: 50.0):
-        runs = compare(predictor, prompts, ["temperature:8", "rws:8"], shape, reward=CallableReward(function))
+        runs = compare(predictor, prompts, ["temperature:8", "rws:8"], shape, reward=rws.CallableReward(function))
         assert runs["rws:8"].texts == runs["temperature:8"].texts
         assert f"; rws:8: {said}" in repr(runs) and "; factor 8 at every step" in repr(runs["rws:8"])
         assert "factor 8 at every step" in repr(runs["rws:8"][0]) and "factor" not in repr(runs["temperature:8"])

@@ -10,11 +10,21 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, fixed_predictor, llada_predictor, modernbert_predictor
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    VOCABULARY,
+    bert_predictor,
+    fixed_predictor,
+    llada_predictor,
+    modernbert_predictor,
+)
 from torch import Tensor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 

@@ -21,12 +21,11 @@ from study_runs import save_models
 from tiny_models import bert_predictor, full_modernbert_predictor
 from torch import nn
 
-from rws_decode import RWS, CallableReward, Confidence, Decoding, Entropy, RandomOrder, Savings, decode
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Decoding, Savings, decode, load_predictor, load_reward
 from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.trace.file import trace_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -138,7 +137,7 @@ def test_decoding_has_one_thread_or_as_many_as_are_asked_for() -> None:
     with torch_threads(2) as count:
         decode(counting(seen), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
         with torch_threads() as inner, torch_threads(4):
-            decode(counting(seen), [[2]], Confidence(), **grouped(**shape))
+            decode(counting(seen), [[2]], rws.Confidence(), **grouped(**shape))
     assert seen == [1, 1, 2, 2, 4] and (count, inner) == (2, 2) and torch.get_num_threads() == 3
 
 
@@ -193,7 +192,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], A
     return loaders
 
 
-def both(predictor: HFMaskPredictor, reward: RewardModel, **options: Any) -> Decoding:
+def both(predictor: rws.HFMaskPredictor, reward: rws.RewardModel, **options: Any) -> Decoding:
     return decode(predictor, TWO, RWS(8.0), reward=reward, **grouped(**FOUR | options))
 
 
@@ -258,7 +257,7 @@ def test_the_compact_decoder_does_not_mix_them_either(
 
 
 def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:
-    predictor, strategies = models["bert"](), (Entropy(), RandomOrder(3))
+    predictor, strategies = models["bert"](), (rws.Entropy(), rws.RandomOrder(3))
     plain = [decode(predictor, TWO, strategy, **grouped(**FOUR)) for strategy in strategies]
     move(predictor.model)
     with stand_in():

@@ -5,20 +5,17 @@ from typing import Any
 import pytest
 from grouped import grouped
 from misuse import refused
+from tiny_models import word_tokenizer
 
+import rws_decode as rws
 from paper_figures.data.story_sets import story_dialogues
 from paper_figures.runner.units import Unit
-from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
+from rws_decode import CallablePredictor, CausalReward, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.extra.testing.published_rewards import published_vocabulary
 from rws_decode.job import encode_prompts
-from rws_decode.rewards import (
-    PUBLISHED,
-    CausalReward,
-    load_reward,
-)
+from rws_decode.rewards import PUBLISHED
 from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
@@ -39,7 +36,9 @@ def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPred
 @pytest.fixture(scope="module")
 def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = tmp_path_factory.mktemp("rewards")
-    return {name: load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)}
+    return {
+        name: rws.load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)
+    }
 
 
 BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
@@ -168,7 +167,7 @@ def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
 ) -> None:
     predictor = predictors["llada"]
     for name in ("eurus", "qrm"):
-        (trace,) = decode(predictor, [TOLD], RWS(4.0), reward=rewards[name], **grouped(**SHORT))
+        (trace,) = decode(predictor, [TOLD], rws.RWS(4.0), reward=rewards[name], **grouped(**SHORT))
         whole = [step for step in range(trace.steps_run) if trace.whole_candidates]
         assert whole
         for step in whole:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import bert_predictor
+from tiny_models import bert_classifier, bert_predictor, diffusion_gemma, llama_classifier, word_tokenizer
 
 import rws_decode
 import rws_theory
+from rws_decode import CallablePredictor
 from rws_decode.extra.steering.table import METHODS
-from rws_decode.extra.testing.networks import bert_classifier, diffusion_gemma, llama_classifier, word_tokenizer
-from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.table import STRATEGIES, offered
 
 HOSTILE = "<script>alert('&')</script>\n" * 9

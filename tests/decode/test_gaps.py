@@ -11,25 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import main
 from misuse import refused
 from slow_rows import slow_decode
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import CLS, MASK, SEP, bert_predictor, llada_predictor, modernbert_predictor
 
-from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, decode, diff
-from rws_decode.__main__ import main
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Temperature, decode, diff, load_trace, replay
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import CLS, MASK, SEP
 from rws_decode.gpu import decode_compact
 from rws_decode.job import encode_prompts
-from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.orders import Calibrated, OracleOrder
 from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.text.gaps import filled, masks_in
-from rws_decode.trace.trace import load
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]
@@ -40,7 +34,7 @@ GAPPED = [CLS, 6, MASK, MASK, 8, MASK, 9, MASK, MASK, MASK, 7, SEP]
 SIX = Shape(6, 4, 3)
 
 
-def rws_factor(predictor: MaskPredictor, reward: Any, row: list[int], prompt: str, first: int, scale: float) -> Any:
+def rws_factor(predictor: rws.MaskPredictor, reward: Any, row: list[int], prompt: str, first: int, scale: float) -> Any:
     """Return the RWS factor of a completed answer, from the row's column `first` on."""
 
     def factor(step: int, answer: list[int]) -> float:
@@ -76,7 +70,7 @@ def test_a_gap_at_the_end_is_the_plain_prompt_bit_for_bit(model: str, strategy: 
 def test_gaps_are_filled_as_a_naive_loop_fills_them(model: str, shape: Shape) -> None:
     predictor = PREDICTORS[model]
     factor = rws_factor(predictor, REWARD, GAPPED, predictor.decode_prompt(GAPPED[:2]) or "", 2, 8.0)
-    for strategy, scale, cfg in ((Confidence(), 1.0, 0.0), (RWS(8.0), factor, 0.0), (RWS(8.0), factor, 1.0)):
+    for strategy, scale, cfg in ((rws.Confidence(), 1.0, 0.0), (RWS(8.0), factor, 0.0), (RWS(8.0), factor, 1.0)):
         (trace,) = decode(predictor, [GAPPED], strategy, shape, reward=REWARD, options=Options(cfg=cfg))
         _, tokens, when, _, factors = slow_decode(predictor, GAPPED, shape, scale=scale, cfg=cfg)
         assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, when)
@@ -105,9 +99,9 @@ def test_a_trace_of_gaps_is_saved_replayed_and_compared(tmp_path: Path) -> None:
     predictor = BERT
     for strategy, how in ((RWS(8.0), Options()), (LeftToRight(), Options()), (Temperature(3.0), Options(cfg=0.5))):
         (trace,) = decode(predictor, [GAPPED], strategy, SIX, reward=REWARD, options=how)
-        assert load(trace.save(tmp_path / "trace.parquet")) == trace
+        assert load_trace(trace.save(tmp_path / "trace.parquet")) == trace
         assert replay(trace).diverged_at is None and replay(trace).tokens.tolist() == trace.tokens.tolist()
-        again = replay_with(trace, predictor)
+        again = rws.replay_with(trace, predictor)
         assert again.tokens.tobytes() == trace.tokens.tobytes() and again.value.tobytes() == trace.value.tobytes()
         assert diff(trace, again, predictor).same
     first, second = (decode(predictor, [GAPPED], Temperature(c), Shape(6, 6, 6))[0] for c in (0.05, 20.0))
@@ -135,18 +129,20 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     assert bert.encode_prompt("the [MASK:2] cat [MASK:1]") == [CLS, 6, MASK, MASK, 8, MASK, SEP]
     assert bert.encode_prompt("[MASK:1][MASK:1] [SEP] cat") == [CLS, MASK, MASK, *bert.encode_prompt("[SEP] cat")[1:]]
     assert MASK not in bert.encode_prompt("the [MASK] cat [MASK:0]")
-    letters = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text])
+    letters = rws.CallablePredictor(
+        lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text]
+    )
     assert letters.encode_prompt("a [MASK:2] b") == [97, 0, 0, 32, 98]
     assert encode_prompts(letters, ["a", "a [MASK:2]"], 2)[1].ids == [97, 0, 0]
-    careless = CallablePredictor(
+    careless = rws.CallablePredictor(
         lambda canvas: canvas, mask_id=97, encode=lambda text: [ord(letter) for letter in text]
     )
     refused(lambda: careless.encode_prompt("bab [MASK:1]"), "encodes to the mask token 97")
     tiny_checkpoint("llada", tmp_path / "llada")
-    llada = load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
+    llada = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
     around = [llada.encode_prompt(part) for part in ("the cat", " sat")]
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
-    chat = load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
+    chat = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
 
 
@@ -175,13 +171,13 @@ def test_where_gaps_are_needed_or_refused(call: Callable[[], object], message: s
 
 
 def test_an_english_gap_is_filled_from_end_to_end(
-    english: WorldPredictor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    english: rws.WorldPredictor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = english.examples[241]["prompt"]
     masks = masks_in(text)
     words = ["generate", "--model", "english", "--strategy", "rws", "--reward-scale", "4", "--reward", "era", "--json"]
     assert main([*words, "--example", "241", "--trace", str(tmp_path)]) == 0
-    result, reward = json.loads(capsys.readouterr().out), load_reward("era")
+    result, reward = json.loads(capsys.readouterr().out), rws.load_reward("era")
     steps = math.ceil(masks / 2)
     assert len(result["tokens"]) == masks and len(result["scales"]) == steps
     row = english.canvas(text)[0].tolist()
@@ -197,7 +193,7 @@ def test_an_english_gap_is_filled_from_end_to_end(
     assert json.loads(capsys.readouterr().out) == result
     assert main(["generate", *words[1:-1], "--infill", text]) == 0
     assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
-    trace = load(tmp_path / "trace.parquet")
+    trace = load_trace(tmp_path / "trace.parquet")
     assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
 
 
@@ -209,9 +205,9 @@ def test_every_strategy_fills_gaps_and_leaves_the_fixed_words(name: str) -> None
     given = {"run": run} | {option: number.usual for option, number in STRATEGIES[name].numbers.items()}
     size = predictor.logits(torch.tensor([ids]), None).shape[-1]
     strategy: Any = {
-        "reward-replay": RewardReplay(8.0, (0.1, 0.2, 0.3)),
-        "calibrated": Calibrated(np.linspace(0.01, 0.2, size)),
-        "oracle-order": OracleOrder(run.tokens),
+        "reward-replay": rws.RewardReplay(8.0, (0.1, 0.2, 0.3)),
+        "calibrated": rws.Calibrated(np.linspace(0.01, 0.2, size)),
+        "oracle-order": rws.OracleOrder(run.tokens),
     }.get(name, name)
     numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward" and name in offered()}
     shape = Shape(6, 3, 6)

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from misuse import refused
 from scipy import stats
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, steer, strategy_log_prob
-from rws_decode.extra.path_diagnostics.diagnostics import order_log_likelihood
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, order_log_likelihood, steer, strategy_log_prob
 from rws_decode.job import prepare
 from rws_decode.predictors.exact import tabulated_predictor
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.layers import drawn_at_commit, layered
 from rws_decode.step.step import Decoder, State, run
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 LENGTH, WORDS = 4, 3

@@ -9,12 +9,11 @@ import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import EOS, MASK, VOCABULARY, llama
 from torch import Tensor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, decode
+from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
 from rws_decode.extra import presets
-from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, llama
-from rws_decode.replay.replay import replay, replay_with
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -8,15 +8,14 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
+from tiny_models import word_tokenizer
 
-from rws_decode import Dialogue, HFMaskPredictor, load_predictor
+from rws_decode import CausalReward, Dialogue, HFMaskPredictor, load_predictor, load_reward
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.extra.testing.published_rewards import published_tokenizer
 from rws_decode.networks.modernbert import FileTokenizer
-from rws_decode.rewards import CausalReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor
+from tiny_models import MASK, bert_predictor, word_tokenizer
 from transformers import TextDiffusionStreamer, TextStreamer
 
-from rws_decode import RWS, CallableReward, Decoding, Savings, decode, recorded, replay
-from rws_decode.extra.testing.networks import MASK, word_tokenizer
+from rws_decode import RWS, CallableReward, Decoding, Savings, decode, load_trace, recorded, replay
 from rws_decode.step.callback import StepView
-from rws_decode.trace.trace import load
 from rws_decode.view.drafts import MASK_CHARACTER, DraftStreamer, Feed
 
 PREDICTOR = bert_predictor()
@@ -63,7 +61,7 @@ def test_a_stopped_decode_is_the_start_of_the_whole_one(last: int, savings: Savi
         np.testing.assert_array_equal(part.factor, full.factor[: last + 1])
         assert part.text == PREDICTOR.decode_answer(full.tokens[done].tolist())
         assert replay(part).diverged_at is None
-        assert load(part.save(tmp_path / "part.parquet")) == part
+        assert load_trace(part.save(tmp_path / "part.parquet")) == part
     assert stopped.forwards == last + 1
 
 

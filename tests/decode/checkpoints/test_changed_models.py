@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import main
+from tiny_models import SPECIAL, VOCABULARY, WORDS, word_tokenizer
 
 from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import DIGESTS, models_directory
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import SPECIAL, VOCABULARY, WORDS, word_tokenizer
 
 SIZE = ["--length", "4", "--steps", "2", "--block", "4", "--json"]
 

@@ -13,16 +13,15 @@ import torch
 from checkpoint_files import edit_json, stored_weights
 from command_lines import refusal
 from safetensors.torch import load_file, save_file
+from tiny_models import bert, word_tokenizer
 
-from rws_decode import __main__
+from rws_decode import __main__, load_predictor
 from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
 from rws_decode.extra.convert import checkpoint as convert
 from rws_decode.extra.convert.checkpoint import convert as convert_checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.diffusion import FIRST_SPECIAL, LLADA_IDS, llada_tokenizer
-from rws_decode.extra.testing.networks import bert, word_tokenizer
-from rws_decode.predictors import load_predictor
 
 SHARD, INDEX = "model-00002-of-00003.safetensors", "model.safetensors.index.json"
 EXTRA = "model.transformer.blocks.1.extra.weight"

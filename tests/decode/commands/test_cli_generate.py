@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import printed, refusal
+from command_lines import main, printed, refusal
+from tiny_models import CLS, MASK, SEP, bert
 
-from rws_decode import Confidence, Options, Shape, decode, load_predictor, replay
-from rws_decode.__main__ import main
+from rws_decode import Confidence, Options, Shape, Trace, decode, load_predictor, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
-from rws_decode.trace.trace import Trace, load
 
 KEYS = "tokens text completed final_reward log_prob rules_broken commit_step god_tokens god_steps forwards".split()
 KEYS += "reward_calls reward_calls_saved scales rewards ties".split()
@@ -57,7 +55,7 @@ def test_examples_and_ids_are_prompts(prompt: list[object], models: Path, capsys
 def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*rws(models), "--prompt", "the cat", *SIZE, "--trace", tmp_path / "runs" / "one", "--json"]
     result = json.loads(generate(capsys, *words))
-    trace = load(tmp_path / "runs" / "one" / "trace.parquet")
+    trace = load_trace(tmp_path / "runs" / "one" / "trace.parquet")
     assert trace.tokens.tolist() == result["tokens"] and trace.factor.tolist() == result["scales"]
     assert replay(trace).diverged_at is None
     assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
@@ -65,7 +63,7 @@ def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: 
 
 def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> Trace:
     generate(capsys, *words, *SIZE, "--json", "--trace", folder)
-    return load(folder / "trace.parquet")
+    return load_trace(folder / "trace.parquet")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_mask_id_and_dtype_reach_the_loader(tmp_path: Path, capsys: pytest.Captu
     model = str(tiny_checkpoint("bert", tmp_path / "model"))
     shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
     assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
-    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
+    assert load_trace(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
 
 
 def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,10 @@
 """Which reward is taken where none is named, and what is said of one that does not read the model's texts."""
 
 import pytest
-from command_lines import printed
+from command_lines import main, printed
 from misuse import refused
 
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer
-from rws_decode.__main__ import main
 from rws_decode.rewards.base import OWN_REWARDS
 
 EXAMPLE = "--example 3 --length 8"

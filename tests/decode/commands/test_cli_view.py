@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from command_lines import main
 from interactive_pages import data_of
 from table_models import table_predictor
 
 from rws_decode import Page, Shape, decode, load_trace
-from rws_decode.__main__ import main
 from rws_decode.extra.testing import tiny_checkpoint
 
 

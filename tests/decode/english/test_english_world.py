@@ -8,13 +8,12 @@ import pytest
 import torch
 from misuse import refused
 
-from rws_decode import WorldPredictor, load_reward
+from rws_decode import RewardModel, WorldPredictor, load_reward
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.rewards.base import Bounded, RewardModel, bounds_of
+from rws_decode.rewards.base import Bounded, bounds_of
 from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import END, Words
-from rws_theory.worlds.ngram import NGram
-from rws_theory.worlds.tilts import Automaton, keywords
+from rws_theory.worlds import Automaton, NGram, keywords
 
 
 def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:

@@ -12,23 +12,24 @@ from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import bert_predictor, full_modernbert_predictor, llada_predictor
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_predictor,
+    full_modernbert_predictor,
+    llada_predictor,
+    word_tokenizer,
+)
 from torch.overrides import TorchFunctionMode
 
-from rws_decode import (
-    CallablePredictor,
-    Margin,
-    MaskedPositions,
-    Options,
-    Savings,
-    Schedule,
-    decode,
-    replay,
-)
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, CausalReward, Confidence, RWSEvery, Savings, Schedule, Temperature, decode
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
@@ -38,11 +39,8 @@ from rws_decode.gpu.rewards import DeviceScorer, scores_there
 from rws_decode.gpu.step import CompactSteps
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -125,7 +123,7 @@ def reward_named(name: str) -> Any:
     reward=st.sampled_from(["words", "causal"]),
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
-    rule=st.sampled_from([Temperature, RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    rule=st.sampled_from([Temperature, RWS, rws.FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
     policy=st.sampled_from(["none", "suppress"]),
     padding=st.sampled_from(["left", "right"]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
@@ -140,7 +138,7 @@ def test_the_tokens_are_those_of_decode(
     less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
-        assert replay(other).diverged_at is None
+        assert rws.replay(other).diverged_at is None
         same = [np.array_equal(getattr(trace, at)[run], getattr(other, at)[run]) for at in ("commit_step", "tokens")]
         if all(same):
             assert trace.text == other.text
@@ -234,7 +232,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     texts, saved = [Prompt([], "a"), Prompt([], "b")], {"reuse": False, "cache": False, "replay": True}
     scorer = DeviceScorer(predictor, reward, texts, **saved, device=predictor.device)
     greedy = TokenSampler(0.0, 0, 2)
-    decoder = Decoder(predictor, strategy, block_plan(12, 6, 6), Options(), Ends(), greedy, scorer, 2)
+    decoder = Decoder(predictor, strategy, block_plan(12, 6, 6), rws.Options(), Ends(), greedy, scorer, 2)
     did: list[Done] = []
     with torch.inference_mode():
         state = State(0, lay_out(predictor, prompts, 12), torch.ones(2, 12, dtype=torch.bool, device="meta"), ROWS)
@@ -279,7 +277,7 @@ def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):
         table[position, EOS if position > 4 else 7] = 20.0 - position
-    predictor = CallablePredictor(
+    predictor = rws.CallablePredictor(
         lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
         mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
     )  # fmt: skip
@@ -294,14 +292,14 @@ class Wrong:
     name = "wrong"
     needs_reward = False
 
-    def factor(self, view: MaskedPositions) -> Any:
+    def factor(self, view: rws.MaskedPositions) -> Any:
         return np.full(view.rows, -1.0)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": Margin()}, "strategy is Margin"),
+        ({"strategy": rws.Margin()}, "strategy is Margin"),
         ({"strategy": RWS(8.0)}, "reward is None"),
         ({"strategy": Wrong()}, "factor is [-1.0]"),
         ({"end_of_text": "defer"}, "end_of_text is 'defer'"),

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
+from tiny_models import word_tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rws_decode.extra.testing.networks import word_tokenizer
+from rws_decode import RWS, Confidence
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.strategies.factors import RWS, Confidence
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.

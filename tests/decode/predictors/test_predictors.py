@@ -10,12 +10,7 @@ import pytest
 import torch
 from grouped import grouped
 from misuse import refused
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
-from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
-
-from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
-from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.extra.testing.networks import (
+from tiny_models import (
     CLS,
     EOS,
     MASK,
@@ -25,9 +20,17 @@ from rws_decode.extra.testing.networks import (
     UNK,
     VOCABULARY,
     bert,
+    bert_predictor,
+    llada_predictor,
+    modernbert_predictor,
     word_tokenizer,
 )
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, base, load_predictor
+from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
+
+import rws_decode as rws
+from rws_decode import CallablePredictor, Confidence, Dialogue, HFMaskPredictor, Shape, compare, decode, load_predictor
+from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
+from rws_decode.predictors import base
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)
@@ -178,7 +181,7 @@ def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(p
     assert len(warned) == 1 and len({each.lineno for each in compared}) == 1  # which Python shows once
     said = "english does not know these words and reads only what follows the last of them: zyzzyva"
     with pytest.warns(Note, match=f"^{said}$"):
-        scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
+        rws.scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
 
 
 def test_logits_that_are_held_stay_as_they_are_when_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_lines import main
 from misuse import refused
 
 from paper_figures.__main__ import main as figures
 from paper_figures.runner.units import Unit, origin_of
 from rws_decode import load_reward
-from rws_decode.__main__ import main
 from rws_decode.rewards.registry import check_reward_name
 
 MODULE = """

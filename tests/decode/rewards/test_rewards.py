@@ -11,12 +11,10 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import bert_predictor
+from tiny_models import VOCABULARY, bert_classifier, bert_predictor, word_tokenizer
 
-from rws_decode import RWS, Dialogue, Shape, decode
+from rws_decode import RWS, CallableReward, Dialogue, RewardModel, SequenceClassifierReward, Shape, decode, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import VOCABULARY, bert_classifier, word_tokenizer
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
 from rws_decode.rewards.base import ReadsTokens, bounds_of, check_scores, prompts_for, reads_whole, score_checked
 from rws_decode.rewards.network import head_bounds
 

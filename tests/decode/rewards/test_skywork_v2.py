@@ -7,11 +7,11 @@ import torch
 from misuse import refused
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from rws_decode import CausalReward, Dialogue, load_reward
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards import CausalReward, load_reward, loading
-from rws_decode.rewards.registry import SKYWORK_V2, known_reward, locate_reward
-from rws_decode.text.dialogue import Dialogue
+from rws_decode.rewards import known_reward, loading
+from rws_decode.rewards.registry import SKYWORK_V2, locate_reward
 
 HUB_ID = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
 PAIRS = [("the cat", "sat on the mat."), ("a dog", ""), ("why?", "it was\n\nblue. " * 6), ("the cat", "sat on the mat")]

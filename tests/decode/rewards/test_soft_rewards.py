@@ -10,12 +10,12 @@ import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import bert_classifier, llama_classifier, word_tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from rws_decode.extra.testing.checkpoints import tiny_checkpoint
-from rws_decode.extra.testing.networks import bert_classifier, llama_classifier, word_tokenizer
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode import CallableReward, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards.base import SoftReward
 from rws_decode.rewards.network import NetworkReward
 from rws_decode.rewards.world import WorldReward

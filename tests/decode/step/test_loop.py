@@ -9,19 +9,8 @@ import torch
 from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Options,
-    Shape,
-    Trace,
-    decode,
-    diff,
-    load_trace,
-    plots,
-    replay,
-    strategy_log_prob,
-)
+import rws_decode as rws
+from rws_decode import CallableReward, Options, Shape, Trace, decode, diff, load_trace, plots, replay, strategy_log_prob
 from rws_decode.job import prepare
 from rws_decode.step import record
 from rws_decode.step.completion import TokenSampler
@@ -102,7 +91,7 @@ def test_a_set_that_an_ulp_puts_in_place_of_another_is_a_near_tie(strategy: str)
         for to in (-99.0, 99.0):
             moved = base.clone()
             moved[place] = torch.nextafter(moved[place], torch.tensor(to))
-            model = CallablePredictor(
+            model = rws.CallablePredictor(
                 lambda canvas, z=moved, w=reads: z + w[canvas].sum(dim=1), mask_id=0, vocab_size=4
             )
             (trace,) = decode(model, [[]], strategy, Shape(6, 3, 6))

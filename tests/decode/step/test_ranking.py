@@ -12,8 +12,7 @@ from tiny_models import fixed_predictor
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rws_decode import CallablePredictor, Options, Shape
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, Options, Shape, decode
 from rws_decode.extra.testing.strategies import logit_tensors
 from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error

@@ -10,14 +10,12 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bert_predictor
+from tiny_models import MASK, VOCABULARY, bert_predictor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
-from rws_decode.extra.testing.networks import MASK, VOCABULARY
+from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, load_trace, replay, replay_with
 from rws_decode.step.completion import TokenSampler, cut, gumbel_scores
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.step import guided_logits
-from rws_decode.trace.trace import load
 
 PREDICTOR = bert_predictor()
 SIZE = {"length": 12, "steps": 6, "block": 12}
@@ -87,7 +85,7 @@ def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path
     drawn = Options(sampling_temperature=2.0, drawing="commit", seed=4)
     options = replace(drawn, top_p=0.9, top_k=3)
     (trace,) = decode(PREDICTOR, ["a dog"], options=options, shape=Shape(12, 6, 12))
-    again = load(trace.save(tmp_path / "cut.parquet"))
+    again = load_trace(trace.save(tmp_path / "cut.parquet"))
     assert (again.top_p, again.top_k) == (0.9, 3) and again == trace
     assert replay(again).diverged_at is None and replay_with(again, PREDICTOR).tokens.tolist() == trace.tokens.tolist()
     (plain,) = decode(PREDICTOR, ["a dog"], options=drawn, shape=Shape(12, 6, 12))

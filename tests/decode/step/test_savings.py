@@ -11,23 +11,25 @@ from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
+    EOS,
+    MASK,
+    VOCABULARY,
+    bert_classifier,
     bert_predictor,
     fixed_predictor,
     llada_predictor,
     modernbert_predictor,
 )
+from tiny_models import word_tokenizer as tiny_tokenizer
 
-from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, decode
-from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
-from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, MaskedPositions, RWSEvery, Savings, decode
 from rws_decode.job import batches
-from rws_decode.rewards import CallableReward, SequenceClassifierReward
-from rws_decode.strategies.factors import RWS, Confidence
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {
     "words": CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words"),
-    "classifier": SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
+    "classifier": rws.SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
 ONE = {
@@ -49,7 +51,7 @@ ALL = ONE | {
     reward=st.sampled_from(sorted(REWARDS)),
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
-    rule=st.sampled_from([RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    rule=st.sampled_from([RWS, rws.FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
     policy=st.sampled_from(["none", "suppress", "defer", "defer-published"]),
     drawn=st.sampled_from([0.0, 0.0, 0.7]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),

@@ -11,13 +11,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
 
-from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape, Trace, decode
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
 from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
 
-FACTORS = [Confidence(), Temperature(0.1), Temperature(1.0), Temperature(6.0), RWS(0.2), RWS(8.0), RWSEvery(8.0, 2)]
-ORDERS = [LeftToRight(), Margin(), RandomOrder(3)]
+FACTORS = [
+    rws.Confidence(),
+    Temperature(0.1),
+    Temperature(1.0),
+    Temperature(6.0),
+    RWS(0.2),
+    RWS(8.0),
+    rws.RWSEvery(8.0, 2),
+]
+ORDERS = [rws.LeftToRight(), rws.Margin(), rws.RandomOrder(3)]
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 

@@ -14,23 +14,12 @@ from misuse import refused
 from slow_rows import Row, Rule, by_value, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
-from rws_decode import (
-    CallablePredictor,
-    Klass,
-    Savings,
-    Shape,
-    Temperature,
-    Trace,
-)
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import P2, EntropyBound, Klass, MaskedPositions, ParallelFactor, ReMDM, Shape, Threshold, Wino, decode
 from rws_decode.extra.lookahead import LoPA
-from rws_decode.extra.revising.strategies import P2, ReMDM, Wino
+from rws_decode.extra.testing import exact_predictor
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors.exact import exact_predictor
-from rws_decode.strategies.apart import ApartChoice
-from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder
-from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import Abilities, MaskedPositions
+from rws_decode.strategies.parallel import Dilated
 from rws_theory.testing import random_table
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()
@@ -150,9 +139,9 @@ COUNTING: list[tuple[Any, Rule, Shape]] = [
 WEIGHED: list[tuple[Any, Rule, Shape]] = [
     (Klass(0.3, 0.05, 1), klass(0.3, 0.05, 1), Shape(12, 10, 6)),
     (Klass(0.5, 0.2, 2), klass(0.5, 0.2, 2), Shape(12, 10, 6)),
-    (CertaintyPrior(1.5), PRIOR, Shape(12, 10, 6)),
-    (Calibrated(FREQUENCY, 0.25, 2.0), WEIGHT, Shape(12, 10, 6)),
-    (OracleOrder(TRUTH), ORACLE, Shape(12, 10, 6)),
+    (rws.CertaintyPrior(1.5), PRIOR, Shape(12, 10, 6)),
+    (rws.Calibrated(FREQUENCY, 0.25, 2.0), WEIGHT, Shape(12, 10, 6)),
+    (rws.OracleOrder(TRUTH), ORACLE, Shape(12, 10, 6)),
 ]
 REVISING: list[tuple[Any, Rule, Shape]] = [
     *((ReMDM(eta, "cap", 5), remdm(eta, "cap", 5), Shape(12, 6, 12)) for eta in (0.2, 1.0)),
@@ -174,13 +163,13 @@ CASES = [*COUNTING, *WEIGHED, *REVISING]
     ids=[str(strategy)[:40] for strategy, *_ in CASES],
 )
 def test_a_strategy_is_its_slow_loop(strategy: Any, rule: Rule, shape: Shape, scale: float) -> None:
-    scaled = replace(strategy, scaled=Temperature(scale))
+    scaled = replace(strategy, scaled=rws.Temperature(scale))
     for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, shape), strict=True):
         slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), shape, rule, scale)
         assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
         assert trace.commit_step.tolist() == slow.commit_step and (trace.factor == scale).all()
         assert trace.forwards == slow.forwards and trace.steps_run <= shape.steps
-    (alone,) = decode(PREDICTOR, PROMPTS[1], scaled, shape, savings=Savings(block_only=True))
+    (alone,) = decode(PREDICTOR, PROMPTS[1], scaled, shape, savings=rws.Savings(block_only=True))
     assert np.array_equal(alone.canvas, trace.canvas)
 
 
@@ -234,7 +223,7 @@ def _nats(odds: float) -> float:
 
 _GROWN = 1.1 * 3.0  # log-odds 3 after a commit
 _MOVED = _p(_GROWN) * math.log(_p(_GROWN) / _p(3.0)) + _p(-_GROWN) * math.log(_p(-_GROWN) / _p(-3.0))
-_APART, _SECOND = (ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
+_APART, _SECOND = (rws.ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
 
 
 @pytest.mark.parametrize(
@@ -261,7 +250,7 @@ def test_what_rounding_could_carry_across_a_cut_is_counted(
             grown = 1.1 ** (canvas != 0).sum(dim=1, keepdim=True) * torch.tensor(row)
             return torch.stack([torch.full_like(grown, 9.0), torch.zeros_like(grown), grown], dim=2)
 
-        (trace,) = decode(CallablePredictor(logits, mask_id=0), [[]], strategy, Shape(3, 3, 3))
+        (trace,) = decode(rws.CallablePredictor(logits, mask_id=0), [[]], strategy, Shape(3, 3, 3))
         assert (trace.near_ties[step] > 0) == counted
 
 
@@ -272,7 +261,7 @@ class Three:
     shape: tuple[int, ...] = ()
     name = "three"
     needs_reward = False
-    abilities = Abilities(counts=True)
+    abilities = rws.Abilities(counts=True)
 
     def factor(self, view: MaskedPositions) -> np.ndarray:
         return np.ones(view.rows)
@@ -292,14 +281,14 @@ def test_a_strategy_of_ones_own_counts() -> None:
 def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
     gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
     table = torch.tensor([[0.0, 1.0, 1.0 - gap], [0.0, 1.0, 1.0 - gap - error]])
-    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
-    for strategy in (CertaintyPrior(1e6), Calibrated(np.array([0.5, 0.25, 0.25]))):
-        scaled = replace(strategy, scaled=Temperature(scale))
+    predictor = rws.CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
+    for strategy in (rws.CertaintyPrior(1e6), rws.Calibrated(np.array([0.5, 0.25, 0.25]))):
+        scaled = replace(strategy, scaled=rws.Temperature(scale))
         (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
         assert trace.near_ties[0] == 2  # two logits that are off by their error change places
 
 
-def runs(strategy: Any) -> list[Trace]:
+def runs(strategy: Any) -> list[rws.Trace]:
     """Decode small exact worlds."""
     return [decode(exact_predictor(random_table(seed, 5, 3)), [[]], strategy, Shape(5, 5, 5))[0] for seed in range(6)]
 

@@ -15,15 +15,30 @@ from misuse import refused
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions, Options, Shape, decode, replay
+from rws_decode import (
+    RWS,
+    Abilities,
+    Apart,
+    CallablePredictor,
+    CallableReward,
+    Margin,
+    MaskedPositions,
+    Options,
+    RandomOrder,
+    RecordedOrder,
+    RewardReplay,
+    RWSEvery,
+    Schedule,
+    Shape,
+    Temperature,
+    constant_of,
+    decode,
+    recorded,
+    replay,
+    shuffled,
+)
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_decode.strategies.factors import RWS, Temperature
-from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
-from rws_decode.strategies.orders import Margin, RandomOrder
-from rws_decode.strategies.protocol import Abilities
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.strategies.reward_controls import RWSEvery
-from rws_theory.gain import factor_range
+from rws_theory import factor_range
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

@@ -10,27 +10,28 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from tiny_models import bert_predictor
+from tiny_models import CLS, MASK, SEP, bert_predictor
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Schedule, Shape, Trace, decode, diff, final_reward
-from rws_decode.extra.testing.networks import CLS, MASK, SEP
-from rws_decode.predictors import WorldPredictor
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, diff, load_trace, replay
 from rws_decode.text.gaps import row_of
 from rws_decode.trace.file import SCHEMA
-from rws_decode.trace.trace import load
 
 BERT = bert_predictor()
 STRATEGIES = [
-    *(Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 4), FlippedReward(8.0), RandomReward(8.0, 1)),
-    *(Schedule((2.0,) * 6), LeftToRight(), RandomOrder(2)),
+    *(
+        rws.Confidence(),
+        rws.Temperature(3.0),
+        RWS(8.0),
+        rws.RWSEvery(8.0, 4),
+        FlippedReward(8.0),
+        rws.RandomReward(8.0, 1),
+    ),
+    *(rws.Schedule((2.0,) * 6), rws.LeftToRight(), rws.RandomOrder(2)),
 ]
 PROMPTS: dict[str, Any] = {
     "text": "the cat sat",
-    "dialogue": Dialogue(("the cat", "it ran", "a dog")),
+    "dialogue": rws.Dialogue(("the cat", "it ran", "a dog")),
     "ids": [CLS, 6, 8, SEP],
     "gaps": [CLS, MASK, 6, *[MASK] * 5, 9, SEP],
     "gaps in text": "the [MASK:4] sat [MASK:2]",
@@ -46,7 +47,7 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
     return CallableReward(score, mean=4.0, std=1.5, name="different words")
 
 
-def raw_and_normalised(trace: Trace) -> tuple[float, float]:
+def raw_and_normalised(trace: rws.Trace) -> tuple[float, float]:
     assert trace.final_reward is not None and list(trace.final_reward) == ["model", "raw", "normalised"]
     return trace.final_reward["raw"], trace.final_reward["normalised"]
 
@@ -58,7 +59,9 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
     seen: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
     scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist()))
+    assert raw_and_normalised(trace) == tuple(
+        rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
+    )
     assert trace.final_reward is not None and trace.final_reward["model"] == "different words"
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
@@ -92,7 +95,7 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
     ],
 )
 def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str, length: int, strategy: str) -> None:
-    (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=load_reward("era"))
+    (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=rws.load_reward("era"))
     row = row_of(trace.prompt.tolist(), english.mask_id, length)
     assert trace.log_prob is not None and trace.log_prob < 0
     assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
@@ -125,14 +128,14 @@ def version_3(path: Path) -> Path:
 
 
 def test_a_file_of_version_4_is_read_and_nothing_was_masked_again(tmp_path: Path) -> None:
-    old = load(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
+    old = load_trace(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
     assert old == TRACE and old.revisions == 0 and not old.masked_again.any()
     assert old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t.parquet").read_bytes()
 
 
 def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_path: Path) -> None:
     assert TRACE.changed.any() and TRACE.pieces and TRACE.final_reward is not None
-    old = load(version_3(tmp_path / "old.parquet"))
+    old = load_trace(version_3(tmp_path / "old.parquet"))
     assert not old.unscaled.any() and not old.changed.any() and old.unscaled.shape == (5, 12)
     assert [getattr(old, name) for name in NEW] == [{}, None, None, None]
     for name, array in TRACE.arrays().items():
@@ -141,9 +144,9 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
     assert {**TRACE.metadata(), **{name: getattr(old, name) for name in NEW}} == old.metadata()
     assert old.words([6, -1]) == ["6", ""]
     assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
-    assert replay_with(old, BERT).tokens.tolist() == TRACE.tokens.tolist()
+    assert rws.replay_with(old, BERT).tokens.tolist() == TRACE.tokens.tolist()
     assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
-    assert load(old.save(tmp_path / "new.parquet")) == old
+    assert load_trace(old.save(tmp_path / "new.parquet")) == old
     # It shows itself, without saying that factor 1 would have changed nothing.
     assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
 
@@ -162,7 +165,7 @@ def test_each_version_has_its_own_parts(
 ) -> None:
     path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
     with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load(path)
+        load_trace(path)
 
 
 REWARDED = {"model": "m", "raw": 1.0, "normalised": 0.5}
@@ -190,4 +193,4 @@ HUGE = 10**400
 def test_an_outcome_that_is_none_is_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     path = written(tmp_path / "t.parquet", **fields)
     with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load(path)
+        load_trace(path)

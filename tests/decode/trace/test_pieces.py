@@ -8,17 +8,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from test_trace import made
+from tiny_models import bert
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from rws_decode import HFMaskPredictor, Options, Shape, decode, load_predictor
-from rws_decode.extra.testing.networks import bert
+from rws_decode import HFMaskPredictor, MaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors.base import MaskPredictor
 from rws_decode.text.words import END
 from rws_decode.trace.checks import PIECES
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.trace import Trace, load
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them
 NAMES = dict(
@@ -76,7 +74,7 @@ def test_every_id_of_prompt_answer_and_candidates_has_its_piece(name: str, tmp_p
             assert trace.words([token]) == [trace.pieces[str(token)]]
             alone = predictor.decode_prompt([token])
             assert alone is not None and trace.pieces[str(token)].strip() in (alone.strip(), *SPECIALS, END, "[END]")
-        again = load(trace.save(tmp_path / "t.parquet"))
+        again = load_trace(trace.save(tmp_path / "t.parquet"))
         assert again == trace and again.pieces == trace.pieces  # read without the predictor
     (compact,) = decode_compact(predictor, PROMPTS[name], "default", Shape(8, 8, 8))
     assert set(compact.pieces) == {str(token) for token in held(compact)}
@@ -108,7 +106,7 @@ def test_pieces_of_further_candidates_are_kept_up_to_the_limit(changing: float, 
     always = {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate[kept].tolist()}
     everything = {*always, *different.tolist()}
     assert {int(token) for token in trace.pieces} == (always if changing == 1.0 else everything)
-    assert load(trace.save(tmp_path / "t.parquet")) == trace
+    assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
     footer = json.loads(pq.read_metadata(tmp_path / "t.parquet").metadata[SCHEMA.encode()])
     assert footer["trace"]["pieces"] == trace.pieces
     without = next(iter(everything - always))

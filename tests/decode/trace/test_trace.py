@@ -21,15 +21,13 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, CallableReward, Shape, decode, replay
+from rws_decode import RWS, CallableReward, Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.file import SCHEMA
-from rws_decode.trace.trace import Trace, load
-from rws_theory.orders.deviation import generation_order_deviation
+from rws_theory import generation_order_deviation
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
 PREDICTOR = bert_predictor()
@@ -88,10 +86,10 @@ def made(
 
 def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) -> None:
     path = TRACE.save(tmp_path / "new" / "a.parquet")
-    assert load(path) == TRACE
+    assert load_trace(path) == TRACE
     assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
-    assert load(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
-    assert load(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+    assert load_trace(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
+    assert load_trace(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
 
 
 @settings(max_examples=examples(150))
@@ -109,7 +107,7 @@ def test_whatever_was_kept_comes_back_and_replays(
 ) -> None:
     fewer = min(fewer, shape[1] - 1)
     trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, vocabulary=vocabulary, seed=seed)
-    again = load(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
+    again = load_trace(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
     assert again == trace
     assert replay(again).diverged_at is None and np.array_equal(replay(again).tokens, trace.tokens)
 
@@ -141,11 +139,11 @@ def test_a_truncated_file_is_refused_wherever_it_ends_and_so_is_another(tmp_path
     path = tmp_path / "part.parquet"
     for content in (b"", data[:4], data[:8], data[:100], data[:-1], b"not a trace at all"):
         path.write_bytes(content)
-        refused(lambda: load(path), "part.parquet: not a whole Parquet file")
+        refused(lambda: load_trace(path), "part.parquet: not a whole Parquet file")
     pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(path)
-    refused(lambda: load(path), "not a trace")
+    refused(lambda: load_trace(path), "not a trace")
     with pytest.raises(FileNotFoundError, match=r"no trace at"):
-        load(tmp_path / "missing.parquet")
+        load_trace(tmp_path / "missing.parquet")
 
 
 def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
@@ -208,10 +206,10 @@ def settings_of(**changed: object) -> dict[str, Any]:
     ],
 )
 def test_files_that_contradict_themselves_are_refused(tmp_path: Path, change: Any, message: str) -> None:
-    assert load(rewritten(tmp_path / "p.parquet")) == TRACE  # by another program
+    assert load_trace(rewritten(tmp_path / "p.parquet")) == TRACE  # by another program
     rows = {"change": lambda frame: change(frame.astype({"step": "int32"}))} if callable(change) else change
     path = rewritten(tmp_path / "p.parquet", **rows)
-    refused(lambda: load(path), f"{path}: {message}")
+    refused(lambda: load_trace(path), f"{path}: {message}")
 
 
 def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
@@ -222,7 +220,7 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
         start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
         for offset in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
             path.write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
-            refused(lambda: load(path), f"{path}: not a whole Parquet file: ")
+            refused(lambda: load_trace(path), f"{path}: not a whole Parquet file: ")
 
 
 EARLY = made(8, 8, 8, fewer=5)
@@ -286,7 +284,7 @@ def unneeded(trace: Trace, step: int) -> Trace:
 
 def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
     trace = unneeded(TRACE, 2)
-    assert load(trace.save(tmp_path / "t.parquet")) == trace
+    assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
     assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
     table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
     for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none

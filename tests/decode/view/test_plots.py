@@ -14,29 +14,16 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from misuse import refused
 
+import rws_decode as rws
 import rws_theory as theory
-from rws_decode import (
-    RWS,
-    Confidence,
-    PathDiagnostics,
-    ScalePath,
-    Shape,
-    StepLogits,
-    Trace,
-    decode,
-    load_reward,
-    plots,
-    scale_path,
-    step_logits,
-)
+from rws_decode import RWS, ScalePath, Shape, StepLogits, Trace, WorldPredictor, decode, load_reward, plots, scale_path
 from rws_decode.common.plugins import NAMES, names
-from rws_decode.predictors import WorldPredictor
 from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 CURVE = frontier(NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2), [0.0, 1.0], 3)
-PATH = PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 4 / 3)
+PATH = rws.PathDiagnostics(np.array([2, 1, 1]), np.array([-1.0, -0.5, 0.0]), np.array([4.0, 2.0, 1.0]), 4 / 3)
 SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
 
 
@@ -53,13 +40,13 @@ def guided(english: WorldPredictor, prompt: str) -> Trace:
 
 @pytest.fixture(scope="module")
 def plain(english: WorldPredictor, prompt: str) -> Trace:
-    (trace,) = decode(english, prompt, Confidence(), SHAPE)
+    (trace,) = decode(english, prompt, rws.Confidence(), SHAPE)
     return trace
 
 
 @pytest.fixture(scope="module")
 def ranked(english: WorldPredictor, guided: Trace) -> StepLogits:
-    return step_logits(guided, english, 0)
+    return rws.step_logits(guided, english, 0)
 
 
 @pytest.fixture(scope="module")

@@ -11,19 +11,26 @@ import numpy as np
 import pytest
 import torch
 from misuse import refused
-from tiny_models import bert_predictor
+from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
-from rws_decode import CallableReward, FactorStrategy, Margin, Shape, strategy_log_prob
+from rws_decode import (
+    RWS,
+    CallablePredictor,
+    CallableReward,
+    FactorStrategy,
+    Margin,
+    MaskPredictor,
+    RWSGenerationConfig,
+    Shape,
+    strategy_log_prob,
+)
 from rws_decode.extra.adapters.dream import DreamHooks
-from rws_decode.extra.adapters.generation import RWSGenerationConfig, generate
+from rws_decode.extra.adapters.generation import generate
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.testing import exact_predictor
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer
-from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.strategies.factors import RWS
-from rws_theory.gain import reward_factor
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory import reward_factor
+from rws_theory.worlds import JointTable
 
 Hook = Callable[..., Tensor]
 MODEL, CODEC = bert(), word_tokenizer()

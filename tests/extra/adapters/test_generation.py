@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor
+from tiny_models import EOS, bert_predictor
 
-from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
+from rws_decode import CallableReward, RandomOrder, RWSEvery, RWSGenerationConfig, Savings, Shape, decode, recorded
 from rws_decode.extra.adapters.config import CONFIG_NAME
-from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
-from rws_decode.extra.testing.networks import EOS
+from rws_decode.extra.adapters.generation import RWSGenerationOutput, generate
 from rws_decode.strategies.table import STRATEGIES, offered
 
 PREDICTOR = bert_predictor()

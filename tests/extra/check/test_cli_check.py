@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from command_lines import refusal
+from command_lines import main, refusal
 
 from rws_decode import compare_digests, load_digest
-from rws_decode.__main__ import main
 from rws_decode.extra.testing import tiny_checkpoint
 
 SMALL = ["--length", "8", "--steps", "4", "--block", "8"]

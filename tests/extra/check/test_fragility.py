@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import main
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
 from scipy import stats
 
-from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode, load_predictor, load_reward, steer
-from rws_decode.__main__ import main
+import rws_decode as rws
+from rws_decode import CallablePredictor, CallableReward, Fragility, Shape, Trace, decode, fragility, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM
-from rws_decode.extra.check.fragility import Fragility, fragility, moved_answers
+from rws_decode.extra.check.fragility import moved_answers
 
 V, MASK = 8, 0
 
@@ -98,7 +99,7 @@ def test_the_interval_of_sampling_is_wilsons() -> None:
 
 def test_a_trace_of_copies_is_refused() -> None:
     model = load_predictor("mini")
-    copies = steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=load_reward("exact"))
+    copies = rws.steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=rws.load_reward("exact"))
     refused(lambda: moved_answers(copies.traces[0], model), "best-of:2, which chooses among copies")
 
 

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Savings, Shape, Temperature, Trace
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Savings, Shape, Temperature, Threshold, decode, replay
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_decode.replay.replay import replay
-from rws_decode.strategies.parallel import Threshold
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -98,7 +96,7 @@ def lopa(strategy: LoPA) -> Rule:
 
 
 def slow(
-    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace
+    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: rws.Trace
 ) -> tuple[list[int], list[int], int]:
     """Return tokens, steps and forwards of one row, at the scales of a trace."""
     rule = lopa(strategy) if isinstance(strategy, LoPA) else ahead(strategy, shape.length)

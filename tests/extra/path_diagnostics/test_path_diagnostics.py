@@ -14,13 +14,7 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance
-from rws_decode.extra.path_diagnostics.diagnostics import (
-    circulation,
-    order_log_likelihood,
-    path_diagnostics,
-    path_frame,
-)
+from rws_decode import CallablePredictor, Options, Shape, decode, exchange_distance, path_diagnostics, path_frame
 from rws_decode.extra.testing import exact_predictor
 from rws_theory.orders.invariance import Canvas, Rows
 from rws_theory.orders.invariance import exchange_distance as enumerated
@@ -33,7 +27,7 @@ def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
     table = random_table(seed, 4, 3)
     predictor = exact_predictor(table)
     options = Options(sampling_temperature=1.0, seed=seed)
-    for order in ("left-to-right", "default", RandomOrder(seed)):
+    for order in ("left-to-right", "default", rws.RandomOrder(seed)):
         (trace,) = decode(predictor, [[]], order, Shape(4, 4, 4), options=options)
         path = path_diagnostics(trace, predictor)
         assert path.total == pytest.approx(table.log_prob(trace.tokens.tolist()), abs=1e-9)
@@ -49,7 +43,7 @@ def marginal_entropy(table: object, length: int) -> float:
 def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: int, a: int, b: int) -> None:
     predictor = exact_predictor(random_table(seed, 4, 3))
     mask = predictor.mask_id
-    assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
+    assert rws.circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
 
 
 def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
@@ -146,7 +140,7 @@ ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
         (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
         (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
         (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
-        (lambda: order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
+        (lambda: rws.order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
     ],
 )
 def test_what_is_no_trace_no_canvas_or_no_order_is_named(call: Any, message: str) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import main
 
 from rws_decode import decode, load_predictor
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
 from rws_decode.extra import presets

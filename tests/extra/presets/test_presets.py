@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import main
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import CallableReward, Options, Shape, decode
-from rws_decode.__main__ import main
 from rws_decode.extra import presets
 from rws_decode.extra.presets.preset import fitted
 from rws_decode.strategies.table import offered

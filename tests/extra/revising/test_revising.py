@@ -19,11 +19,11 @@ from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
-from rws_decode import Edit, Options, Shape, Temperature, decode, diff, path_diagnostics, replay, replay_with
+import rws_decode as rws
+from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
 from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import Abilities, CommittedPositions, Evidence, MaskedPositions, describe
+from rws_decode.strategies.protocol import Evidence, describe
 from rws_decode.trace.file import trace_bytes
-from rws_decode.trace.trace import Trace, load
 from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()
@@ -123,9 +123,15 @@ def check_history(trace: Trace) -> None:
 TRACES = [
     *decode(LLADA, PROMPTS, Doubting("visible", -2.0), SHAPE),
     *decode(LLADA, PROMPTS, Doubting("left-out", -2.0, 2), Shape(12, 12, 12)),
-    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=Options(sampling_temperature=1.0)),
+    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=rws.Options(sampling_temperature=1.0)),
     *decode(LLADA, PROMPTS, Edit(0.1, 0.5), SHAPE),
-    *decode(LLADA, PROMPTS, Edit(0.3, 0.3, scaled=Temperature(2.0)), SHAPE, options=Options(sampling_temperature=1.0)),
+    *decode(
+        LLADA,
+        PROMPTS,
+        Edit(0.3, 0.3, scaled=rws.Temperature(2.0)),
+        SHAPE,
+        options=rws.Options(sampling_temperature=1.0),
+    ),
 ]
 
 
@@ -133,7 +139,7 @@ TRACES = [
 def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) -> None:
     check_history(trace)
     path = trace.save(tmp_path / "t.parquet")
-    assert load(path) == trace and trace_bytes(load(path)) == path.read_bytes()
+    assert load_trace(path) == trace and trace_bytes(load_trace(path)) == path.read_bytes()
     assert len(path.read_bytes()) <= 1024 * trace.chosen.sum()
     page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"path": path}
@@ -155,11 +161,11 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
 @pytest.mark.parametrize("trace", TRACES, ids=str)
 def test_a_revising_run_is_replayed_and_compared(trace: Trace) -> None:
     predictor = BERT if trace.strategy["name"] == "chance" else LLADA
-    assert replay(trace).diverged_at is None
-    again = replay_with(trace, predictor)
+    assert rws.replay(trace).diverged_at is None
+    again = rws.replay_with(trace, predictor)
     assert np.array_equal(again.canvas, trace.canvas) and again.tokens.tolist() == trace.tokens.tolist()
     assert diff(trace, again).same and "masked again" not in str(diff(trace, again))
-    path = path_diagnostics(trace, predictor)
+    path = rws.path_diagnostics(trace, predictor)
     assert path.tokens.tolist() == trace.chosen.sum(axis=1).tolist() and math.isfinite(path.total)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from command_lines import main
 from documented_commands import documented, words_of
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from misuse import refused
 from safetensors.torch import load_file, save_file
 
 from rws_decode import Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.__main__ import main
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.extra.sequences import rewards as sequences

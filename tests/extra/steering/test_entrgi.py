@@ -8,13 +8,12 @@ import pytest
 import torch
 from misuse import refused
 from numpy.typing import NDArray
+from tiny_models import EOS, MASK, bert, bert_classifier, word_tokenizer
 from torch import Tensor
 
-from rws_decode import Options, RandomOrder, RewardModel, Shape, decode, final_reward, steer
+import rws_decode as rws
+from rws_decode import MaskPredictor, Options, RewardModel, Shape, decode, load_predictor, load_reward, steer
 from rws_decode.extra.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
-from rws_decode.extra.testing.networks import EOS, MASK, bert, bert_classifier, word_tokenizer
-from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.text.gaps import before_gap, from_gap
 
 SHAPE = Shape(6, 6, 6)
@@ -25,7 +24,7 @@ def tiny_pair() -> tuple[MaskPredictor, RewardModel]:
 
     tokenizer = word_tokenizer()
     predictor = HFMaskPredictor(bert(), tokenizer, name="tiny")
-    return predictor, SequenceClassifierReward(bert_classifier(), tokenizer, mean=0, std=1, name="tiny-reward")
+    return predictor, rws.SequenceClassifierReward(bert_classifier(), tokenizer, mean=0, std=1, name="tiny-reward")
 
 
 def english_pair(reward: str = "era") -> tuple[MaskPredictor, RewardModel]:
@@ -92,7 +91,7 @@ def test_the_logits_climb_as_a_loop_over_numbers_does(
 def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> None:
     predictor, reward = pair()
     prompts = ["the cat and the dog", "and then it was"]
-    options, order = Options(sampling_temperature=1.0, seed=(5, 6)), RandomOrder(3)
+    options, order = Options(sampling_temperature=1.0, seed=(5, 6)), rws.RandomOrder(3)
     guided = steer(
         predictor,
         prompts,
@@ -114,7 +113,7 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
 def paired(predictor: Any, reward: RewardModel, **numbers: Any) -> NDArray[np.float64]:
     """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
     prompts = predictor.prompts[:12]
-    options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), RandomOrder(tuple(range(12)))
+    options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), rws.RandomOrder(tuple(range(12)))
     shape = Shape(8, 4, 8)
     guided = steer(
         predictor, prompts, "gradient-guidance:3", shape, reward=reward, strategy=order, options=options, **numbers
@@ -174,18 +173,18 @@ def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt
         shown = [predictor.mask_id if at in masked else token for at, token in enumerate(tokens)]
         said = before_gap(text)
         soft = float(answers.score(said, rest, shown, masked, shares).detach())
-        assert soft == pytest.approx(final_reward(predictor, reward, text, tokens).raw, rel=1e-4, abs=1e-4)
+        assert soft == pytest.approx(rws.final_reward(predictor, reward, text, tokens).raw, rel=1e-4, abs=1e-4)
 
 
 def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused() -> None:
     (english, era), mini, worth = english_pair(), load_predictor("mini"), tiny_pair()[1]
-    worded = CallablePredictor(
+    worded = rws.CallablePredictor(
         lambda canvas: torch.eye(28)[canvas], mask_id=MASK, end_id=EOS, decode=str, encode=lambda text: [7]
     )
     cases: list[tuple[MaskPredictor, Any, str]] = [
         (english, load_reward("mini"), "reward is mini: it must share the vocabulary of predictor english, and lacks "),
         (mini, era, "reward is era: it must share the vocabulary of predictor mini, and lacks its token 'write'"),
-        (english, CallableReward(lambda prompt, answer: 0.0), "reward is callable: gradients need one that reads"),
+        (english, rws.CallableReward(lambda prompt, answer: 0.0), "reward is callable: gradients need one that reads"),
         (worded, worth, "it has no tokenizer, and gradients need its vocabulary"),
     ]
     for predictor, reward, message in cases:

@@ -12,7 +12,7 @@ from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, S
 from rws_decode.extra.steering.entrgi import GuidedParticles
 from rws_decode.extra.steering.protocol import SteeringMethod
 from rws_decode.predictors.exact import TableReward, tabulated_predictor
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 V, N = 3, 3
 WORLD = JointTable(np.random.default_rng(5).normal(0, 0.7, (V,) * N))

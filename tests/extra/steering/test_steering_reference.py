@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 
-from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, SoftBestOf, load_predictor, steer
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import SVDD, BestOf, CallableReward, Options, RewardLookahead, Shape, decode, load_predictor, steer
 from rws_decode.extra.steering.entrgi import GuidedParticles
-from rws_decode.extra.steering.particles import EVEN, ParticleGibbs, Particles
+from rws_decode.extra.steering.particles import EVEN
 from rws_decode.extra.steering.reward_lookahead import TreeSearch
 from rws_decode.extra.steering.table import METHODS, as_method, fitted, forwards_of, reward_calls_of
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.trace.trace import load
 
 PREDICTOR = load_predictor("english")
-REWARD = load_reward("era")
+REWARD = rws.load_reward("era")
 PROMPT = PREDICTOR.encode_prompt("we ask for")
 N = 5
 SHAPE = Shape(N, N, N)
@@ -134,13 +132,13 @@ def slow_best_of(n: int, beta: float) -> list[int]:
 BETAS = st.floats(-2, 4)
 SLOW: dict[str, tuple[Any, Callable[[Any], list[int]]]] = {
     "best-of": (st.builds(BestOf, st.integers(1, 6)), lambda m: slow_best_of(m.n, math.inf)),
-    "soft-best-of": (st.builds(SoftBestOf, st.integers(1, 6), BETAS), lambda m: slow_best_of(m.n, m.beta)),
+    "soft-best-of": (st.builds(rws.SoftBestOf, st.integers(1, 6), BETAS), lambda m: slow_best_of(m.n, m.beta)),
     "particle-gibbs": (
-        st.builds(ParticleGibbs, st.integers(2, 5), st.integers(1, 4), BETAS | st.just(6.1e-05), st.just(1.0)),
+        st.builds(rws.ParticleGibbs, st.integers(2, 5), st.integers(1, 4), BETAS | st.just(6.1e-05), st.just(1.0)),
         lambda m: slow_particles(m.n, m.beta, 1.0, m.sweeps),
     ),
     "particles": (
-        st.builds(Particles, st.integers(1, 6), BETAS, st.sampled_from([0.0, 0.5, 1.0])),
+        st.builds(rws.Particles, st.integers(1, 6), BETAS, st.sampled_from([0.0, 0.5, 1.0])),
         lambda m: slow_particles(m.n, m.beta, m.ess_threshold),
     ),
     "guided-particles": (
@@ -255,7 +253,7 @@ def test_best_order_is_the_best_of_decodes_in_those_orders(n: int, seed: int, mo
 def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any) -> None:
     run = steer(PREDICTOR, ["we ask for", "peace"], f"{name}:4", Shape(8, 4, 8), reward=REWARD)
     for trace in run:
-        assert load(trace.save(tmp_path / "a.parquet")) == trace
+        assert rws.load_trace(trace.save(tmp_path / "a.parquet")) == trace
         assert trace.strategy["name"] == name and trace.reward_model == REWARD.name
         assert 4 <= trace.forwards <= forwards_of(f"{name}:4", 4)
         assert 0 < trace.reward_calls <= reward_calls_of(f"{name}:4", 4)

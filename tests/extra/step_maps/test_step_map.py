@@ -12,21 +12,17 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from command_lines import main
 from documented_commands import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
 
-from rws_decode import Shape, decode, diff, load_predictor, load_trace, path_diagnostics, plots, replay, replay_with
-from rws_decode.__main__ import main
-from rws_decode.extra.check.fragility import fragility
-from rws_decode.replay.step_logits import step_logits
-from rws_decode.strategies.recorded import shuffled
+import rws_decode as rws
+from rws_decode import Shape, Trace, decode, diff, load_predictor, load_trace, plots, replay, replay_with, shuffled
 from rws_decode.trace.data import STEP_MAP_LACKS
-from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.file import SCHEMA
-from rws_decode.trace.trace import Trace
 from rws_decode.view.drafts import play
 from rws_theory import global_arness, local_arness
 
@@ -77,16 +73,16 @@ def test_what_a_step_map_cannot_tell_is_null_in_memory_file_and_table(trace: Tra
         assert getattr(trace, name) is None
         assert settings[name] is None if name in settings else frame[name].isna().all()
     assert frame[["value", "factor", "reward_raw", "reward_normalised"]].isna().all().all()
-    row = Decoding((trace,), 0).to_frame().iloc[0]
+    row = rws.Decoding((trace,), 0).to_frame().iloc[0]
     assert row[["forwards", "reward_calls", "revisions", "tokens_per_forward", "changed_steps"]].isna().all()
 
 
 REFUSING: dict[str, Callable[[Trace], object]] = {
     "replay": replay,
     "replay_with": lambda trace: replay_with(trace, bert_predictor()),
-    "step_logits": lambda trace: step_logits(trace, bert_predictor(), 0),
-    "path_diagnostics": lambda trace: path_diagnostics(trace, bert_predictor()),
-    "fragility": lambda trace: fragility([trace]),
+    "step_logits": lambda trace: rws.step_logits(trace, bert_predictor(), 0),
+    "path_diagnostics": lambda trace: rws.path_diagnostics(trace, bert_predictor()),
+    "fragility": lambda trace: rws.fragility([trace]),
     "shuffled": lambda trace: shuffled(trace, np.random.default_rng(0)),
     "plots.step": lambda trace: plots.step(trace, 0),
     "values of plots.order": lambda trace: plots.order(trace, values=True),

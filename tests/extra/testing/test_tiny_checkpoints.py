@@ -10,10 +10,11 @@ import pytest
 from checkpoint_files import stored_weights
 from misuse import refused
 
-from rws_decode import MaskPredictor, Shape, WorldPredictor, decode, load_predictor
+import rws_decode as rws
+from rws_decode import CausalReward, MaskPredictor, Shape, WorldPredictor, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
-from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode.rewards import PUBLISHED
 
 SHAPE = Shape(length=4, steps=2, block=4)
 
@@ -44,7 +45,7 @@ def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_
         assert (reward.mean, reward.std) == (PUBLISHED[layout].mean, PUBLISHED[layout].std)
     else:
         assert (reward.mean, reward.std) == (0.0, 1.0)
-        assert isinstance(reward, SequenceClassifierReward if layout == "classifier" else CausalReward)
+        assert isinstance(reward, rws.SequenceClassifierReward if layout == "classifier" else CausalReward)
 
 
 @pytest.mark.parametrize("layout", ["llada", "bert", "qrm", "causal", "world"])

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import main
 from documented_commands import ran
 from misuse import refused
 
-from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform
-from rws_decode.__main__ import main
+from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_predictor, load_uniform
 from rws_decode.extra import presets
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.uniform.decode import accepted
-from rws_decode.predictors import load_predictor
-from rws_theory.gain import normalise, reward_factor
+from rws_theory import normalise, reward_factor
 
 PROMPT = [2, 6, 8, 3]
 REWARD = CallableReward(lambda prompt, answer: float(answer.count("cat")), mean=0.5, std=1.0)
