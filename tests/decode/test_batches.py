@@ -113,25 +113,6 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
     assert not alone.ties.any()
 
 
-def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
-    class Blind(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = bert_predictor().model
-            self.config = self.inner.config
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> object:
-            return self.inner(input_ids=input_ids, attention_mask=attention_mask)
-
-    blind = HFMaskPredictor(Blind(), name="blind")
-    options = {"length": 2, "steps": 1, "block": 2}
-    with pytest.raises(ValueError, match=r"^padding is 'left': blind takes no position_ids"):
-        decode(blind, [[7], [7, 8]], Confidence(), **grouped(padding="left", **options))
-    with pytest.raises(ValueError, match=r"^padding is 'middle'"):
-        decode(blind, [[7]], Confidence(), **grouped(padding="middle", **options))  # type: ignore[arg-type]
-    assert len(decode(blind, [[7], [7, 8]], Confidence(), **grouped(**options))) == 2
-
-
 INVARIANT = Savings(batch_invariant=True)
 REWARDS = {
     "classifier": rws.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),

@@ -1,6 +1,5 @@
 """The short ways to call decode: one prompt, a strategy by its name, a function as a reward; and what is refused."""
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -201,23 +200,6 @@ def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
     calls = compare(BERT, ["the cat", "a dog"], names, **asked, budget_of="reward_calls")
     assert [*calls] == ["best-of:3+rws:8", "particles:3", "best-order:24"]
     assert calls.to_frame()["reward_calls"].max() <= 24
-
-
-def test_a_budget_of_seconds_is_kept_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    scored: list[str] = []  # each text takes a second
-
-    def reward(answer: str) -> float:
-        scored.append(answer)
-        return vowels(answer)
-
-    monkeypatch.setattr(time, "perf_counter", lambda: float(len(scored)))
-    asked: dict[str, Any] = {"shape": Shape(6, 6, 6), "reward": reward, "budget_of": "seconds"}
-    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of"], **asked, budget=5.5)
-    assert [*runs] == ["default", "best-of:5"]
-    assert runs.to_frame()[["strategy", "seconds"]].values.tolist() == [["default", 1.0], ["best-of:5", 5.0]] * 2
-    refused(
-        lambda: compare(BERT, "the cat", ["best-of"], **asked, budget=0.5), "budget is 0.5: best-of:1 takes 1 seconds"
-    )
 
 
 def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -25,7 +24,6 @@ import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Decoding, Savings, decode, load_predictor, load_reward
 from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.gpu import decode_compact
 from rws_decode.trace.file import trace_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -166,12 +164,6 @@ def test_a_count_that_is_held_is_a_threads_own() -> None:
         assert counts == [2] and count == 1
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, 513, 10**30])
-def test_other_counts_are_refused(count: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^count is {re.escape(repr(count))}: .*1 to 512"), torch_threads(count):
-        pass
-
-
 TWO = ["the cat sat on a mat .", "a dog ran"]
 FOUR: dict[str, Any] = {"length": 4, "steps": 2, "block": 4}
 
@@ -239,27 +231,3 @@ def test_nothing_mixes_the_devices_of_predictor_and_reward(
     with stand_in():
         for settings, wanted in zip(options, plain, strict=True):
             assert same(both(mask_predictor, guide, **settings), wanted)
-
-
-@pytest.mark.parametrize("moved", ["predictor", "reward"])
-@pytest.mark.parametrize(("predictor", "reward"), [("bert", "pair"), ("dream", "skywork")])
-def test_the_compact_decoder_does_not_mix_them_either(
-    predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]
-) -> None:
-    mask_predictor, guide = models[predictor](), models[reward]()
-    wanted = both(mask_predictor, guide)
-    away = vars(mask_predictor if moved == "predictor" else guide)
-    for network in [part for part in away.values() if isinstance(part, nn.Module)]:
-        move(network)
-    with stand_in():
-        decoding = decode_compact(mask_predictor, TWO, RWS(8.0), reward=guide, **grouped(**FOUR))
-    assert same(decoding, wanted)
-
-
-def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:
-    predictor, strategies = models["bert"](), (rws.Entropy(), rws.RandomOrder(3))
-    plain = [decode(predictor, TWO, strategy, **grouped(**FOUR)) for strategy in strategies]
-    move(predictor.model)
-    with stand_in():
-        for strategy, wanted in zip(strategies, plain, strict=True):
-            assert same(decode(predictor, TWO, strategy, **grouped(**FOUR)), wanted)

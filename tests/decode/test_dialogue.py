@@ -97,13 +97,6 @@ def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, mes
     refused(lambda: chat_ids(codec, TOLD, {}), f"chat is True:  ... {message}")
 
 
-def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
-    codec = word_tokenizer()
-    codec.chat_template = "{% for one in messages %}{{ 'and ' + one.content + ' then ' }}{% endfor %}"
-    expected = codec("and a cat then and [ MASK ] then and it ran then", add_special_tokens=False)["input_ids"]
-    assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran")), {}) == expected
-
-
 def reference_tokens(name: str, turns: tuple[str, ...], answer: str) -> list[str]:
     """Return the tokens of a dialogue and its answer as the model's page lays them out."""
     said = [*turns, answer]
@@ -138,17 +131,6 @@ def test_registry_rewards_read_every_message(name: str, dialogue: Dialogue, rewa
     (score,) = reward_model.score([dialogue], ["it ran ."])
     (other,) = reward_model.score([dialogue.turns[-1]], ["it ran ."])
     assert score != pytest.approx(other, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["eurus", "grm"])
-def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict[str, Any]) -> None:
-    reward_model, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
-    session = reward_model.session(2)
-    for answer in answers:
-        scores = session.score([0, 1], [TOLD, "the cat"], [answer, answer])
-        assert scores == pytest.approx(reward_model.score([TOLD, "the cat"], [answer, answer]), abs=1e-5)
-    # All turns before the answer are read once.
-    assert session.tokens_saved[0] >= 3 * (len(reward_model.ids(TOLD, "")) - 3)
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])

@@ -81,20 +81,6 @@ def test_gaps_are_filled_as_a_naive_loop_fills_them(model: str, shape: Shape) ->
         assert (trace.offset, trace.width, trace.prompt.tolist()) == (2, len(GAPPED), GAPPED)
 
 
-@pytest.mark.parametrize("padding", ["right", "left"])
-def test_rows_with_and_without_gaps_share_a_batch(padding: Any) -> None:
-    predictor = PREDICTORS["modernbert"]
-    prompts = [GAPPED, [CLS, 6, SEP], [*[MASK] * 6, 8], [*[MASK] * 3, 8, 9, *[MASK] * 3]]
-    together = decode(predictor, prompts, RWS(8.0), SIX, reward=REWARD, options=Options(padding=padding))
-    assert together.forwards == 4
-    left = {"right": [2, 3, 0, 0], "left": [2, 6, 5, 4]}
-    assert [trace.offset for trace in together] == left[padding]
-    for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(predictor, [prompt], RWS(8.0), SIX, reward=REWARD)
-        assert trace.tokens.tolist() == alone.tokens.tolist()
-        assert trace.commit_step.tolist() == alone.commit_step.tolist() and replay(trace).diverged_at is None
-
-
 def test_a_trace_of_gaps_is_saved_replayed_and_compared(tmp_path: Path) -> None:
     predictor = BERT
     for strategy, how in ((RWS(8.0), Options()), (LeftToRight(), Options()), (Temperature(3.0), Options(cfg=0.5))):

@@ -112,11 +112,8 @@ def without(name: str) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray
     ("change", "said"),
     [
         (without("arcs_3"), r"share_3, states_3, word_3: there and not needed"),
-        (without("unigram"), "unigram: "),
-        (lambda arrays: arrays | {"word_3": arrays["word_3"][None]}, "word_3 is no list of numbers"),
         (lambda arrays: arrays | {"share_2": arrays["share_2"].astype(str)}, "share_2 is no list of numbers"),
         (lambda arrays: b"PK\3\4 and no archive", "zip file"),
-        (lambda arrays: b"", "."),
     ],
 )
 def test_a_damaged_world(change: Callable[[dict[str, np.ndarray]], object], said: str, tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """`compare`, `generate --compare` and `strategies`: several strategies side by side, on the shipped models."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from command_lines import printed
 
-from rws_decode.commands.shown import marked
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.trace.labels import CUT_OFF
@@ -48,21 +46,6 @@ def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, caps
     for result in results:
         (row,) = [line.split() for line in out.splitlines() if line.startswith(f"{result['strategy']} ")]
         assert row[1:3] == [f"{result['final_reward']['raw']:.3f}", str(len(result["rules_broken"]))]
-
-
-def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", *MINI, "--strategy", "rws", "--reward-scale", "8", "--compare", "default"]
-    result = json.loads(printed(capsys, *words, "--json"))
-    alone = json.loads(printed(capsys, "generate", *MINI, "--json"))
-    assert result.pop("compared") == {"strategy": "default"} | alone
-    assert result["text"] != alone["text"]
-    out = printed(capsys, *words)
-    first, beside = re.findall(r"^answer: (.*)$", out, re.MULTILINE)
-    assert first == marked(result["text"], alone["text"]) and beside == marked(alone["text"], result["text"])
-    assert "[" in first and "\nbeside it, default\n" in out
-    assert out.count("prompt: ") == 1
-    assert out.count("[so marked]: words that the other answer does not have there\n") == 1
-    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+$", out, re.MULTILINE)
 
 
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:

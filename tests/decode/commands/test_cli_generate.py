@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from command_lines import main, printed, refusal
-from tiny_models import CLS, MASK, SEP, bert
+from tiny_models import MASK, bert
 
 from rws_decode import Confidence, Options, Shape, Trace, decode, load_predictor, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
@@ -44,12 +44,6 @@ def test_json_has_the_documented_keys_and_people_get_text(models: Path, capsys: 
     assert printed.startswith(f"prompt: the cat\nanswer: {result['text']}\n")
     assert f"{result['god_tokens']:.3f} tokens, {result['god_steps']:.3f} steps" in printed
     assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
-
-
-@pytest.mark.parametrize("prompt", [["--example", 0], ["--input-ids", json.dumps([CLS, 6, 8, SEP])]], ids=str)
-def test_examples_and_ids_are_prompts(prompt: list[object], models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = generate(capsys, *rws(models), *prompt, *SIZE, "--json")
-    assert printed == generate(capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json")
 
 
 def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

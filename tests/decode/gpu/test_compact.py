@@ -11,7 +11,6 @@ import transformers
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import (
     CLS,
     EOS,
@@ -260,19 +259,6 @@ def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
     assert reward.body.replays.recorded == 1  # both fill up to one shape
 
 
-def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
-    predictor, prompts = bidirectional("llama", dtype=torch.bfloat16), [[6, 7]] * 6
-    row = 2 * VOCABULARY * (8 + 2 * 4)  # a reward wants the completion of all 8 positions, 4 are a block
-    shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-    guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
-    texts = [predictor.decode_prompt(ids) for ids in prompts]
-    for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
-        decoding = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **grouped(**guided))
-        assert decoding.forwards == 4 * batches
-    less = CompactSavings(memory=6 * 2 * VOCABULARY * (4 + 2 * 4))
-    assert decode_compact(predictor, prompts, Confidence(), savings=less, **grouped(**shape)).forwards == 4
-
-
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):
@@ -286,26 +272,3 @@ def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     (short,) = decode_compact(predictor, [[6]], Confidence(), **grouped(**options))
     assert (full.steps_run, short.steps_run, short.forwards) == (12, 6, 6)
     assert short.tokens.tolist() == full.tokens.tolist() and short.text == full.text
-
-
-class Wrong:
-    name = "wrong"
-    needs_reward = False
-
-    def factor(self, view: rws.MaskedPositions) -> Any:
-        return np.full(view.rows, -1.0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"strategy": rws.Margin()}, "strategy is Margin"),
-        ({"strategy": RWS(8.0)}, "reward is None"),
-        ({"strategy": Wrong()}, "factor is [-1.0]"),
-        ({"end_of_text": "defer"}, "end_of_text is 'defer'"),
-        ({"savings": Savings()}, "savings is Savings"),
-    ],
-)
-def test_misuse_is_told_in_one_line(changes: dict[str, Any], message: str) -> None:
-    options: dict[str, Any] = {"prompts": ["a dog"], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4}
-    refused(lambda: decode_compact(predictor_named("bert"), **grouped(**options | changes)), message)

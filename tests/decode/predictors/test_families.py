@@ -1,6 +1,5 @@
 """LLaDA, LLaDA-MoE, Dream, A2D and ModernBERT's chats as published: networks against plain ones, tokens, prompts."""
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -13,7 +12,6 @@ from checkpoint_files import change_weights, edit_json, stored_weights
 from grouped import grouped
 from misuse import refused
 from reference_layers import decoder_states, rotate
-from tokenizers import processors
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -45,7 +43,6 @@ ENDS = {
     "modernbert-chat": (BERT_IDS["[PAD]"],),
 }
 LAYOUTS = list(MASKS)
-BOS, TURN = diffusion.LLADA_IDS["<|startoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]
 UNNAMED = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
@@ -252,27 +249,6 @@ def test_unnamed_ids(tmp_path: Path, layout: str, published: dict[str, Any], mas
     assert (loaded.mask_id, loaded.end_ids) == (mask, ends)
 
 
-@pytest.mark.parametrize("layout", ["llada", "dream"])
-def test_prompts_are_chats_as_the_tokenizer_writes_them(
-    models: dict[str, HFMaskPredictor], folders: dict[str, Path], layout: str
-) -> None:
-    loaded = models[layout]
-    for text in ("  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"):
-        ids, message = loaded.encode_prompt(text), [{"role": "user", "content": text}]
-        assert ids == loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True)["input_ids"]
-        assert ids.count(loaded.tokenizer.bos_token_id) == (layout == "llada")  # Dream's template has none
-        assert loaded.decode_prompt(ids) == (text.strip() if layout == "llada" else text)
-    said = models["a2d-qwen3"].tokenizer.decode(models["a2d-qwen3"].encode_prompt("the cat"))
-    assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")  # thinking is closed
-    words = loaded.tokenizer("the cat", add_special_tokens=False)["input_ids"]
-    for end in ENDS[layout]:
-        assert loaded.decode_answer([*words, end, *words]) == "the cat" and loaded.decode_answer([end, *words]) == ""
-    adding = load_predictor(str(folders["llada"]), progress=False)  # its own beginning, which is not doubled
-    twice = processors.TemplateProcessing("<|startoftext|> $A", special_tokens=[("<|startoftext|>", BOS)])
-    adding.tokenizer.backend_tokenizer.post_processor = twice
-    assert adding.encode_prompt("the cat").count(BOS) == 1
-
-
 def special(ids: list[int]) -> list[int]:
     return [token for token in ids if token >= diffusion.FIRST_SPECIAL]
 
@@ -291,19 +267,6 @@ def test_special_tokens_are_text(folders: dict[str, Path], layout: str, chat: bo
     for name in names:
         ids = loaded.encode_prompt(f"the {name}cat{name}")
         assert special(ids) == plain and loaded.decode_prompt(ids) == f"the {name}cat{name}"
-
-
-def test_steering_tokens_that_the_tokenizer_does_not_mark_as_special_are_text_too(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("llada", tmp_path / "model")
-    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    for token in described["added_tokens"]:
-        token["special"] = token["content"] in ("<|startoftext|>", "<|endoftext|>")
-    write_json(folder / "tokenizer.json", described)
-    edit_json(folder / "tokenizer_config.json", added_tokens_decoder={})
-    loaded = load_predictor(str(folder), progress=False)
-    for name in ("<|mdm_mask|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"):
-        assert special(loaded.encode_prompt(f"the {name} cat")) == special(loaded.encode_prompt("the cat"))
-    assert loaded.decode_answer([83, TURN, 83]) == "t"
 
 
 def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_base(tmp_path: Path) -> None:
@@ -363,16 +326,6 @@ def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
         watcher.join()
     assert max(peak[0], held()) - before < 1.3 * size
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) * 4 == size
-
-
-def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, models: dict[str, HFMaskPredictor]) -> None:
-    embedding, head, canvas = "model.embed_tokens.weight", "lm_head.weight", canvas_of("a2d-qwen3")
-    folders = [tiny_checkpoint("a2d-qwen3", tmp_path / name) for name in ("twice", "other")]
-    twice = change_weights(folders[0], lambda weights: weights.update({head: weights[embedding].clone()}))
-    other = change_weights(folders[1], lambda weights: weights.update({head: 2 * weights[embedding]}))
-    loaded = load_predictor(str(twice), progress=False)
-    assert torch.equal(loaded.logits(canvas, None), models["a2d-qwen3"].logits(canvas, None))
-    refused(lambda: load_predictor(str(other), progress=False), "lm_head.weight, which is not the embedding that")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from tiny_models import (
     VOCABULARY,
     bert,
     bert_predictor,
-    llada_predictor,
     modernbert_predictor,
     word_tokenizer,
 )
@@ -102,33 +101,6 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     torch.testing.assert_close(at, logits[row, column], rtol=1e-5, atol=1e-5)
     (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert MASK not in trace.tokens
-
-
-def test_masks_are_not_read_answers_end_and_unnamed_ids_are_forbidden() -> None:
-    careless = CallablePredictor(lambda canvas: canvas, mask_id=MASK, encode=lambda text: [6, MASK])
-    refused(lambda: careless.encode_prompt("the [MASK]"), "encodes to the mask token 4")
-    for predictor in (bert_predictor(), llada_predictor()):
-        answers = [predictor.decode_answer(ids) for ids in ([6, 8, SEP, 11, EOS, 7, EOS], [6, 8], [EOS, 6])]
-        assert answers == ["the cat sat", "the cat", ""]
-    predictor = HFMaskPredictor(bert(vocab_size=VOCABULARY + 3), word_tokenizer())
-    assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
-    batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
-    assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
-
-
-def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() -> None:
-    model = bert()
-    model.config.mask_token_id = 7
-    assert HFMaskPredictor(model).mask_id == 7
-    assert HFMaskPredictor(model, word_tokenizer()).mask_id == MASK
-    assert HFMaskPredictor(model, mask_id=9).mask_id == 9
-    model.config.mask_token_id = None
-    refused(lambda: HFMaskPredictor(model), "mask_id is None")
-    refused(lambda: HFMaskPredictor(model, mask_id=999), "mask_id is 999")
-    assert HFMaskPredictor(bert(vocab_size=30522, mask_token_id=None)).mask_id == 103
-    model = bert()  # a library's defaults beyond a small vocabulary are no special tokens
-    model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
-    assert (HFMaskPredictor(model).pad_id, HFMaskPredictor(model).end_id) == (None, EOS)
 
 
 @pytest.mark.parametrize("kind", ["callable", "network", "bert", "llada"])

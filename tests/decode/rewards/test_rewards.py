@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import VOCABULARY, bert_classifier, bert_predictor, word_tokenizer
 
-from rws_decode import RWS, CallableReward, Dialogue, RewardModel, SequenceClassifierReward, Shape, decode, load_reward
+from rws_decode import RWS, CallableReward, SequenceClassifierReward, Shape, decode, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards.base import ReadsTokens, bounds_of, check_scores, prompts_for, reads_whole, score_checked
+from rws_decode.rewards.base import check_scores
 from rws_decode.rewards.network import head_bounds
 
 PAIRS = [
@@ -78,21 +78,6 @@ def test_bad_statistics_are_named(tmp_path: Path, statistics: dict[str, object] 
         load_reward(str(tiny_checkpoint("classifier", tmp_path / "r", files={"reward.json": statistics})))
 
 
-def test_networks_say_what_they_read_pairs_go_alone_without_padding_and_lost_scores_are_named() -> None:
-    bare = word_tokenizer()
-    bare.pad_token = None
-    padded = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    single = SequenceClassifierReward(bert_classifier(), bare, mean=0, std=1)
-    assert single.score(PROMPTS, ANSWERS) == pytest.approx(padded.score(PROMPTS, ANSWERS), abs=1e-5)
-    short = CallableReward(lambda prompt, answer: 0.0, name="short")
-    short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
-    refused(lambda: score_checked(short, ["a", "b"], ["", ""]), "reward model short returned 1 scores for 2 pairs")
-    model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    assert isinstance(model, RewardModel) and isinstance(model, ReadsTokens) and model.template == "pair"
-    assert bounds_of(model) == model.bounds
-    assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
-
-
 def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
     one = np.array([[1.0]])
     for scores in (one, torch.tensor(one), [*one], iter([np.float32(1)])):
@@ -101,13 +86,6 @@ def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
         refused(
             lambda scores=scores: check_scores("odd", ["a"], scores), f"reward model odd returned {scores!r}: a list"
         )
-
-
-@pytest.mark.parametrize("turns", [True, False])
-def test_turns_are_given_where_the_model_reads_them(turns: bool) -> None:
-    model, dialogue = CallableReward(lambda prompt, answer: 0.0), Dialogue(("a", "b", "c"))
-    model.reads_turns = turns  # type: ignore[attr-defined]
-    assert prompts_for(model, [dialogue, Dialogue(("a",)), "b"]) == [dialogue if turns else dialogue.text, "a", "b"]
 
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}

@@ -14,7 +14,7 @@ from tiny_models import bert_classifier, llama_classifier, word_tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from rws_decode import CallableReward, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode import CausalReward, SequenceClassifierReward, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards.base import SoftReward
 from rws_decode.rewards.network import NetworkReward
@@ -100,10 +100,3 @@ def test_a_worlds_reward_of_mixtures_is_its_expectation(kind: str, seed: int, le
     written = torch.ones(length, dtype=torch.bool)
     mixtures = torch.from_numpy(shares.reshape(length, 4))
     assert float(reward.soft_score("", mixtures, written)) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_function_reads_no_mixtures_and_a_long_answer_is_refused() -> None:
-    assert not isinstance(CallableReward(lambda prompt, answer: 0.0), SoftReward)
-    reward = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1, name="short")
-    with pytest.raises(ValueError, match="make 205 tokens: reward model short reads 1 to 128"):
-        reward.soft_score("a", torch.ones(201, 28) / 28, torch.ones(201, dtype=torch.bool))

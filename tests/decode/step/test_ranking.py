@@ -13,8 +13,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rws_decode import CallablePredictor, Options, Shape, decode
-from rws_decode.extra.testing.strategies import logit_tensors
-from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_rows, rank_values, select_top
@@ -85,16 +83,6 @@ def test_probability_is_what_public_decoders_compute(precision: str, factor: flo
     assert torch.equal(rank_values(logits, best, factor, "probability", precision), expected.double())
 
 
-def test_guidance_amplifies_what_rounding_does() -> None:
-    """Logits a little further apart than rounding: with guidance they are within it."""
-    gap = 3 * logit_error(torch.tensor([[10.0]], dtype=torch.float32)).item()
-    predictor, counted = fixed_predictor(torch.tensor([[-20.0, 10.0 + gap, 10.0]] * 2)), []
-    for cfg in (0.0, 3.0):
-        (trace,) = decode(predictor, [[1]], "default", Shape(1, 1, 1), options=Options(cfg=cfg))
-        counted.append(trace.near_tokens.tolist())
-    assert counted == [[0], [1]]
-
-
 def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
     predictor = fixed_predictor(torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]] * 3))
     (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2), options=Options(cfg=2.0))
@@ -132,13 +120,6 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
     contested[1, 1:] = torch.tensor([False, True])
     assert certain(z, *candidates, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
     assert certain(z, *candidates, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]
-
-
-@given(logit_tensors())
-def test_the_best_token_is_the_first_of_the_largest_and_leads_the_next(logits: Tensor) -> None:
-    for row, token, lead in zip(logits.tolist(), *(each.tolist() for each in greedy(logits)), strict=True):
-        others = sorted([*row[:token], *row[token + 1 :], -math.inf])
-        assert (token, lead) == (row.index(max(row)), max(row) - others[-1])
 
 
 class Operations(TorchDispatchMode):

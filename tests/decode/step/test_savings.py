@@ -245,14 +245,3 @@ def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(ru
     options = {"length": 4, "steps": 4, "block": 2, "reward": score, "savings": Savings(reuse=False, certain=True)}
     (trace,) = decode(crossing(), [""], rule, **grouped(**options))
     assert trace.reward_use.tolist() == [1, 1, 1, 1] and trace.commit_step.tolist() == order
-
-
-def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> None:
-    """The end of the text is surest at every factor; the two words, of which one goes first, are not."""
-    table = torch.cat([torch.tensor([[-9.0, 0.0, 0.0, 30.0]]), CROSSING[:2]])
-    predictor = fixed_predictor(table, end_id=3, encode=lambda text: [], decode=str)
-    score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
-    options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
-    for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
-        (trace,) = decode(predictor, [""], RWS(8.0), **grouped(end_of_text=policy, **options))
-        assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from slow_rows import Row, Rule, by_value, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
 import rws_decode as rws
 from rws_decode import P2, EntropyBound, Klass, MaskedPositions, ParallelFactor, ReMDM, Shape, Threshold, Wino, decode
 from rws_decode.extra.lookahead import LoPA
-from rws_decode.extra.testing import exact_predictor
-from rws_decode.gpu import decode_compact
 from rws_decode.strategies.parallel import Dilated
-from rws_theory.testing import random_table
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -173,15 +169,6 @@ def test_a_strategy_is_its_slow_loop(strategy: Any, rule: Rule, shape: Shape, sc
     assert np.array_equal(alone.canvas, trace.canvas)
 
 
-def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> None:
-    counts = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].chosen.sum(axis=1).tolist() for one, _, shape in COUNTING]
-    assert len(set(map(tuple, counts))) >= 4 and any(len(set(numbers)) > 2 for numbers in counts)
-    revisions = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].revisions for one, _, shape in REVISING]
-    assert sum(number > 0 for number in revisions) >= 9, revisions
-    assert all(strategy.abilities.counts for strategy, *_ in COUNTING)
-    assert all(strategy.abilities.revises for strategy, *_ in REVISING)
-
-
 @pytest.mark.parametrize(("stride", "shape", "steps"), [(6, (12, 12, 12), 3), (4, (16, 16, 8), 6), (1, (12, 12, 6), 2)])
 def test_dilated_groups_are_the_published_ones(stride: int, shape: tuple[int, int, int], steps: int) -> None:
     rule = dilated(stride, shape[2])
@@ -254,29 +241,6 @@ def test_what_rounding_could_carry_across_a_cut_is_counted(
         assert (trace.near_ties[step] > 0) == counted
 
 
-@dataclass(frozen=True)
-class Three:
-    """A user's own strategy: three at a time, whatever the schedule says."""
-
-    shape: tuple[int, ...] = ()
-    name = "three"
-    needs_reward = False
-    abilities = rws.Abilities(counts=True)
-
-    def factor(self, view: MaskedPositions) -> np.ndarray:
-        return np.ones(view.rows)
-
-    def count(self, view: MaskedPositions) -> torch.Tensor:
-        return torch.full(self.shape or (view.rows,), 3)
-
-
-def test_a_strategy_of_ones_own_counts() -> None:
-    traces = decode(PREDICTOR, PROMPTS, Three(), SHAPE)
-    assert [trace.chosen.sum(axis=1).tolist() for trace in traces] == [[3, 3, 3, 3]] * 2
-    refused(lambda: decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE), "gives counts of shape (5,) and dtype torch.int64:")
-    refused(lambda: decode_compact(PREDICTOR, [[3]], Three(), SHAPE), "the compact decoder goes by confidence and the")
-
-
 @pytest.mark.parametrize("scale", [1.0, 64.0])
 def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
     gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
@@ -286,17 +250,3 @@ def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
         scaled = replace(strategy, scaled=rws.Temperature(scale))
         (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
         assert trace.near_ties[0] == 2  # two logits that are off by their error change places
-
-
-def runs(strategy: Any) -> list[rws.Trace]:
-    """Decode small exact worlds."""
-    return [decode(exact_predictor(random_table(seed, 5, 3)), [[]], strategy, Shape(5, 5, 5))[0] for seed in range(6)]
-
-
-@pytest.mark.parametrize("strategy", [ReMDM(0.0), ReMDM(0.0, "rescale"), P2(0.0), P2(1.0), P2(5.0)], ids=str)
-def test_without_a_revision_it_is_the_default(strategy: Any) -> None:
-    """P2's visible evidence is 0 nats in an exact world: the token is given."""
-    for revising, default in zip(runs(strategy), runs("default"), strict=True):
-        assert revising.revisions == 0
-        mine, theirs = revising.arrays(), default.arrays()
-        assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine if name != "near_ties")

@@ -11,7 +11,6 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
@@ -25,7 +24,6 @@ from rws_decode import (
     MaskedPositions,
     Options,
     RandomOrder,
-    RecordedOrder,
     RewardReplay,
     RWSEvery,
     Schedule,
@@ -78,22 +76,6 @@ class Odd:
 
     def __init__(self, **methods: Callable[[MaskedPositions], object]) -> None:
         vars(self).update(methods)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        (Odd(order=lambda view: torch.full(view.candidate.shape, math.nan)), "strategy odd gives NaN at step 0:"),
-        (Odd(order=lambda view: view.logits), "strategy odd gives an order of shape (6, 28): one number for each"),
-        (Odd(factor=lambda view: np.ones(3)), "strategy odd gives factors of shape (3,): one for each of 1 rows"),
-        (Odd(factor=lambda view: np.ones((1, 1))), "strategy odd gives factors of shape (1, 1): one for each"),
-        (RandomOrder((1, 2)), "seed has 2 rows: the batch has 1"),
-        (RecordedOrder(np.zeros((1, 2, 12))), "values has shape (1, 2, 12): (1, more than 2, 12) is needed"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_misuse_is_named(strategy: object, message: str) -> None:
-    refused(lambda: decode(PREDICTOR, PROMPTS[:1], strategy, **grouped(**SIZE)), message)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -166,31 +166,3 @@ def test_each_version_has_its_own_parts(
     path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
     with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
         load_trace(path)
-
-
-REWARDED = {"model": "m", "raw": 1.0, "normalised": 0.5}
-NEEDED = "model, raw and normalised are needed, or None"
-HUGE = 10**400
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"pieces": []}, "pieces is []: a trace needs dict"),
-        ({"pieces": {"6": 1}}, "pieces holds '6': 1: texts by token id in decimal are needed"),
-        ({"pieces": {"the": "6"}}, "pieces holds 'the': '6': texts by token id in decimal are needed"),
-        ({"pieces": {"٦": "the"}}, "pieces holds '٦': 'the': texts by token id in decimal are needed"),
-        ({"final_reward": {"raw": 1.0}}, f"final_reward is {{'raw': 1.0}}: {NEEDED}"),
-        *(
-            ({"final_reward": REWARDED | change}, f"final_reward is {REWARDED | change}: {NEEDED}")
-            for change in ({"more": 1}, {"model": None}, {"raw": True}, {"raw": HUGE})
-        ),
-        ({"log_prob": HUGE}, f"log_prob is {HUGE}: a finite number of nats is needed, or None"),
-        ({"rules_broken": [1]}, "rules_broken must be a list of texts, or None"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-def test_an_outcome_that_is_none_is_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
-    path = written(tmp_path / "t.parquet", **fields)
-    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load_trace(path)

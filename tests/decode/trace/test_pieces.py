@@ -1,11 +1,9 @@
 """The texts of tokens stand in a trace: each by itself, specials by their names, and none without a tokenizer."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from test_trace import made
 from tiny_models import bert
@@ -15,8 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from rws_decode import HFMaskPredictor, MaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
 from rws_decode.gpu import decode_compact
 from rws_decode.text.words import END
-from rws_decode.trace.checks import PIECES
-from rws_decode.trace.file import SCHEMA, trace_bytes
+from rws_decode.trace.file import trace_bytes
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them
 NAMES = dict(
@@ -95,19 +92,3 @@ def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], chang
         unscaled[step, np.random.default_rng(step).permutation(known)[: trace.chosen[step].sum()]] = True
     trace = with_pieces(replace(trace, unscaled=unscaled))
     assert len(trace_bytes(trace)) <= 1024 * shape[0]
-
-
-@pytest.mark.parametrize("changing", [0.02, 1.0])
-def test_pieces_of_further_candidates_are_kept_up_to_the_limit(changing: float, tmp_path: Path) -> None:
-    trace = with_pieces(made(256, 256, 32, changing=changing))
-    different = np.unique(trace.candidate[trace.candidate >= 0])
-    assert trace.whole_candidates and (different.size > PIECES * 256) == (changing == 1.0)
-    kept = np.isfinite(trace.value) | trace.chosen
-    always = {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate[kept].tolist()}
-    everything = {*always, *different.tolist()}
-    assert {int(token) for token in trace.pieces} == (always if changing == 1.0 else everything)
-    assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
-    footer = json.loads(pq.read_metadata(tmp_path / "t.parquet").metadata[SCHEMA.encode()])
-    assert footer["trace"]["pieces"] == trace.pieces
-    without = next(iter(everything - always))
-    assert trace.words([without]) == ([str(without)] if changing == 1.0 else [trace.pieces[str(without)]])

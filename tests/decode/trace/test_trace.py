@@ -223,43 +223,10 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
             refused(lambda: load_trace(path), f"{path}: not a whole Parquet file: ")
 
 
-EARLY = made(8, 8, 8, fewer=5)
-NEVER = int(np.flatnonzero(EARLY.commit_step < 0)[0])
-NOT_COMMITTED = "commit_step must be -1 where a position was not committed, and the tokens there the same"
-
-
 def at(array: Any, index: Any, value: object) -> Any:
     array = array.copy()
     array[index] = value
     return array
-
-
-@pytest.mark.parametrize(
-    ("trace", "fields", "message"),
-    [
-        (TRACE, {"tokens": TRACE.tokens[:-1]}, "tokens is int64 (11,): a trace needs int64 (12,)"),
-        (TRACE, {"commit_step": np.zeros(12, np.int64)}, "commit_step must hold every step from 0 to 4, the steps run"),
-        (TRACE, {"steps_run": 4}, "candidate is int64 (5, 12): a trace needs int64 (4, 12)"),
-        (TRACE, {"reward_use": np.zeros(5, np.int8)}, f"reward_raw {NONE_THERE}"),
-        (EARLY, {"commit_step": at(EARLY.commit_step, NEVER, -2)}, NOT_COMMITTED),
-        (EARLY, {"tokens": at(EARLY.tokens, NEVER, 5)}, NOT_COMMITTED),
-    ],
-)
-def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dict[str, Any], message: str) -> None:
-    refused(lambda: replace(trace, **fields), message)
-
-
-def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
-    trace = unneeded(TRACE, 2)
-    given = {name: array.copy() for name, array in trace.arrays().items()}
-    for name in ("value", "factor", "reward_raw"):
-        given[name][np.isnan(given[name])] = -np.float64("nan")  # other bits
-        assert given[name].tobytes() != getattr(trace, name).tobytes()
-    copy = replace(trace, **given)
-    for array in given.values():
-        array[...] = 0
-    assert copy == trace and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
-    assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
 
 
 def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:

@@ -2,20 +2,16 @@
 
 import math
 import re
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from html_elements import Elements
 from interactive_pages import HOSTILE, data_of, hostile_predictor, written
-from misuse import refused
 from table_models import REWARD, table_predictor
 
-from rws_decode import CallablePredictor, Shape, Trace, decode, diff
+from rws_decode import Shape, Trace, decode, diff
 from rws_decode.view.sentences import end_sentence, step_sentence
 
 SHAPE = Shape(length=8, steps=4, block=8)
@@ -50,17 +46,6 @@ def test_words_never_become_markup() -> None:
     assert len(elements.named("script")) == 2
     assert set(data_of(page)["words"]) <= set(HOSTILE) and len(data_of(page)["words"]) > 2
     assert "&lt;b&gt;&amp;amp;&lt;/b&gt; &lt;/main&gt;" in page.html
-
-
-def test_a_page_is_saved_whole_and_shown_in_a_frame(tmp_path: Path) -> None:
-    page = run().view()
-    (frame,) = Elements(page._repr_html_()).named("iframe")  # in a notebook
-    assert frame["srcdoc"] == page.html and frame["title"] and re.match(r"Page\(\d+ KB of HTML: ", repr(page))
-    assert page.save(tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page.html
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["page.html"]
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(OSError, match="file"):
-        page.save(tmp_path / "file" / "page.html")
 
 
 @pytest.mark.parametrize("strategy", ["rws:4", "left-to-right"])
@@ -103,17 +88,6 @@ def test_the_sentences_say_what_each_step_did() -> None:
     assert [int(place) for place in re.findall(r"” at (\d+)", after)] == otherwise
 
 
-def speller(*words: str) -> CallablePredictor:
-    """A predictor of its words in turn; the last is the mask."""
-    table = torch.eye(len(words), dtype=torch.float64)
-    return CallablePredictor(
-        lambda canvas: table[torch.arange(canvas.shape[1]) % (len(words) - 1)].expand(len(canvas), -1, -1),
-        mask_id=len(words) - 1,
-        encode=lambda text: [words.index(word) for word in text.split()],
-        decode=lambda ids: " ".join(words[token] for token in ids),
-    )
-
-
 def test_two_runs_start_where_they_part_and_say_why() -> None:
     first, second, predictor = run("default"), run("temperature:6"), table_predictor(5)
     difference = diff(first, second, predictor)
@@ -126,19 +100,3 @@ def test_two_runs_start_where_they_part_and_say_why() -> None:
     for pair in difference.parting.reversals[:5]:
         assert pair.certified and f"cross at c = {pair.crossings[0].root:.6g}, proved" in text
     assert "is not known without the model" in first.view(second).html
-
-
-def test_a_run_of_another_length_is_shown_and_one_of_another_prompt_refused() -> None:
-    long = run(shape=Shape(length=8, steps=8, block=8))
-    page = run().view(long)
-    assert "their plans, or their lengths, differ" in page.html
-    first, second = decode(speller("a", "b", "?"), ["a", "b b"], "default", Shape(length=2, steps=2, block=2))
-    for shown in (first.view, first.animate):
-        refused(partial(shown, second), "other has the prompt 'b b': a run of the same prompt, 'a', is needed")
-    for name, change in (
-        ("callable (mask 7)", {"mask_id": 7}),
-        ("b (mask 2)", {"predictor": "b", "prompt": second.prompt}),
-    ):
-        said = f"other is of {name}, whose tokens are not those of callable (mask 2): a run of the same model is needed"
-        refused(lambda change=change: first.view(replace(first, **change)), said)
-    refused(lambda: run().view(run("default"), hostile_predictor()), "has mask id 8: the trace has 20")

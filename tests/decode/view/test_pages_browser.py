@@ -149,45 +149,6 @@ def test_the_slider_moves_by_keys_and_the_text_grows(browser: Chromium, files: d
     assert tab.evaluate(SAID) == data["sentences"][4]
 
 
-def test_play_runs_to_the_end_and_stays_quiet(browser: Chromium, files: dict[str, Path]) -> None:
-    tab = browser.open(files["decode"].as_uri(), width=1000)
-    spoke(tab, data_of(run().view())["runs"][0]["sentences"][0])
-    tab.evaluate(
-        "window.heard = []; new MutationObserver(() => heard.push(document.querySelector('#status').textContent))"
-        ".observe(document.querySelector('#status'), { childList: true, characterData: true, subtree: true }), 0"
-    )
-    tab.press(" ")
-    assert tab.evaluate("document.querySelector('#play').textContent") == "Pause"
-    tab.until(f"{SLIDER}.value === '4' && document.querySelector('#play').textContent === 'Play'")
-    tab.until("heard.length > 0")
-    assert set(tab.evaluate("heard")) == {data_of(run().view())["runs"][0]["sentences"][4]}
-    tab.press(" ")  # from the end it begins anew
-    assert tab.evaluate(f"{SLIDER}.value") == "0"
-    tab.press(" ")
-    assert tab.evaluate("document.querySelector('#play').textContent") == "Play"
-
-
-def test_the_map_is_read_by_mouse_and_by_keys(browser: Chromium, files: dict[str, Path]) -> None:
-    trace = run()
-    tab = browser.open(files["decode"].as_uri(), width=390)
-    cells = "document.querySelector('.heat canvas').getBoundingClientRect()"
-    tab.middle("document.querySelector('.heat')")
-    left, top, width = tab.evaluate(f"[{cells}.x, {cells}.y, {cells}.width]")
-    cell = (width - 56) / 4
-    tab.point(left + 46 + 2.5 * cell, top + 20 + 11 * 5.5, click=True)  # the third step, the sixth position
-    assert tab.evaluate(f"{SLIDER}.value") == "2"
-    assert tab.evaluate("document.querySelector('#tip').textContent").count("position 5, ") == 1
-    tab.evaluate("document.querySelector('.heat').focus()")
-    tab.press("ArrowDown")
-    tip = tab.evaluate("document.querySelector('#tip').textContent")
-    assert "position 6, " in tip and tab.evaluate("document.querySelector('.word.here').dataset.position") == "6"
-    tab.until("document.querySelector('#status').textContent.includes('position 6')")
-    word = trace.words([trace.candidate[2, 6]])[0]
-    assert tip.startswith(word)
-    tab.press("ArrowRight")
-    assert tab.evaluate(f"{SLIDER}.value") == "3"
-
-
 def test_hostile_words_stay_text_and_less_motion_is_respected(browser: Chromium, files: dict[str, Path]) -> None:
     duration = "getComputedStyle(document.querySelector('.word')).transitionDuration"
     for calm in (False, True):

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
-from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from misuse import refused
 
@@ -274,53 +273,7 @@ def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scale
     refused(lambda: plots.reward_against_scale(unknown), "paths hold no rewards: make them by scale_path(")
 
 
-def test_texts_at_one_place_share_a_marker_to_the_left_of_the_frontier() -> None:
-    figure = plots.frontier(CURVE, {"a": (-3.0, 1.0), "b": (-3.0, 1.0), "c": (-9.0, 2.0)})
-    (axes,) = figure.axes
-    assert marks(axes, "a\nb") == ([-3.0], [1.0]) and marks(axes, "c") == ([-9.0], [2.0])
-    bounds, rewards = marks(axes, "the frontier")
-    assert bounds == pytest.approx([CURVE.bound(reward) for reward in rewards])
-    assert (rewards[0], rewards[-1]) == (0.0, 3.0)
-    said = f"The nearest text is of a, {CURVE.regret(-3.0, 1.0):.3g} nats to its left, and the furthest of c, "
-    assert said in plots.caption(figure)
-
-
-def test_intervals_stand_where_their_numbers_are() -> None:
-    series = {"exact": {4: (2.0, 1.5, 3.0), 1: (1.0, 0.5, 1.25)}, "rounded": {1: (7.0, 7.0, 7.0)}}
-    figure = plots.intervals(series, "scale", "GOD [tokens]", logarithmic=True)
-    (axes,) = figure.axes
-    drawn = {bars.get_label(): bars for bars in axes.containers}
-    line, _, (upright,) = drawn["exact"].lines
-    assert np.column_stack(line.get_data()).tolist() == [[1, 1], [4, 2]]
-    assert [part[:, 1].tolist() for part in upright.get_segments()] == [[0.5, 1.25], [1.5, 3.0]]
-    assert labels(axes, "x") == ["1", "4"] and axes.get_xscale() == "log"
-    alone = plots.intervals({"exact": series["exact"]}, "c", "GOD", level=0.9)
-    assert alone.axes[0].get_legend() is None and plots.caption(alone) == "Bars are 90 % intervals."
-
-
 ROWS = np.random.default_rng(0).normal(0, 3, (6, 40))
-
-
-def test_bars_cover_the_proved_scales_and_the_cheap_ones() -> None:
-    radii = [theory.stability_radius(ROWS, k) for k in (1, 2, 3)]
-    figure = plots.stability(radii)
-    low, high = figure.axes[0].get_ylim()
-    bars = [(patch.get_y(), patch.get_y() + patch.get_height()) for patch in figure.axes[0].patches]  # type: ignore[attr-defined]
-    proved = [ends for radius in radii for ends in ((radius.lower, radius.upper), radius.cheap)]
-    for (bottom, top), (lower, upper) in zip(bars, proved, strict=True):
-        assert bottom == pytest.approx(max(lower, low)) and top == pytest.approx(min(upper, high))
-    assert low * high == pytest.approx(1) and high >= 2
-
-
-def test_counts_are_those_of_the_pieces() -> None:
-    paths = [theory.threshold_path(ROWS, tau, 0.1, 10.0) for tau in (0.5, 0.9)]
-    figure = plots.threshold_counts(*paths)
-    drawn = [patch for patch in figure.axes[0].patches if isinstance(patch, StepPatch)]
-    for patch, path in zip(drawn, paths, strict=True):
-        values, edges, _ = patch.get_data()
-        assert list(values) == [len(piece.positions) for piece in path.pieces]
-        assert list(edges) == [path.pieces[0].lower, *(piece.upper for piece in path.pieces)]
-        assert f"Threshold {path.tau:g}: from {values[0]} to {values[-1]}" in plots.caption(figure)
 
 
 def unproved(a: Any, b: Any) -> theory.Crossings:

@@ -252,17 +252,3 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
 )
 def test_what_neither_does_is_refused(make: Callable[[], Any], said: str) -> None:
     refused(make, said)
-
-
-def test_the_harness_knows_the_model_where_it_is_installed() -> None:
-    if find_spec("lm_eval") is None:
-        assert RWSLM.__bases__ == (object,)
-        return
-    from lm_eval.api.model import LM
-    from lm_eval.api.registry import get_model
-
-    assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
-    adapter = RWSLM.create_from_arg_string(
-        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
-    )
-    assert (adapter.config.steps, adapter.batch_size, adapter.rank, adapter.world_size) == (8, 2, 0, 1)

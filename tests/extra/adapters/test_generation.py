@@ -58,25 +58,6 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
         assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"gen_length": 8}, "gen_length is not an option of RWSGenerationConfig: the nearest is max_new_tokens"),
-        ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
-        ({"max_new_tokens": 7}, "block_length is 4: it must divide length, which is 7, such as 1 or 7"),
-        ({"strategy": "rwz"}, "strategy is 'rwz':"),
-        ({"strategy": "rws"}, "reward_scale is None: strategy rws needs it"),
-        ({"strategy": "schedule"}, "run is None: strategy schedule needs it"),
-        ({"eos_token_id": [1, "2"]}, r"eos_token_id is \(1, '2'\): token ids"),
-    ],
-)
-def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:
-    for refused in (lambda: SMALL.update(**options), lambda: generate(PREDICTOR, PROMPTS, SMALL, **options)):
-        with pytest.raises(ValueError, match=said) as error:
-            refused()
-        assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize("name", NUMBERS)
 def test_generate_is_decode(name: str) -> None:
     config = SMALL.update(strategy=name, **NUMBERS[name])

@@ -2,17 +2,15 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import readme_pictures
-import torch
 from PIL import Image, ImageColor, ImageSequence
 from table_models import REWARD, table_predictor
 
-from rws_decode import Animation, CallablePredictor, Shape, Trace, decode, diff
+from rws_decode import Animation, Shape, Trace, decode, diff
 from rws_decode.common.palette import AMBER, BLUE, RULE
 from rws_decode.extra.animation.animation import animate, layout_of
 from rws_decode.extra.animation.lockstep import frames_of, prompt_before
@@ -78,29 +76,6 @@ def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() ->
             assert list(shown.words) == stands
             assert shown.marked == {n for n, word in enumerate(stands) if word is not None and word != elsewhere[n]}
     assert any(shown.marked for frame in frames for shown in frame.runs)
-
-
-def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
-    generator = torch.Generator().manual_seed(seed)
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return 3 * torch.randn(*canvas.shape, len(words) + 1, generator=generator, dtype=torch.float64)
-
-    return CallablePredictor(
-        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(words[i] for i in ids)
-    )
-
-
-def test_any_text_is_drawn() -> None:
-    words = ["猫", "\U0001f600\u200d", "\x00\x07", "\n", "", "  ", "\u202eab", "\ud800", "x" * 500, "\u0301", "<b>"]
-    (trace,) = decode(hostile(words), "q", "default", Shape(24, 1, 24))
-    for name in words:
-        assert len(pictures(animate(replace(trace, prompt_text=name * 9)))) == 3
-    text = replace(trace, prompt_text="before [MASK:20] within [MASK:4].")
-    frames = frames_of(text)
-    (panel,) = layout_of([text], frames, prompt_before(text)).panels
-    assert [slot.text for slot in panel.slots if slot.position is None] == ["before", "within", "."]
-    assert prompt_before(text) is None and len(pictures(animate(text))) == len(frames)
 
 
 MEGABYTE = 1_000_000

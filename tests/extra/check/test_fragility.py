@@ -12,7 +12,6 @@ from command_lines import main
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
-from scipy import stats
 
 import rws_decode as rws
 from rws_decode import CallablePredictor, CallableReward, Fragility, Shape, Trace, decode, fragility, load_predictor
@@ -88,13 +87,6 @@ def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
         means.append(moved.mean())
     assert found.span(fragile) == pytest.approx((min(means), max(means)))
     assert found.span(~fragile | fragile) == (0.0, 1.0) and found.score == pytest.approx(scores.mean())
-
-
-def test_the_interval_of_sampling_is_wilsons() -> None:
-    for right in (0, 3, 17, 40):
-        scores, none = np.repeat([1.0, 0.0], [right, 40 - right]), np.zeros(40, dtype=np.int64)
-        exact = stats.binomtest(right, 40).proportion_ci(0.95, "wilson")
-        assert Fragility(none > 0, none, scores).sampling == pytest.approx((exact.low, exact.high), abs=1e-4)
 
 
 def test_a_trace_of_copies_is_refused() -> None:

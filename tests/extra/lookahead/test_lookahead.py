@@ -168,12 +168,3 @@ def test_information_gain_asks_what_settles_the_rest() -> None:
         assert trace.commit_step[0] > 0
         # The first step tries all four positions beside its own forward; the last has one position left.
         assert trace.forwards == (1 + 4) + (1 + 3) + (1 + 2) + 1
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES[3:5], ids=repr)
-def test_memory_splits_the_hypotheses_and_changes_nothing_else(strategy: Any) -> None:
-    whole = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD)
-    small = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings(memory=1))
-    assert [trace.tokens.tolist() for trace in whole] == [trace.tokens.tolist() for trace in small]
-    assert [trace.forwards for trace in whole] == [trace.forwards for trace in small]
-    assert small.forwards == sum(trace.forwards for trace in small)  # a canvas at a time

@@ -100,18 +100,3 @@ def test_what_is_no_lora_of_the_model_is_refused(
     says.write_text(json.dumps(json.loads(says.read_text()) | config))
     save_file(load_file(stored) | weights, stored)
     refused(lambda: load_predictor(model, adapter=tmp_path / "lora", progress=False), message)
-
-
-def test_only_safetensors_are_read(tmp_path: Path) -> None:
-    model, _ = adapted("bert", tmp_path)
-    stored = tmp_path / "lora" / "adapter_model.safetensors"
-    torch.save(load_file(stored), stored.with_suffix(".bin"))
-    stored.write_bytes(b"cut")
-    refused(lambda: load_predictor(model, adapter=tmp_path / "lora", progress=False), "it cannot be read")
-    stored.unlink()
-    refused(
-        lambda: load_predictor(model, adapter=tmp_path / "lora", progress=False), "holds no adapter_model.safetensors"
-    )
-    (tmp_path / "model" / "adapter_config.json").write_text("{}")
-    refused(lambda: load_predictor(model, progress=False), "model model holds an adapter: put it into a directory of")
-    refused(lambda: load_predictor("english", adapter=tmp_path), "adapter is ... is a world of words on the CPU")

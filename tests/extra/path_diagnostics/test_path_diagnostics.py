@@ -107,13 +107,6 @@ def test_the_bounds_hold_the_enumerated_distance(seed: int, left_out: float) -> 
         assert upper - lower <= 2 * left_out + 1e-12
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.2]))
-def test_exact_conditionals_allow_a_distance_of_zero(seed: int, left_out: float) -> None:
-    predictor = exact_predictor(random_table(seed, 4, 3))
-    lower, upper = exchange_distance(predictor, [predictor.mask_id, 1, *[predictor.mask_id] * 2], 0, 3, left_out)
-    assert lower < 1e-12 and upper <= 2 * left_out + 1e-12
-
-
 BERT = bert_predictor()
 RUN = decode(BERT, "the cat", "default", Shape(4, 4, 4))
 WORLD = exact_predictor(random_table(0, 2, 2))

@@ -1,7 +1,6 @@
 """`presets`, and --preset of `generate` and `compare`; `models`: what it lists can be given, packages are as told."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from command_lines import main
 
 from rws_decode import decode, load_predictor
 from rws_decode.checkpoints.files import locate_model
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
+from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.extra import presets
 from rws_decode.extra.sequences.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import check_reward_name
@@ -101,16 +100,3 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
             check_reward_name(entry["name"])
     hub = {entry["name"]: entry["installed"] for entry in known if (entry["install"] or "").startswith("hf ")}
     assert [name for name, here in hub.items() if here] == ["eurus"] and "qrm" in hub
-
-
-def test_models_as_a_table_with_what_pip_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models"]) == 0
-    table = capsys.readouterr().out
-    for name, entry in PACKAGED.items():
-        row = rf"^  {name} +{entry.kind} +{entry.size / 1e6:.3g} MB  {entry.licence} +(here|-) "
-        assert re.search(row, table, re.MULTILINE)
-    assert f"--require-hashes -r {REQUIREMENTS}\n" in table
-    lines = [line for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
-    asked = {line.split()[0] for line in lines}
-    assert asked - {"gguf==0.19.0"} == {f"{entry.package}=={entry.version}" for entry in (*PACKAGED.values(), PEPTIDES)}

@@ -8,12 +8,10 @@ import pytest
 from command_lines import main
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import llada_predictor
 
 from rws_decode import CallableReward, Options, Shape, decode
 from rws_decode.extra import presets
-from rws_decode.extra.presets.preset import fitted
 from rws_decode.strategies.table import offered
 
 NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
@@ -158,14 +156,6 @@ def test_what_is_given_wins_and_the_rest_is_the_presets(name: str, told: dict[st
 
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "extra" / "presets.md").read_text(encoding="utf-8")
-
-
-def test_an_unknown_name_is_refused_and_steps_and_block_follow_another_length() -> None:
-    refused(lambda: presets.load("llada-gsm"), "preset is 'llada-gsm': it must be one of  ... (is llada-gsm8k meant?)")
-    usual = {"length": 256, "steps": 128, "block": 32}
-    assert fitted(usual, {"length": 16}) == {"steps": 8, "block": 16}
-    assert fitted(usual, {"length": 512}) == {"steps": 256, "block": 32}
-    assert fitted(usual, {"steps": 64}) == {"length": 256, "block": 32}
 
 
 def test_its_notes_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

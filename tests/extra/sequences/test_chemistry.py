@@ -8,10 +8,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
 from rws_decode import load_reward
-from rws_decode.extra.sequences.chemistry import CHEMISTRY, balanced, qed, valid
+from rws_decode.extra.sequences.chemistry import CHEMISTRY, balanced, valid
 
 with_rdkit = pytest.mark.skipif(find_spec("rdkit") is None, reason="rdkit (make real)")
 
@@ -50,14 +49,6 @@ def test_without_rdkit_each_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch
 )
 def test_molecules_worked_by_hand(text: str, parses: float, atoms: float) -> None:
     assert valid(text) == pytest.approx(parses) and balanced(text) == pytest.approx(atoms)
-
-
-@with_rdkit
-def test_drug_likeness_is_of_the_product_and_none_where_it_does_not_parse() -> None:
-    aspirin = "CC(=O)Oc1ccccc1C(=O)O"
-    assert qed(aspirin) == qed(f"CCO>>{aspirin}") == pytest.approx(0.55, abs=0.01)  # Bickerton et al. print 0.55
-    assert qed(f"{aspirin}>>CC(") == qed(f"{aspirin}>>") == qed("CC(") == 0
-    refused(lambda: balanced("CCO"), "reward balanced reads 'CCO': a reaction is needed, such as")
 
 
 @with_rdkit

@@ -225,18 +225,6 @@ def test_the_species_is_that_of_the_head(package: Package) -> None:
         load_reward("human").score(["A"], ["C" * 62])
 
 
-def test_rewards_of_proteins_are_named_and_normalised(package: Package, tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text('{"mean": 1.0, "std": 2.0}')
-    for name in ("charge", "human"):
-        reward = load_reward(name, statistics=tmp_path / "s.json")
-        assert (reward.name, reward.mean, reward.std) == (name, 1.0, 2.0)
-        assert (load_reward(name, mean=3.0).mean, load_reward(name).std > 0) == (3.0, True)
-        for text in ("EVX", "ev", ""):
-            with pytest.raises(ValueError, match=f"^reward {name} reads '{text}': residues ACDEFGHIKLMNPQRSTVWY"):
-                reward.score([""], [text])
-    refused(lambda: load_reward("species:dog"), "reward is 'species:dog': ... 0 camel, 1 human")
-
-
 @given(st.text(RESIDUES, min_size=1, max_size=40), st.integers(0, 40))
 @example("FLPVLAGLTPSIVPKLVCLLTKKC", 3)
 def test_exact_rewards_are_sums_over_residues(sequence: str, cut: int) -> None:

@@ -114,14 +114,6 @@ def test_sweeps_of_particle_gibbs_lead_to_the_tilt() -> None:
     assert distance(sweeps, tilt()) < 4 < distance(alone, tilt())
 
 
-def test_svdd_takes_the_largest_value_where_its_weight_is_infinite() -> None:
-    one, many = (
-        np.mean([trace.final_reward["raw"] for trace in run_of(SVDD(n, math.inf), 40) if trace.final_reward])
-        for n in (1, 20)
-    )
-    assert one < (tilt() * R).sum() < many
-
-
 @pytest.mark.parametrize("method", [BestOf(4), SoftBestOf(4), Particles(4), ParticleGibbs(4, 2), SVDD(4)], ids=str)
 def test_an_answer_follows_from_its_seed_and_not_from_its_batch(method: SteeringMethod) -> None:
     together = run_of(method, 6, seed=3)

@@ -221,19 +221,6 @@ def test_reward_lookahead_is_the_slow_one(width: int, beta: float) -> None:
     assert run[0].forwards <= RewardLookahead(width, beta).forwards(N) == 1 + width * (N - 1)
 
 
-@pytest.mark.parametrize("method", [f"{name}:{{}}" for name in SLOW] + ["particles:{}+random-order"])
-def test_prompts_have_orders_of_their_own_and_copies_of_one_share_theirs(method: str) -> None:
-    def orders(prompts: list[str], n: int, seed: int = 4) -> list[list[int]]:
-        options = Options(sampling_temperature=1.0, seed=seed)
-        run = steer(PREDICTOR, prompts, method.format(n), SHAPE, reward=REWARD, options=options)
-        return [trace.commit_step.tolist() for trace in run]
-
-    prompts = ["we ask for", "peace", "the war"]
-    of_three = orders(prompts, 2)
-    assert len({tuple(order) for order in of_three}) == 3 and of_three[1:2] != orders(prompts[1:2], 2, seed=5)
-    assert of_three == orders(prompts[::-1], 3)[::-1] and of_three[1:2] == orders(prompts[1:2], 2)
-
-
 @settings(max_examples=examples(100))
 @given(st.integers(1, 6), st.integers(0, 2**31), st.sampled_from(["", "+random-order+apart:2"]))
 def test_best_order_is_the_best_of_decodes_in_those_orders(n: int, seed: int, more: str) -> None:
@@ -293,15 +280,6 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(
 )
 def test_what_makes_no_sense_is_refused_in_a_line(method: str, arguments: dict[str, Any], message: str) -> None:
     refused(lambda: steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, **arguments), message)
-
-
-def test_gaps_are_steered_and_fixed_words_stay() -> None:
-    text = "we ask the congress [MASK:4] the treaty with [MASK:2] ."
-    for name in METHODS:
-        (trace,) = steer(PREDICTOR, text, f"{name}:3", Shape(6, 6, 6), reward=REWARD)
-        ids = trace.prompt
-        assert (trace.completed[ids != PREDICTOR.mask_id] == ids[ids != PREDICTOR.mask_id]).all()
-        assert PREDICTOR.mask_id not in trace.completed
 
 
 PROMPTS = ["the war and peace of the nation", "peace"]

@@ -128,24 +128,6 @@ def test_a_step_map_that_is_none_is_refused_in_one_line(change: dict[str, Any], 
     refused(lambda: Trace.from_step_map(**given_), message)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"forwards": 0}, "forwards is 0: a step map, whose strategy is null, does not tell it; null is needed"),
-        ({"strategy": {"name": "default"}}, "reward_use must not be null"),
-        ({"own_ids": True, "pieces": {}}, "own_ids is True: pieces must hold the text of every token"),
-    ],
-)
-def test_a_file_whose_nulls_contradict_each_other_is_refused(
-    tmp_path: Path, fields: dict[str, Any], message: str
-) -> None:
-    path = MAP.save(tmp_path / "t.parquet")
-    header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
-    header |= {"trace": header["trace"] | fields, "prompt": []}
-    pq.write_table(pq.read_table(path).replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
-    refused(lambda: load_trace(path), f"{path}:  ... {message}")
-
-
 def test_the_page_and_the_command_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,15 +2,12 @@
 
 import math
 from collections import Counter
-from functools import partial
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
-from paper_figures.data.story_sets import story_tasks
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.check import VIOLATIONS, read_story
 from rws_decode.extra.stories.grammar import (
@@ -24,7 +21,7 @@ from rws_decode.extra.stories.grammar import (
     feasible_beats,
 )
 from rws_decode.extra.stories.sample import corrupt, sample_story
-from rws_decode.extra.stories.tasks import KINDS, SPLITS, sample_split, sample_task, split_of
+from rws_decode.extra.stories.tasks import KINDS, sample_task
 
 STORY = (
     "the brave chemist mara worked at the crater . she owned two magnetic lenses . her friend ivo wanted to see them . "
@@ -145,31 +142,4 @@ def test_sampled_frequencies_follow_the_probabilities() -> None:
         assert abs(times / count - probability) < 5 * math.sqrt(probability / count)
 
 
-def test_puzzles_and_questions_have_one_right_answer() -> None:
-    assert judge("reverse : lens flask", "flask lens .").coherent
-    assert not judge("reverse : lens flask", "flask lens").coherent
-    assert judge("mara had four lenses and lost three . how many now ?", "one lens .").coherent
-    asked = f"{STORY} question : who had the lenses at last ?"
-    assert judge(asked, "ivo had the lenses .").coherent
-    assert not judge(asked, "mara had the lenses .").coherent
-    assert judge(
-        f"{asked} answer : ivo had the lenses . question : how did mara end up ?", "mara was honoured ."
-    ).coherent
-
-
 # Puzzle sets: held out, without repetition, and judged by their one right answer.
-
-
-def test_a_set_is_repeated_by_its_seed_and_what_cannot_be_drawn_is_refused() -> None:
-    rows, more, other = (
-        story_tasks(["puzzle"], *of, "test") for of in ((9, Random(3)), (12, Random(3)), (9, Random(4)))
-    )
-    assert rows == more[:9] != other  # a smaller set begins a larger one
-    assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
-    task = sample_split(Random(3), "reward-a")
-    assert split_of(task.prompt, task.answer) == "reward-a"
-    assert sorted(bucket for buckets in SPLITS.values() for bucket in buckets) == list(range(16))
-    for count in (0, -1):
-        refused(partial(story_tasks, ["puzzle"], count, Random(0), "test"), f"count is {count}: ")
-    refused(lambda: story_tasks(["puzzle"], 1, Random(0), "mini"), "split is 'mini': one of test, validation")
-    refused(lambda: sample_split(Random(0), "dev"), "split is 'dev'")

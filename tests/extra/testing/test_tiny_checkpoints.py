@@ -2,13 +2,11 @@
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from checkpoint_files import stored_weights
-from misuse import refused
 
 import rws_decode as rws
 from rws_decode import CausalReward, MaskPredictor, Shape, WorldPredictor, decode, load_predictor, load_reward
@@ -67,14 +65,3 @@ def test_entries_of_the_config_change_the_weights_with_them(tmp_path: Path) -> N
     assert load_predictor(str(wide), progress=False).model.config.hidden_size == 32
     world = load_predictor(str(tiny_checkpoint("world", tmp_path / "world", config={"order": 2})))
     assert isinstance(world, WorldPredictor) and world.world.chain.order == 2
-
-
-def test_misuse_is_one_line(tmp_path: Path) -> None:
-    said = "layout is 'gpt': one of llada, llada-converted, llada-moe, dream,  ... is needed"
-    refused(lambda: tiny_checkpoint("gpt", tmp_path / "new"), said)
-    (tmp_path / "kept.txt").write_text("mine")
-    for taken in (tmp_path, tmp_path / "kept.txt"):
-        refused(
-            partial(tiny_checkpoint, "bert", taken), "directory is  ... : it holds something already, name a new one"
-        )
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
