@@ -167,7 +167,7 @@ def _named(package: str, source: bytes) -> frozenset[str]:
             own, _, attribute = node.value.partition(".")
             if own.isidentifier() and attribute.isidentifier():
                 modules.add(f"{package}.{own}")
-            if node.value not in (NAMES, HOOKS):
+            if node.value.startswith("rws.") and node.value not in (NAMES, HOOKS):  # a look reads all packages' metadata
                 modules |= modules_offered(node.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "hook":
             names = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]

@@ -101,3 +101,20 @@ def bare(prompt, answer):
 
 REWARD = CallableReward(bare, 2.0, 1.0)
 """
+
+
+COUNTED = """
+from rws_decode.common import plugins
+from paper_figures.runner.digests import sources_behind
+looked, look = [], plugins.entry_points
+plugins.entry_points = lambda **asked: looked.append(asked["group"]) or look(**asked)
+sources_behind("paper_figures.studies.commit_order")
+print(*looked)
+"""
+
+
+def test_a_study_looks_only_into_groups_of_plug_ins() -> None:
+    done = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, capture_output=True, text=True, check=True)
+    groups = done.stdout.split()
+    assert len(groups) == len(set(groups))
+    assert {group.partition(".")[0] for group in groups} == {"rws"}  # each look reads the metadata of all packages
