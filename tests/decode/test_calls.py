@@ -16,9 +16,7 @@ import rws_decode as rws
 from rws_decode import RWS, Options, Shape, compare, decode, load_predictor, load_reward, measured_reward, steer
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.gpu import decode_compact
-from rws_decode.rewards.callable import as_reward
 from rws_decode.strategies.protocol import describe
-from rws_decode.strategies.table import as_strategy
 
 BERT = bert_predictor()
 SHAPE = Shape(6, 3, 6)
@@ -100,27 +98,6 @@ def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> 
         assert named == call(BERT, "the cat", rws.Temperature(3.0), SHAPE)[0]
 
 
-EVERY = "reward_scale and every, as in rws-every:4+every:2"
-
-
-@pytest.mark.parametrize(
-    ("strategy", "numbers", "message"),
-    [
-        ("rsw:8", {}, "strategy is 'rsw:8': it must be one of default, ... (is rws meant?); `rws strategies` lists"),
-        ("rws", {}, "reward_scale is None: strategy rws needs reward_scale, as in rws:4 or reward_scale=4.0"),
-        ("default", {"scale": 4.0}, "scale is 4.0: strategy default reads no numbers"),
-        ("rws-every:8", {}, f"every is None: strategy rws-every needs {EVERY}"),
-        (RWS(8.0), {"eps": 0.1}, "eps is 0.1: strategy RWS(reward_scale=8.0, eps=1e-05) has its numbers, leave it out"),
-    ],
-    ids=str,
-)
-def test_what_names_no_strategy_is_refused_with_the_call_that_would_be_right(
-    strategy: Any, numbers: dict[str, Any], message: str
-) -> None:
-    refused(lambda: as_strategy(strategy, **numbers), message)
-    refused(lambda: decode(BERT, "the cat", strategy, SHAPE, **numbers), message)
-
-
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
@@ -137,26 +114,6 @@ def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
 ) -> None:
     for call in (decode, decode_compact):
         refused(partial(call, BERT, "the cat", strategy, **numbers), message)
-
-
-MODEL = "a reward model is needed, such as ... or a function"
-TEXTS = "a function of (prompt, answer), or of the answer alone, is needed"
-
-
-@pytest.mark.parametrize(
-    ("reward", "message"),
-    [
-        ("mini", f"reward is 'mini': {MODEL}"),
-        (lambda answer, *, weight: weight, f"reward is lambda: {TEXTS}"),
-        (max, f"reward is max: {TEXTS}"),  # it does not say what it takes
-    ],
-)
-def test_what_is_no_reward_is_refused(reward: Any, message: str) -> None:
-    refused(partial(as_reward, reward), message)
-    for call in (decode, decode_compact):
-        refused(partial(call, BERT, "the cat", "default", SHAPE, reward=reward), message)
-    refused(lambda: rws.final_reward(BERT, reward, "the cat", [6, 7]), message)
-    refused(lambda: compare(BERT, "the cat", ["default", "temperature:4"], SHAPE, reward=reward), message)
 
 
 def vowels(answer: str) -> float:
@@ -217,22 +174,3 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
     words = ["--model", "english", "--prompt", "peace", "--length", "4", "--steps", "4", "--reward", "keywords:slavery"]
     assert main(["generate", *words, "--strategy", "rws:8"]) == 0
     assert "note: rws:8: factor 5.59 at every step: reward saturated or constant" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: compare(BERT, "a", ["best-of"], SHAPE, reward=vowels, budget=2), "budget is 2: best-of:1 takes 3 "),
-        (lambda: compare(BERT, "a", [("default", SHAPE)]), "strategies[0] is ('default', Shape( ... shape=Shape(8)"),
-        (lambda: decode(BERT.model, "a"), "predictor is a ... ForMaskedLM: ... as HFMaskPredictor(model, tokenizer)"),
-        (lambda: decode(BERT, "a", reward=BERT.model), "reward is a ... as SequenceClassifierReward(model, tokenizer"),
-        (lambda: compare(BERT, "the cat", ["default"], length=8), "length is 8: give it as shape=Shape(length=8)"),
-        (lambda: load_predictor("englsh"), "model is 'englsh': neither a shipped name (english, mini)"),
-    ],
-    ids=lambda value: "",  # the message of a function has its address
-)
-def test_a_call_that_is_nearly_right_is_told_the_right_one(call: Any, said: str) -> None:
-    refused(call, said)
-    for name, load in {"englsh": load_predictor, "skywork-v02": load_reward}.items():
-        with pytest.raises(ValueError, match=r" \(is (english|skywork-v0.2) meant\?\)$"):
-            load(name)

@@ -8,8 +8,6 @@ from misuse import refused
 from tiny_models import word_tokenizer
 
 import rws_decode as rws
-from paper_figures.data.story_sets import story_dialogues
-from paper_figures.runner.units import Unit
 from rws_decode import CallablePredictor, CausalReward, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
@@ -39,26 +37,6 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         name: rws.load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)
     }
-
-
-BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Dialogue(()), "turns has 0 texts: user, assistant"),
-        (lambda: Dialogue(("a", "b")), "turns has 2 texts"),
-        (lambda: Dialogue(("a", 1, "b")), "turns[1] is 1: a text is needed"),  # type: ignore[arg-type]
-        (lambda: Dialogue("abc"), "turns is 'abc': a tuple of texts"),  # type: ignore[arg-type]
-        (lambda: story_dialogues(0), "count is 0: "),
-        (lambda: story_dialogues(1, split="mini"), "split is 'mini': "),
-        (lambda: Unit(**BARE, history=("a",)), "history is "),
-        (lambda: Unit(**BARE, history="ab"), "history is "),
-    ],
-)
-def test_what_is_no_dialogue_is_refused(call: Any, message: str) -> None:
-    refused(call, message)
 
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])

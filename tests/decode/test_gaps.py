@@ -2,10 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +16,7 @@ from tiny_models import CLS, MASK, SEP, bert_predictor, llada_predictor, modernb
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Temperature, decode, diff, load_trace, replay
-from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.gpu import decode_compact
 from rws_decode.job import encode_prompts
 from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.text.gaps import filled, masks_in
@@ -130,30 +126,6 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
     chat = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
-
-
-def asked(*args: Any) -> list[Any]:
-    return [SimpleNamespace(args=args)]
-
-
-HARNESS = RWSLM(bert_predictor(), max_new_tokens=6, steps=3, block_length=6, mc_num=1)
-NEEDED = "a gap is needed, such as [MASK:3], or mask ids"
-COMPACT = "the compact decoder writes after a prompt, use decode"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: decode(BERT, "a", canvas="a [MASK:2]"), "canvas is 'a [MASK:2]' beside prompts: give one of them"),
-        (lambda: decode(BERT, canvas=[6, 7]), f"canvas[0] is [6, 7]: {NEEDED}"),
-        (lambda: decode(BERT, [[6], GAPPED], shape=Shape(8, 4, 8)), "length is 8: the gaps of prompts[1] have length"),
-        (lambda: decode_compact(BERT, [GAPPED], shape=SIX), f"prompts[0] has gaps: {COMPACT}"),
-        (lambda: HARNESS.generate_until(asked("the [MASK:6]", {"until": []})), "context 'the [MASK:6]' has a gap"),
-        (lambda: HARNESS.loglikelihood(asked("the [MASK:6]", " cat")), "'the [MASK:6]' encodes to the mask token"),
-    ],
-)
-def test_where_gaps_are_needed_or_refused(call: Callable[[], object], message: str) -> None:
-    refused(call, message)
 
 
 def test_an_english_gap_is_filled_from_end_to_end(

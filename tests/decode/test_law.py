@@ -10,10 +10,9 @@ import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import refused
 from scipy import stats
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, order_log_likelihood, steer, strategy_log_prob
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, order_log_likelihood, strategy_log_prob
 from rws_decode.job import prepare
 from rws_decode.predictors.exact import tabulated_predictor
 from rws_decode.step.cached_reward import Scorer
@@ -164,22 +163,3 @@ def test_gaps_blocks_and_one_text_alone() -> None:
     alone = strategy_log_prob(predictor, None, texts[16:17], "rws:8", shape, canvas=[canvas], reward=REWARD)
     assert alone.log_prob[0] == pytest.approx(result.log_prob[16], abs=1e-12)
     assert (result.commit_step == [0, 1, 2]).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"answers": [[0, 0, 0]]}, "answers have 3 tokens"),
-        ({"answers": [[0, 0, 0, 9]]}, "answers hold 9"),
-        *(({"answers": given}, "answers ... is ") for given in (None, 3, {0}, [b"a"], {"a": [0]}, [[]], [[0, -1]])),
-        ({"answers": [[0, 0, 0, 0]] * 3, "prompts": [[], []]}, "answers are 3"),
-        ({"strategy": "remdm:0.2"}, "strategy remdm takes words back, and has no law"),
-        ({"options": Options(sampling_temperature=1.0)}, "drawing is 'completion'"),
-    ],
-)
-def test_bad_input_gets_one_line(change: dict[str, Any], named: str) -> None:
-    usual: dict[str, Any] = {"prompts": [[]], "answers": [[0, 0, 0, 0]], "strategy": "default", "shape": SHAPE}
-    predictor = table_predictor(1)
-    refused(lambda: strategy_log_prob(predictor, **usual | change), named)
-    steering = {"reward": REWARD, "options": DRAWN}
-    refused(lambda: steer(predictor, [[]], "best-of:2", SHAPE, **steering), "drawing is 'commit'")

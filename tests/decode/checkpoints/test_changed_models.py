@@ -70,15 +70,6 @@ def test_some_lost_words_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     ]
 
 
-def test_an_answer_without_text_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    # 5 is the end of text, and mini goes on with no other token after it.
-    status, out, lines = generated(capsys, Path("mini"), "--input-ids", "[5, 6]")
-    result = json.loads(out)
-    assert (status, result["text"], len(result["tokens"])) == (0, "", 4)
-    assert lines == ["note: the answer by default is empty: none of its 4 tokens has a text before the answer ends"]
-    assert generated(capsys, Path("mini"), "--example", "3")[2] == []
-
-
 LOADS: dict[str, Callable[[str], object]] = {
     "mini": load_predictor,
     "english": load_predictor,
@@ -106,25 +97,3 @@ def test_a_changed_or_missing_file_is_named(name: str, tmp_path: Path) -> None:
 
 def without(name: str) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
     return lambda arrays: {key: value for key, value in arrays.items() if key != name}
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (without("arcs_3"), r"share_3, states_3, word_3: there and not needed"),
-        (lambda arrays: arrays | {"share_2": arrays["share_2"].astype(str)}, "share_2 is no list of numbers"),
-        (lambda arrays: b"PK\3\4 and no archive", "zip file"),
-    ],
-)
-def test_a_damaged_world(change: Callable[[dict[str, np.ndarray]], object], said: str, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(models_directory() / "english", tmp_path / "world"))
-    (folder / DIGESTS).unlink()
-    with np.load(folder / "world.npz") as stored:
-        changed = change(dict(stored))
-    if isinstance(changed, bytes):
-        (folder / "world.npz").write_bytes(changed)
-    else:
-        np.savez(folder / "world.npz", allow_pickle=False, **changed)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=rf"^model world cannot be loaded: .*{said}") as refused:
-        load_predictor(str(folder))
-    assert "\n" not in str(refused.value)

@@ -11,9 +11,7 @@ import huggingface_hub.constants
 import pytest
 import torch
 from checkpoint_files import edit_json, stored_weights
-from command_lines import refusal
 from safetensors.torch import load_file, save_file
-from tiny_models import bert, word_tokenizer
 
 from rws_decode import __main__, load_predictor
 from rws_decode.checkpoints import trial
@@ -127,24 +125,6 @@ def test_damage_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)
 
 
-def test_a_masked_language_model_of_other_layers_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
-    for layers, message in ((1, "has weights that its config does not ask for: "), (3, "lacks weights: ")):
-        folder = tiny_checkpoint("bert", tmp_path / str(layers))
-        edit_json(folder / "config.json", num_hidden_layers=layers)
-        with pytest.raises(ValueError, match=rf"model {layers} {message}"):
-            load_predictor(str(folder), progress=False)
-    model = bert()
-    model.save_pretrained(tmp_path / "model")
-    word_tokenizer(tuple(f"word{number}" for number in range(40))).save_pretrained(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"its tokenizer has ids up to 45, its embedding 28 tokens"):
-        load_predictor(str(tmp_path / "model"), progress=False)
-    with torch.no_grad():
-        next(model.parameters())[0, 0] = float("nan")
-    model.save_pretrained(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"weight bert.* holds NaN or infinite numbers"):
-        load_predictor(str(tmp_path / "model"), progress=False)
-
-
 def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = stored_weights(tiny_checkpoint("llada", tmp_path / "model"))
     count = sum(tensor.numel() for tensor in written.values())
@@ -214,26 +194,6 @@ def test_conversion_changes_no_bit(tmp_path: Path, layout: str, dtype: str, caps
     assert [path.name for path in (tmp_path / "to").iterdir()] == ["native"]
 
 
-def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
-    tiny_checkpoint("llada", tmp_path / "published")
-    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
-    config = json.loads((tmp_path / "native" / "config.json").read_text())
-    for changes, message in [
-        ({"num_hidden_layers": 3}, r"has weights of 2 layers, config.json says 3"),
-        ({"intermediate_size": 50}, r"does not fit its config"),
-        ({"model_type": "bert"}, r"model_type in its config.json is 'bert', none of llama, qwen2"),
-        ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),
-        ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
-        (
-            {"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}},
-            r"for bidirectional or block-causal",
-        ),
-    ]:
-        (tmp_path / "native" / "config.json").write_text(json.dumps(config | changes))
-        with pytest.raises(ValueError, match=message):
-            load_predictor(str(tmp_path / "native"), progress=False)
-
-
 def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, target = tmp_path / "published", tmp_path / "to" / "native"
     tiny_checkpoint("llada", folder)
@@ -256,25 +216,6 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert list(target.parent.iterdir()) == []
     monkeypatch.setattr(convert, "save_file", real)
     assert convert_checkpoint(str(folder), target) == target
-
-
-def test_bad_conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny_checkpoint("llada", tmp_path / "published")
-    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
-    for layout in ("bert", "llada2"):
-        tiny_checkpoint(layout, tmp_path / layout)
-    for source, target, message in [
-        ("published", "native", "native: it exists already"),
-        ("native", "again", "it is converted already, a published checkpoint of llada, llada-moe, dream, "),
-        ("bert", "new", "it is of model_type 'bert', a published checkpoint of llada, "),
-        ("llada2", "new", "llada2_moe stores attention as one tensor, load it as it is published"),
-        ("nothing", "new", "nothing': neither"),
-    ]:
-        assert message in refusal(capsys, "convert", tmp_path / source, tmp_path / target)
-    monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))
-    with pytest.raises(ValueError, match=r"target is in .*: .* GB are needed and 1e-05 GB are free, .* GB are missing"):
-        convert_checkpoint(str(tmp_path / "published"), tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")

@@ -87,24 +87,3 @@ def test_mask_id_and_dtype_reach_the_loader(tmp_path: Path, capsys: pytest.Captu
     shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
     assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
     assert load_trace(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
-
-
-def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
-    run = ["--prompt", "a", "--steps", "2", "--strategy", "schedule", "--run", tmp_path / "trace.parquet"]
-    for model, words, named in (
-        ("tiny", run, "a run of 4 steps, --steps is 2"),
-        ("bare", ["--example", "0"], "--example is 0: bare ships no examples, give --prompt TEXT or --input-ids JSON"),
-        ("bare", ["--prompt", "the cat"], "has no tokenizer"),
-        ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
-    ):
-        assert named in refusal(capsys, "generate", "--model", models / model, *SIZE, *words, "--json")
-    # A message that names an argument of Python names the option here.
-    gaps = ["--infill", "the [MASK:8] cat"]
-    for layout, words, named in (
-        ("modernbert-chat", gaps, "has a gap: a message of a chat has none, choose --no-chat"),
-        ("sdar", gaps, "prompts[0] has gaps before its end: sdar fills block after block"),
-        ("bert", ["--prompt", "a", "--key-cache", "dual", "--cfg", "1"], "computes a second canvas, use --cfg 0.0"),
-    ):
-        model = tiny_checkpoint(layout, tmp_path / layout)
-        assert named in refusal(capsys, "generate", "--model", model, *words)

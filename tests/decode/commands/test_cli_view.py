@@ -44,22 +44,6 @@ def test_the_suffix_chooses_what_is_made(
         assert not (tmp_path / name).exists()
 
 
-def test_refusals_write_nothing(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    foreign = tmp_path / "foreign.parquet"
-    foreign.write_text("no trace", encoding="utf-8")
-    before = traces[0].read_bytes()
-    for words, said in (
-        ((foreign,), "foreign.parquet: not a whole Parquet file"),
-        ((*traces, traces[0]), "3 traces are given"),
-        ((traces[0], "--model", "mini"), "--model proves why two runs part: a second trace is missing"),
-    ):
-        status, err = viewed(capsys, *words, "--out", tmp_path / "page.html")
-        assert (status, err.count("\n")) == (2, 1) and said in err, err
-    status, err = viewed(capsys, traces[0], "--out", traces[0])
-    assert status == 2 and "a trace: the page needs a file of its own" in err
-    assert traces[0].read_bytes() == before and not (tmp_path / "page.html").exists()
-
-
 def test_scale_path_writes_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint("bert", tmp_path / "tiny")
     tiny_checkpoint("classifier", tmp_path / "reward")

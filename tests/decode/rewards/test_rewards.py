@@ -63,21 +63,6 @@ def test_the_score_is_the_logit_of_the_pair_as_the_tokenizer_lays_it_out(saved: 
     assert min(abs(score - plain), abs(score - typed)) < 1e-5
 
 
-@pytest.mark.parametrize(
-    ("statistics", "named"),
-    [
-        (None, "mean of reward .* is None: a number is needed, .*calibrate --reward .* --out FILE`"),
-        ({"mean": 0.0}, "std of reward .* is None"),
-        ({"mean": "high", "std": 1.0}, "mean of reward .* is 'high'"),
-        ({"mean": 0.0, "std": 0.0}, "std of reward model .* is 0.0"),
-        ({"mean": 0.0, "std": 1.0, "template": "{prompt}{answer}"}, "template in reward.json"),
-    ],
-)
-def test_bad_statistics_are_named(tmp_path: Path, statistics: dict[str, object] | None, named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
-        load_reward(str(tiny_checkpoint("classifier", tmp_path / "r", files={"reward.json": statistics})))
-
-
 def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
     one = np.array([[1.0]])
     for scores in (one, torch.tensor(one), [*one], iter([np.float32(1)])):

@@ -10,11 +10,8 @@ from misuse import refused
 from tiny_models import llada_predictor
 
 import rws_decode as rws
-from rws_decode import CallableReward, Options, Shape, Trace, decode, diff, load_trace, plots, replay, strategy_log_prob
-from rws_decode.job import prepare
+from rws_decode import CallableReward, Options, Shape, Trace, decode, diff, load_trace, plots, replay
 from rws_decode.step import record
-from rws_decode.step.completion import TokenSampler
-from rws_decode.step.step import Decoder, Done, State, run
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -57,23 +54,6 @@ def test_readers_say_what_a_record_of_tokens_lacks(tmp_path: Path) -> None:
         refused(lambda reader=reader: reader(few), "record 'tokens' ... ranking values")
     assert diff(whole, few).same and "ranking values" in few.view().save(tmp_path / "page.html").read_text()
     assert plots.order(few) is not None and "rws:8" in repr(few) and len(few.to_frame()) > 0
-
-
-def test_an_observer_ends_a_batch_and_a_number_of_steps_does() -> None:
-    job = prepare(PREDICTOR, PROMPTS, "default", SHAPE, None, Options())
-    sampler = TokenSampler(0.0, 0, 2)
-    decoder = Decoder(PREDICTOR, job.strategy, SHAPE.plan, Options(), job.ends, sampler, None, 2)
-    state, did = decoder.init([0, 1], [prompt.ids for prompt in job.prompts]), list[Done]()
-
-    def third(state: State, done: Done) -> bool:
-        did.append(done)
-        return done.step == 2
-
-    assert run(decoder, state, [third]).step == 3 and len(did) == 3
-    assert run(decoder, state, steps=1).step == 1
-    assert not run(decoder, state).masked.any()
-    told = strategy_log_prob(PREDICTOR, PROMPTS, decode(PREDICTOR, PROMPTS, "default", SHAPE).tokens, "default", SHAPE)
-    assert np.isfinite(told.log_prob).all()
 
 
 @pytest.mark.parametrize("strategy", ["lookum:3", "information-gain:3"])

@@ -8,11 +8,10 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tiny_models import fixed_predictor
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rws_decode import CallablePredictor, Options, Shape, decode
+from rws_decode import CallablePredictor, Shape, decode
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_rows, rank_values, select_top
@@ -81,12 +80,6 @@ def test_probability_is_what_public_decoders_compute(precision: str, factor: flo
     scaled = logits.to(getattr(torch, precision)) * factor
     expected = torch.softmax(scaled, dim=-1)[torch.arange(100), best]
     assert torch.equal(rank_values(logits, best, factor, "probability", precision), expected.double())
-
-
-def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
-    predictor = fixed_predictor(torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]] * 3))
-    (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2), options=Options(cfg=2.0))
-    assert trace.tokens.tolist() == [3, 3]
 
 
 def ask(z: np.ndarray, k: int, low: float, high: float, error: float = 0.0) -> bool:

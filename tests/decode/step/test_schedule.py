@@ -38,20 +38,6 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
     assert [tuple(step) for step in plan] == expected
 
 
-@pytest.mark.parametrize(
-    ("length", "steps", "block", "message"),
-    [
-        (8, 0, 4, "steps is 0:"),
-        (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2 or 4; or length 6 or 9"),
-        (2**20 - 3, 4, 2, "block is 2: it must divide length, which is 1048573, such as 1 or 1048573"),
-        (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4), such as 2 or 4"),
-        (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
-    ],
-)
-def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
-    refused(lambda: block_plan(length, steps, block), message)
-
-
 SHAPES = [Shape(8), Shape(8, 4), Shape(8, block=4), Shape(8, 4, 8), Shape(8, counts=[1, 2, 5]), Shape(8).resolved()]
 
 

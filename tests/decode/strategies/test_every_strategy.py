@@ -32,7 +32,6 @@ PROMPTS = ["the cat sat", "a dog ran over the hill"]
 SHAPE = rws.Shape(length=8, steps=6, block=4)
 REWARD = rws.CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21])
-VIEW = rws.MaskedPositions(2, 3)
 STRATEGIES = [
     *(Temperature(2.0), RWS(8.0), rws.RWSEvery(8.0, 2), rws.FlippedReward(8.0), rws.RandomReward(8.0, 1)),
     *(rws.Margin("logit"), rws.Entropy(), rws.RandomOrder(3), rws.LeftToRight()),
@@ -118,38 +117,23 @@ def test_what_a_strategy_can_do_is_not_guessed_from_names(value: Any) -> None:
     assert abilities_of(strategy) == Abilities() and isinstance(recorded(list(batch)), Schedule)
 
 
-TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
 COMPACT = "the compact decoder goes by confidence and the schedule alone"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
-        (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
-        (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
-        (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
-        (lambda: rws.RewardReplay(8.0, ()), f"rewards {TABLE}"),
         (lambda: Threshold(0.9, scaled=rws.Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
         (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
         (lambda: decode(PREDICTOR, "a", OracleOrder(TRUTH[:3]), SHAPE), "truth has 3 tokens: the answer has 8"),
-        (lambda: LookUM(2).order(VIEW), "view.look is None: lookum looks ahead, give it to decode"),
-        (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
-        (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
         (lambda: own({}, Abilities(memory=2.5)), "memory is 2.5: a whole number, at least 0, is needed"),
         (lambda: decode(PREDICTOR, "a", own({}, {"counts"}), SHAPE), "abilities is {'counts'}: strategy own"),
         (lambda: decode(PREDICTOR, "a", own({"count": 3}, Abilities(counts=True)), SHAPE), "has no method count"),
         (lambda: Threshold(0.9, scaled=own({}, Abilities(asks_at_steps=True))), "own has no method asks_reward, write"),
         (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
         (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
-        (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
         (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
-        (
-            lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=rws.Options(ranking="topk")),
-            "ranking is 'topk'",
-        ),
         (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
-        (lambda: rws.steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len), "copies stay in step"),
     ],
 )
 def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:

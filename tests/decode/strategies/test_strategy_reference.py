@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from grouped import grouped
 from slow_rows import Row, Rule, by_value, confidence, slow_decode
-from tiny_models import EOS, bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import EOS, bert_predictor, modernbert_predictor
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, Entropy, Margin, MaskPredictor, RWSEvery, Shape, Strategy, decode, shuffled
@@ -114,20 +114,3 @@ def test_every_strategy_commits_what_its_definition_says(name: str, turn: int) -
     told |= {chosen["end_of_text"]: [EOS]} if "end_of_text" in chosen else {}
     slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**SHAPE), rule, scale, **told)
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        *(("rws", shape) for shape in ((1, 1, 1), (12, 5, 12), (12, 12, 4), (12, 1, 12), (16, 6, 8))),
-        *(("default", (6, 6, 6)), ("temperature", (12, 4, 6))),
-    ],
-    ids=str,
-)
-def test_every_shape_is_filled_as_it_says(name: str, shape: tuple[int, int, int]) -> None:
-    predictor, size = llada_predictor(), dict(zip(SHAPE, shape, strict=True))
-    strategy, scale, rule = rules(predictor, {})[name]
-    (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**size))
-    slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**size), rule, scale)
-    assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
-    assert trace.text == predictor.decode_answer(trace.tokens.tolist()) and trace.forwards == shape[1]

@@ -1,7 +1,6 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,20 +148,3 @@ def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_pa
     assert load_trace(old.save(tmp_path / "new.parquet")) == old
     # It shows itself, without saying that factor 1 would have changed nothing.
     assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")
-
-
-@pytest.mark.parametrize(
-    ("version", "without", "fields", "message"),
-    [
-        (3, (), dict.fromkeys(NEW, ...), "the columns are not those of a trace"),
-        (3, ("unscaled", "masked_again"), {}, "lacks parts of a trace, or holds others"),
-        (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
-        (7, (), {}, "trace version 7: this reads versions 3 to 6"),
-    ],
-)
-def test_each_version_has_its_own_parts(
-    tmp_path: Path, version: Any, without: tuple[str, ...], fields: dict[str, Any], message: str
-) -> None:
-    path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
-    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load_trace(path)

@@ -134,18 +134,6 @@ def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> No
             assert f"`{name}`" in page
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends_and_so_is_another(tmp_path: Path) -> None:
-    data = TRACE.save(tmp_path / "whole.parquet").read_bytes()
-    path = tmp_path / "part.parquet"
-    for content in (b"", data[:4], data[:8], data[:100], data[:-1], b"not a trace at all"):
-        path.write_bytes(content)
-        refused(lambda: load_trace(path), "part.parquet: not a whole Parquet file")
-    pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(path)
-    refused(lambda: load_trace(path), "not a trace")
-    with pytest.raises(FileNotFoundError, match=r"no trace at"):
-        load_trace(tmp_path / "missing.parquet")
-
-
 def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
     """Write TRACE as another program might, with a changed table or metadata."""
     TRACE.save(path)

@@ -3,11 +3,10 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from command_lines import main, refusal
+from command_lines import main
 
 from rws_decode import compare_digests, load_digest
 from rws_decode.extra.testing import tiny_checkpoint
@@ -58,21 +57,6 @@ def test_the_digest_is_what_the_file_holds(folder: Path, capsys: pytest.CaptureF
     status, out = said(capsys, folder / "model", *SMALL)
     assert status == 0 and out.startswith("model: 4 decodes of 2 prompts, no reward model\n")
     assert out.endswith("write the digest to a file with -o.\n")
-
-
-def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    raw: dict[str, Any] = json.loads((folder / "d.json").read_text())
-    raw["prompts"][0] = [10**9]
-    (folder / "far.json").write_text(json.dumps(raw))
-    for words, line in {
-        ("--against", "far.json"): "holds the id 1000000000",
-        ("--against", "d.json", "--steps", "8"): "--steps is 8: --against takes the shape of its digest, leave",
-        ("--against", "d.json", "--prompt", "a"): "--prompt is 'a': --against takes the prompts of its digest",
-        ("-o", "model"): f"--out is {folder / 'model'}: a directory; a file is needed",
-        ("-o", "/dev/null"): "--out is /dev/null: a device or pipe; a file is needed",
-    }.items():
-        at = [str(folder / word) if word in ("d.json", "far.json", "model") else word for word in words]
-        assert line in refusal(capsys, "check", folder / "model", *at)
 
 
 @pytest.mark.long

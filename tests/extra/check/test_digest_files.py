@@ -11,14 +11,12 @@ import pytest
 import torch
 from misuse import refused
 from safetensors.torch import load_file, save_file
-from tiny_models import bert_predictor
 
 import rws_decode
 from rws_decode import CallablePredictor, Digest, Shape, load_predictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.threads import torch_threads
-from rws_decode.extra.check.fingerprints import PROMPTS, SHAPE
-from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.check.fingerprints import SHAPE
 
 SMALL = Shape(8, 4, 8)
 WORDS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
@@ -73,19 +71,6 @@ def test_decodes_and_rewards_are_those_of_the_decoder(mini: Digest) -> None:
         question, answer = mini.prompts[each.prompt], mini.prompts[each.answer]
         with torch_threads():
             assert each.reward == reward.score([question], [answer])[0]
-
-
-def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_path: Path) -> None:
-    assert rws_decode.check_digest(bert_predictor(), shape=SMALL).prompts == PROMPTS
-    silent = load_predictor(str(tiny_checkpoint("bert", tmp_path / "ids", tokenizer=False)), mask_id=4)
-    refused(lambda: rws_decode.check_digest(silent, shape=SMALL), "prompts are missing: ids reads no text, give token")
-    digest = rws_decode.check_digest(silent, prompts=[[7, 8, 9]], shape=SMALL)
-    assert str(digest).startswith("ids: 2 decodes of 1 prompt, no reward model\n")
-    assert digest.tokenizer is None and digest.prompts == ((7, 8, 9),) and digest.words == {}
-    assert rws_decode.compare_digests(digest, digest).same
-    refused(lambda: rws_decode.check_digest(silent, prompts=[[7]], batch=0), "batch is 0: ... at least 1")
-    with pytest.raises(ValueError, match=r"^attention is 'flash': .*usual"):
-        rws_decode.check_digest(silent, prompts=[[7]], attention="flash")  # type: ignore[arg-type]
 
 
 def test_a_batch_of_one_differs_in_last_digits_at_most() -> None:
@@ -239,13 +224,3 @@ def test_a_damaged_digest_is_refused_in_a_line_that_names_it(
     refused(
         lambda: rws_decode.load_digest(tmp_path / "other.json"), f"other.json cannot be read as a digest: ... {message}"
     )
-
-
-def test_a_truncated_or_missing_digest_is_refused(small: Digest, tmp_path: Path) -> None:
-    path = small.save(tmp_path / "half.json")
-    path.write_bytes(path.read_bytes()[:5000])
-    for content in (path.read_bytes(), b"", b"\x80\x04cos\nsystem\n", b"[" * 100_000, b" " * 2**24):
-        path.write_bytes(content)
-        refused(lambda: rws_decode.load_digest(path), "half.json cannot be read as a digest: ")
-    with pytest.raises(FileNotFoundError, match=r"no digest at .*gone\.json"):
-        rws_decode.load_digest(tmp_path / "gone.json")

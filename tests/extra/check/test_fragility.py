@@ -13,8 +13,7 @@ from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
 
-import rws_decode as rws
-from rws_decode import CallablePredictor, CallableReward, Fragility, Shape, Trace, decode, fragility, load_predictor
+from rws_decode import CallablePredictor, CallableReward, Fragility, Trace, decode, fragility, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.check.fragility import moved_answers
 
@@ -87,12 +86,6 @@ def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
         means.append(moved.mean())
     assert found.span(fragile) == pytest.approx((min(means), max(means)))
     assert found.span(~fragile | fragile) == (0.0, 1.0) and found.score == pytest.approx(scores.mean())
-
-
-def test_a_trace_of_copies_is_refused() -> None:
-    model = load_predictor("mini")
-    copies = rws.steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=rws.load_reward("exact"))
-    refused(lambda: moved_answers(copies.traces[0], model), "best-of:2, which chooses among copies")
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
@@ -105,36 +104,3 @@ def test_the_bounds_hold_the_enumerated_distance(seed: int, left_out: float) -> 
         exact = enumerated(lambda canvas: fractions(seed, canvas), (-1, -1 if token == MASK else token, -1), 0, 2)
         assert lower - 1e-12 <= exact <= upper + 1e-12
         assert upper - lower <= 2 * left_out + 1e-12
-
-
-BERT = bert_predictor()
-RUN = decode(BERT, "the cat", "default", Shape(4, 4, 4))
-WORLD = exact_predictor(random_table(0, 2, 2))
-
-
-ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        *(
-            (lambda asked=asked: exchange_distance(of_no_law(0), *asked), said)
-            for asked, said in (
-                (([MASK, 1, MASK], 1, 2), "first is column 1: a masked column of the canvas is needed"),
-                (([MASK, 1, MASK], 0, 3), "second is column 3"),
-                (([MASK, 1, MASK], 0, 0), "first and second are both column 0"),
-                (("a cat", 0, 2), "canvas is 'a cat': ids are needed"),
-                (([MASK, 1, MASK], 0, 2, 0.5), "left_out is 0.5:"),
-            )
-        ),
-        (lambda: path_diagnostics(RUN, BERT), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.replay(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
-        (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
-        (lambda: rws.order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
-    ],
-)
-def test_what_is_no_trace_no_canvas_or_no_order_is_named(call: Any, message: str) -> None:
-    refused(call, message)

@@ -39,23 +39,6 @@ def test_the_command_line_decodes_as_python_does(name: str, capsys: pytest.Captu
         assert f"note: --preset {name} leaves out {setting.published}: {setting.note}" in notes
 
 
-def test_what_is_given_wins_even_where_it_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "llada-gpqa", "--length", "16", *EXAMPLE]
-    usual, _ = printed(capsys, *words)
-    assert set(usual["preset"]["overridden"]) == {"length"}
-    assert usual["preset"]["followed"] == {"steps": 16, "block": 16}
-    given, notes = printed(capsys, *words, "--end-of-text", "none", "--steps", "8")
-    assert set(given["preset"]["overridden"]) == {"length", "steps", "end_of_text"}
-    assert given["preset"]["overridden"]["end_of_text"] == {"given": "none", "preset": "defer-published"}
-    assert given["preset"]["followed"] == {"block": 16} and given["forwards"] == 8
-    assert "note: --end-of-text none is given, --preset llada-gpqa has defer-published" in notes
-    same = "--length 16 --steps 8 --block 16 --ranking topk --precision model".split()
-    plain, _ = printed(capsys, "generate", *EXAMPLE, *same)
-    assert given["tokens"] == plain["tokens"] and "preset" not in plain
-    same, notes = printed(capsys, "generate", "--preset", "llada-gpqa", "--length", "64", *EXAMPLE)
-    assert same["preset"]["overridden"] == {} and notes == []
-
-
 def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["generate", "--preset", "rws-paper", "--length", "16", *EXAMPLE, "--reward", "mini"]
     assert main(words) == 2
@@ -65,21 +48,6 @@ def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[st
     results, notes = printed(capsys, "compare", *words[1:])
     assert [result["strategy"] for result in results] == ["default", "rws:8"]
     assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
-
-
-def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["presets"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: len(presets.PRESETS)]] == list(presets.PRESETS)
-    assert max(map(len, lines)) <= 130
-    everything, _ = printed(capsys, "presets")
-    assert [entry["name"] for entry in everything] == list(presets.PRESETS)
-    assert main(["presets", *presets.PRESETS]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for entry in everything:
-        assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
-        for setting in entry["settings"]:
-            assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
 
 
 def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -108,26 +108,6 @@ def test_a_reader_that_can_read_it_names_what_is_missing(reader: str) -> None:
     assert "factor is" not in told and "0 forwards" not in told
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"steps": []}, "steps is empty"),
-        ({"steps": [0, 1, 1, 3]}, "steps has no 2: every step from 0 to the last, 3, commits a token"),
-        ({"tokens": None}, "tokens and texts are missing"),
-        ({"tokens": [5, 6, 7, 10**6], "tokenizer": True}, "tokens holds the id 1000000: the tokenizer has ids 0 to 1"),
-        ({"mask_id": 6}, "tokens holds mask_id, 6, at position 1"),
-        ({"mask_id": 9, "prompt_ids": [9]}, "prompt holds 1 masks"),
-        ({"block": 2}, "block is 2: step 0 commits a token after position 1, and step 1 one before"),
-        ({"masks": [4, 2]}, "masks is [4, 2]: the steps leave [4, 2, 1]"),
-    ],
-)
-def test_a_step_map_that_is_none_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
-    given_: dict[str, Any] = {"tokens": [5, 6, 7, 8], "steps": [0, 1, 0, 2]} | change
-    if given_.get("tokenizer"):
-        given_["tokenizer"] = mini().tokenizer
-    refused(lambda: Trace.from_step_map(**given_), message)
-
-
 def test_the_page_and_the_command_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

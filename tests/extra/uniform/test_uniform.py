@@ -199,21 +199,6 @@ def test_an_answer_is_as_long_as_transformers_has_it(caps: tuple[int, int], tmp_
         refused(lambda: decode_uniform(own, [PROMPT * 4]), "its caps leave 0, give options=UniformOptions(canvases=4)")
 
 
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        ({"strategy": "margin"}, "strategy is margin: without masks there is no order"),
-        ({"strategy": "rws:8"}, "reward is None: strategy rws needs a reward model"),
-        ({"prompts": [[]]}, "prompts[0] is []: text, or token ids from 0 to 27"),
-        ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),
-        ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more of 12 tokens"),
-        ({"predictor": None}, "predictor is None: one of uniform noise is needed, load_uniform(name)"),
-    ],
-)
-def test_misuse_of_the_loop(predictor: DiffusionGemma, told: dict[str, Any], said: str) -> None:
-    refused(lambda: decode_uniform(**({"predictor": predictor, "prompts": [PROMPT]} | told)), said)
-
-
 def test_what_is_no_mask_predictor_is_said_to_be_none(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
