@@ -17,12 +17,12 @@ from tiny_models import (
     modernbert_predictor,
     word_tokenizer,
 )
+from trace_files import trace_bytes
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, Confidence, Entropy, HFMaskPredictor, Options, Savings, Temperature, decode
 from rws_decode.canvas.layout import lay_out
-from rws_decode.trace.file import trace_bytes
 
 
 def roberta_predictor() -> HFMaskPredictor:

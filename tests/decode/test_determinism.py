@@ -19,12 +19,12 @@ from stand_in_device import DEVICE, Elsewhere, MixedDevices, move, stand_in
 from study_runs import save_models
 from tiny_models import bert_predictor, full_modernbert_predictor
 from torch import nn
+from trace_files import trace_bytes
 
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Decoding, Savings, decode, load_predictor, load_reward
 from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.trace.file import trace_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SHAPE: dict[str, Any] = {"length": 32, "steps": 4, "block": 32}

@@ -1,6 +1,5 @@
 """Decodes of prompts with gaps, against plain prompts, a naive loop and the world's own search."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_lines import main
 from misuse import refused
 from slow_rows import slow_decode
 from tiny_models import CLS, MASK, SEP, bert_predictor, llada_predictor, modernbert_predictor
@@ -19,7 +17,7 @@ from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Tempera
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.job import encode_prompts
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.text.gaps import filled, masks_in
+from rws_decode.text.gaps import filled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]
@@ -126,33 +124,6 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
     chat = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
-
-
-def test_an_english_gap_is_filled_from_end_to_end(
-    english: rws.WorldPredictor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = english.examples[241]["prompt"]
-    masks = masks_in(text)
-    words = ["generate", "--model", "english", "--strategy", "rws", "--reward-scale", "4", "--reward", "era", "--json"]
-    assert main([*words, "--example", "241", "--trace", str(tmp_path)]) == 0
-    result, reward = json.loads(capsys.readouterr().out), rws.load_reward("era")
-    steps = math.ceil(masks / 2)
-    assert len(result["tokens"]) == masks and len(result["scales"]) == steps
-    row = english.canvas(text)[0].tolist()
-    before = text.split(" [MASK:")[0]
-    first = len(english.encode_prompt(before))
-    factor = rws_factor(english, reward, row, before, first, 4.0)
-    _, tokens, when, _, factors = slow_decode(english, row, Shape(masks, steps, masks), scale=factor)
-    assert (result["tokens"], result["commit_step"]) == (tokens, when)
-    assert result["scales"] == pytest.approx(factors)
-    assert result["completed"] == english.words.text(filled(row, tokens, english.mask_id))
-    assert result["text"] == english.words.text(tokens) and result["text"] in result["completed"]
-    assert main(["generate", *words[1:], "--infill", text]) == 0
-    assert json.loads(capsys.readouterr().out) == result
-    assert main(["generate", *words[1:-1], "--infill", text]) == 0
-    assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
-    trace = load_trace(tmp_path / "trace.parquet")
-    assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -12,13 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, order_log_likelihood, strategy_log_prob
-from rws_decode.job import prepare
+from rws_decode import (
+    CallablePredictor,
+    CallableReward,
+    Options,
+    Shape,
+    decode,
+    order_log_likelihood,
+    strategy_log_prob,
+)
 from rws_decode.predictors.exact import tabulated_predictor
-from rws_decode.step.cached_reward import Scorer
-from rws_decode.step.completion import TokenSampler
-from rws_decode.step.layers import drawn_at_commit, layered
-from rws_decode.step.step import Decoder, State, run
 from rws_theory.worlds import JointTable
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
@@ -117,31 +120,20 @@ def test_it_is_the_log_likelihood_of_the_order_taken(name: str) -> None:
         assert result.log_prob[number] == pytest.approx(expected, abs=1e-9)
 
 
-def frequencies(name: str, options: Options, draws: int = 4_000) -> np.ndarray:
-    """Return how often each text is drawn, [81]: the decoder's steps in one batch, without traces."""
-    predictor = table_predictor(7)
-    job = prepare(predictor, [[]] * draws, name, SHAPE, REWARD, options)
-    sampler = TokenSampler(options.sampling_temperature, range(draws), draws, options.top_p, options.top_k)
-    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts)
-    decoder = Decoder(predictor, job.strategy, SHAPE.plan, options, job.ends, sampler, scorer, draws)
-    decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
-    state, tokens = decoder.init(range(draws), [[]] * draws), torch.empty(draws, LENGTH, dtype=torch.int64)
-
-    def keep(state: State, _: object) -> None:
-        tokens[state.rows] = state.canvas.ids
-
-    run(decoder, state, [keep])
-    numbers = (tokens * WORDS ** torch.arange(LENGTH - 1, -1, -1)).sum(dim=1)
-    return torch.bincount(numbers, minlength=len(TEXTS)).numpy()
+def frequencies(name: str, options: Options, draws: int = 2_000) -> np.ndarray:
+    """Return how often each text is drawn, [81]."""
+    told = replace(options, seed=tuple(range(draws)), record="tokens")
+    run = decode(table_predictor(7), [[]] * draws, name, SHAPE, reward=REWARD, options=told)
+    return np.bincount(run.tokens @ WORDS ** np.arange(LENGTH - 1, -1, -1), minlength=len(TEXTS))
 
 
 @pytest.mark.parametrize(
     ("name", "cuts"), [("rws:4", {}), ("threshold:0.6", {}), ("rws:4", {"top_p": 0.8, "top_k": 2})]
 )
 def test_drawn_decodes_have_the_law(name: str, cuts: dict[str, Any]) -> None:
-    """Chi square of 4,000 decodes with fixed seeds: a right law gives a p below 0.001 once in a thousand seeds."""
+    """Chi square of 2,000 decodes with fixed seeds: a right law gives a p below 0.001 once in a thousand seeds."""
     options = replace(DRAWN, **cuts)
-    seen, due = frequencies(name, options), 4_000 * np.exp(law(table_predictor(7), name, options=options).log_prob)
+    seen, due = frequencies(name, options), 2_000 * np.exp(law(table_predictor(7), name, options=options).log_prob)
     assert not seen[due == 0].any() and (due == 0).any() == bool(cuts)
     rare = due < 5
     seen, due = (np.append(counts[~rare], counts[rare].sum()) for counts in (seen, due))
@@ -151,7 +143,7 @@ def test_drawn_decodes_have_the_law(name: str, cuts: dict[str, Any]) -> None:
 def test_what_is_drawn_before_positions_are_chosen_has_another_law() -> None:
     """Public loops rank the drawn words: their decodes are far from the law of `commit`."""
     share = np.exp(law(table_predictor(7), "default").log_prob)
-    assert abs(frequencies("default", Options(sampling_temperature=1.0)) / 4_000 - share).sum() > 0.1
+    assert abs(frequencies("default", Options(sampling_temperature=1.0)) / 2_000 - share).sum() > 0.1
 
 
 def test_gaps_blocks_and_one_text_alone() -> None:

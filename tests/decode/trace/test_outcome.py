@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from tiny_models import CLS, MASK, SEP, bert_predictor
+from trace_files import SCHEMA
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, diff, load_trace, replay
 from rws_decode.text.gaps import row_of
-from rws_decode.trace.file import SCHEMA
 
 BERT = bert_predictor()
 STRATEGIES = [

@@ -8,12 +8,12 @@ import pytest
 from test_trace import made
 from tiny_models import bert
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from trace_files import trace_bytes
 from transformers import PreTrainedTokenizerFast
 
 from rws_decode import HFMaskPredictor, MaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
 from rws_decode.gpu import decode_compact
 from rws_decode.text.words import END
-from rws_decode.trace.file import trace_bytes
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them
 NAMES = dict(

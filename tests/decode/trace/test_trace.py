@@ -20,13 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
+from trace_files import NOT_NEEDED, SCHEMA
 
 from rws_decode import RWS, CallableReward, Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
-from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.file import SCHEMA
 from rws_theory import generation_order_deviation
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")

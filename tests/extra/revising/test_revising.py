@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
+from trace_files import trace_bytes
 
 import rws_decode as rws
 from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
 from rws_decode.gpu import decode_compact
 from rws_decode.strategies.protocol import Evidence, describe
-from rws_decode.trace.file import trace_bytes
 from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from misuse import refused
-from numpy.typing import NDArray
 from tiny_models import EOS, MASK, bert, bert_classifier, word_tokenizer
 from torch import Tensor
 
@@ -108,28 +107,6 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
         assert one.tokens.tolist() == other.tokens.tolist()
         assert one.commit_step.tolist() == other.commit_step.tolist()
         assert one.final_reward == other.final_reward
-
-
-def paired(predictor: Any, reward: RewardModel, **numbers: Any) -> NDArray[np.float64]:
-    """The raw rewards of twelve prompts with a step less those without, the same seeds for both."""
-    prompts = predictor.prompts[:12]
-    options, order = Options(sampling_temperature=1.0, seed=tuple(range(12))), rws.RandomOrder(tuple(range(12)))
-    shape = Shape(8, 4, 8)
-    guided = steer(
-        predictor, prompts, "gradient-guidance:3", shape, reward=reward, strategy=order, options=options, **numbers
-    )
-    plain = decode(predictor, prompts, order, shape, reward=reward, options=options)
-    ends = [[trace.final_reward["raw"] for trace in run if trace.final_reward is not None] for run in (guided, plain)]
-    return np.subtract(*ends)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "least"), [({}, 2.0), ({"mix": "hard", "update": "plain", "step_size": 20.0}, 0.5)]
-)
-def test_rewards_rise_in_the_english_world(numbers: dict[str, Any], least: float) -> None:
-    gains = paired(*english_pair(), **numbers)
-    assert len(gains) == 12 and gains.mean() > least
-    assert gains.mean() > 3 * gains.std(ddof=1) / math.sqrt(12)
 
 
 @pytest.mark.parametrize("method", ["gradient-guidance:2", "guided-particles:2"])

@@ -18,11 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
+from trace_files import SCHEMA, STEP_MAP_LACKS
 
 import rws_decode as rws
 from rws_decode import Shape, Trace, decode, diff, load_predictor, load_trace, plots, replay, replay_with, shuffled
-from rws_decode.trace.data import STEP_MAP_LACKS
-from rws_decode.trace.file import SCHEMA
 from rws_decode.view.drafts import play
 from rws_theory import global_arness, local_arness
 

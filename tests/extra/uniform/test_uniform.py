@@ -111,21 +111,6 @@ def test_tokens_and_forwards_are_those_of_transformers(
     assert written / ours.forwards == pytest.approx(float(theirs.tokens_per_forward))
 
 
-def test_the_reward_scales_all_logits_before_words_are_accepted(predictor: DiffusionGemma) -> None:
-    options = UniformOptions(steps=4, confidence=None)
-    (plain,), (scaled,), (sharp,) = (
-        decode_uniform(predictor, "the cat", strategy, reward=REWARD, options=options)
-        for strategy in ("default", "rws:4", "temperature:3")
-    )
-    assert np.isnan(plain.reward).all() and (plain.factor == 1).all() and (sharp.factor == 3).all()
-    normalised = [float(normalise(score, 0.5, 1.0)) for score in scaled.reward_raw]
-    assert scaled.reward.tolist() == normalised
-    np.testing.assert_allclose(scaled.factor, reward_factor(scaled.reward, 4.0))
-    assert (sharp.entropy[0] < plain.entropy[0]).all() and sharp.accepted[0].sum() >= plain.accepted[0].sum()
-    best = predictor.decode_answer(scaled.draft[-1].tolist())
-    assert scaled.reward_raw[-1] == REWARD.score([""], [best or ""])[0]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_accepted_is_what_a_plain_loop_accepts(seed: int) -> None:
     rng = np.random.default_rng(seed)
