@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import Any, Literal
 
 from rws_decode.common.changes import Change
-from rws_decode.common.page import pictures
+from rws_decode.common.page import notebook_html
 from rws_decode.trace.labels import strategy_label
 from rws_theory.crossings import Crossing
 from rws_theory.show import one_line, printable, shortened
@@ -150,8 +150,8 @@ class TraceDiff:
             return "TraceDiff(the same tokens at the same steps)"
         return f"TraceDiff(parted at step {self.parting.step}: {WHY[self.parting.why]}; print it for the rest)"
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as JSON-ready data, NaN as None."""

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rws_decode import CallablePredictor, Shape, decode
+from rws_decode.extra.savings import certain
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_rows, rank_values, select_top
 from rws_theory import selection_path
 

@@ -22,9 +22,9 @@ from trace_files import trace_bytes
 
 import rws_decode as rws
 from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
+from rws_decode.extra.drafts import play
 from rws_decode.gpu import decode_compact
 from rws_decode.strategies.protocol import Evidence, describe
-from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

@@ -22,7 +22,7 @@ from trace_files import SCHEMA, STEP_MAP_LACKS
 
 import rws_decode as rws
 from rws_decode import Shape, Trace, decode, diff, load_predictor, load_trace, plots, replay, replay_with, shuffled
-from rws_decode.view.drafts import play
+from rws_decode.extra.drafts import play
 from rws_theory import global_arness, local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")

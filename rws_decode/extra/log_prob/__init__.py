@@ -1,4 +1,4 @@
-"""The law of a sampler: the probability with which a strategy writes a text."""
+"""The probability with which a strategy writes a text: the sampling distribution of a decode, text by text."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def strategy_log_prob(
     ValueError for answers of other lengths, for ids that cannot be written, for a strategy that masks words again, and
     for options that draw before they choose: their probability is no such sum, as what is drawn moves the positions.
 
-    >>> from rws_decode.predictors.exact import exact_predictor
+    >>> from rws_decode.extra.testing.exact import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
     >>> texts = [[0, 0], [0, 1], [1, 0], [1, 1]]

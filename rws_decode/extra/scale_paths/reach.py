@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from rws_decode.scales.path import ScalePath
+from rws_decode.extra.scale_paths.path import ScalePath
 from rws_theory.show import quoted, shortened
 
 
@@ -95,7 +95,7 @@ def compare_reach(temperature_path: ScalePath, reward_path: ScalePath) -> Reach:
 
     ValueError for paths over other axes, or with answers of different lengths.
 
-    >>> from rws_decode.scales.path import ScalePiece
+    >>> from rws_decode.extra.scale_paths.path import ScalePiece
     >>> common = dict(unexplored=(), breakpoints=(), certified=True, states=1, forwards=1, batches=1, grid_forwards=1)
     >>> common |= dict(reward_calls=0, near_tokens=0)
     >>> one = ScalePath("temperature", 1.0, 2.0, (ScalePiece(1.0, 2.0, (7,), None, (0,)),), **common)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from documented_commands import ran
 from misuse import refused
 from torch import Tensor
 
@@ -72,3 +73,8 @@ def test_what_cannot_be_watched_is_refused_and_nothing_stays_behind() -> None:
     with pytest.raises(RuntimeError):
         watched(mini, ".*")
     assert not any(each._forward_hooks or each._forward_pre_hooks for each in mini.model.modules())
+
+
+def test_hidden_states_of_each_step_and_layer_are_received() -> None:
+    norms = ran("docs/extra/watch.md")["norms"]
+    assert {step for step, _ in norms} == {0, 1, 2, 3} and len(norms) % 4 == 0 and min(norms.values()) > 0

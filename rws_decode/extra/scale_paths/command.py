@@ -24,8 +24,8 @@ from rws_decode.commands.options import (
 from rws_decode.commands.shown import legend, marked, marker
 
 if TYPE_CHECKING:
+    from rws_decode.extra.scale_paths.path import Level, ScalePath
     from rws_decode.final_text import FinalReward
-    from rws_decode.scales.path import Level, ScalePath
 
 
 GROUP = "Decode"
@@ -82,7 +82,7 @@ def _path(options: ScalePathOptions) -> ScalePath:
     loading("scale-path", options.predictor.model, options.reward.reward)
 
     from rws_decode.common.threads import torch_threads
-    from rws_decode.scales.path import scale_path
+    from rws_decode.extra.scale_paths.path import scale_path
 
     predictor = options.predictor.load()
     prompt = options.prompt.read(predictor)

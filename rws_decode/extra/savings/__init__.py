@@ -1,4 +1,7 @@
-"""Savings: wrappers of a step's forward and score, and of what goes on; the proof that no reward changes a choice."""
+"""Leave out work that cannot change the text: other blocks, rewards that cannot change a choice, texts that are final.
+
+Wrappers of a step's forward and score, and of what goes on; the proof that no reward changes a choice.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def saving(decoder: Decoder, savings: Savings) -> Decoder:
         decoder = replace(decoder, score=unless_certain)
     if savings.settled:
         decoder = replace(decoder, going=partial(leave_settled, decoder.going))
-    return replace(decoder, memory=savings.memory)
+    return decoder
 
 
 def block_alone(decoder: Decoder, state: State) -> MaskedLogits:

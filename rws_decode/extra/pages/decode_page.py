@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.template import WordTable, line_of, page_of, part, rounded
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.diff import diff
 from rws_decode.replay.difference import TraceDiff
@@ -18,7 +19,6 @@ from rws_decode.trace.data import check_traces
 from rws_decode.trace.labels import run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
-from rws_decode.view.template import WordTable, line_of, page_of, part, rounded
 
 __all__ = ["decode_page", "runs_page"]
 

@@ -8,9 +8,10 @@ from html import escape
 from typing import Any
 
 from rws_decode.common.page import Page
-from rws_decode.scales.path import ScalePath, ScalePiece, Unexplored
+from rws_decode.extra.pages.faces import known_columns
+from rws_decode.extra.pages.template import WordTable, line_of, page_of, rounded
+from rws_decode.extra.scale_paths.path import ScalePath, ScalePiece, Unexplored
 from rws_decode.view.sentences import count, joined, number, stretches
-from rws_decode.view.template import WordTable, line_of, page_of, rounded
 from rws_theory.printed import printed_in
 
 # The scales that the paper tried.
@@ -77,6 +78,25 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         prompt=f'<p class="prompt" role="note" aria-label="the prompt">{escape(prompt)}</p>' if prompt else "",
         symbol=_SYMBOLS[path.over],
     )
+
+
+def table_of(path: ScalePath) -> str:
+    """Return the answers of a path as a table of HTML, with the scales that give each."""
+    rows = []
+    for row, (tokens, pieces) in enumerate(path.answers.items(), start=1):
+        first = pieces[0]
+        orders = sorted({round(piece.god_steps, 2) for piece in pieces})
+        rows.append(
+            [
+                str(row),
+                ", ".join(f"{piece.lower:.4g} to {piece.upper:.4g}" for piece in pieces),
+                "" if first.final_reward is None else f"{first.final_reward.raw:.3g}",
+                "" if first.log_prob is None else f"{first.log_prob:.2f}",
+                " to ".join(f"{order:g}" for order in dict.fromkeys((orders[0], orders[-1]))),
+                str(list(tokens)) if first.text is None else first.text,
+            ]
+        )
+    return known_columns(["", "scales", "reward", "log p", "GOD [steps]", "text"], rows, repr(path))
 
 
 def _proved_at(path: ScalePath, scale: float) -> ScalePiece | None:

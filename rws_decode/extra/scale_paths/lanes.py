@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rws_decode.common.palette import BLACK, GREY, LOOKS
-from rws_decode.scales.path import Over, ScalePath, ScalePiece
-from rws_decode.scales.reach import compare_reach
+from rws_decode.extra.scale_paths.path import Over, ScalePath, ScalePiece
+from rws_decode.extra.scale_paths.reach import compare_reach
 from rws_decode.view.plots.axes import VISIBLE, hatched_span, scale_axis, shown_word
 from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_of
 from rws_decode.view.sentences import count, joined, number, stretches

@@ -13,14 +13,14 @@ import torch
 from rws_decode.canvas.end_of_text import PUBLISHED
 from rws_decode.canvas.layout import lay_out
 from rws_decode.common.arguments import is_id
-from rws_decode.common.page import Page, pictures
+from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
+from rws_decode.extra.scale_paths.states import Forwards, Left, Span, widest
 from rws_decode.final_text import FinalReward, outcomes
 from rws_decode.job import Job, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import normalised_reward
-from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
@@ -160,7 +160,9 @@ class ScalePath:
         return f"ScalePath({self.over} from {low} to {high}{at}: {size}{left}, {proof}, {self.forwards} forwards)"
 
     def _repr_html_(self) -> str:
-        return pictures().html(self)
+        from rws_decode.extra.scale_paths.page import table_of
+
+        return table_of(self)
 
     @property
     def answers(self) -> dict[tuple[int, ...], list[ScalePiece]]:
@@ -173,9 +175,11 @@ class ScalePath:
     def view(self, grid: Sequence[float] | None = None) -> Page:
         """Return an interactive page of the path, which a notebook shows by itself and `save` writes to a file.
 
-        grid: scales that are marked, by default the paper's (`view.scale_path_page`).
+        grid: scales that are marked, by default the paper's (`page.scale_path_page`).
         """
-        return pictures("scale_path_page").scale_path_page(self, grid)
+        from rws_decode.extra.scale_paths.page import scale_path_page
+
+        return scale_path_page(self, grid)
 
     def at(self, scale: float) -> ScalePiece | None:
         """Return the piece that holds a scale, None where it is unexplored; ValueError outside the range.

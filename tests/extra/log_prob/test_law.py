@@ -21,7 +21,7 @@ from rws_decode import (
     order_log_likelihood,
     strategy_log_prob,
 )
-from rws_decode.predictors.exact import tabulated_predictor
+from rws_decode.extra.testing.exact import tabulated_predictor
 from rws_theory.worlds import JointTable
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")

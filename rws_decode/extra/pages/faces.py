@@ -24,7 +24,6 @@ from rws_decode.replay.difference import (
     told_settings,
 )
 from rws_decode.replay.step_logits import StepLogits, step_logits
-from rws_decode.scales.path import ScalePath
 from rws_decode.step.select import rank_values
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.labels import CUT_OFF, cut_off, missing_note, run_label, size_in_words, worth
@@ -51,7 +50,7 @@ def html(shown: Any) -> str:
 @html.register
 def _decoding(decoding: Decoding) -> str:
     rows = [[trace.prompt_text or "", trace.text or "", *_numbers(trace)] for trace in decoding]
-    return _known_columns(["prompt", "text", *_HEADS], rows, repr(decoding) if len(rows) > 1 else "")
+    return known_columns(["prompt", "text", *_HEADS], rows, repr(decoding) if len(rows) > 1 else "")
 
 
 @html.register
@@ -61,7 +60,7 @@ def _comparison(runs: Comparison) -> str:
         for traces in zip(*runs.decodings.values(), strict=True)
         for number, (label, trace) in enumerate(zip(runs, traces, strict=True))
     ]
-    return _known_columns(["prompt", "strategy", "text", *_HEADS], rows, "The same prompts by several strategies")
+    return known_columns(["prompt", "strategy", "text", *_HEADS], rows, "The same prompts by several strategies")
 
 
 @html.register
@@ -93,29 +92,11 @@ def _step(logits: StepLogits) -> str:
     head = ["position (from 0)", "word", *(f"log-odds at factor {figures(factor)}" for factor in factors), "committed"]
     committed = ["yes" if chosen else "" for chosen in logits.chosen.tolist()]
     columns = zip(map(str, logits.positions.tolist()), map(repr, logits.words), *odds, committed, strict=True)
-    return _known_columns(head, [list(row) for row in columns], repr(logits))
+    return known_columns(head, [list(row) for row in columns], repr(logits))
 
 
-@html.register
-def _scale_path(path: ScalePath) -> str:
-    rows = []
-    for number, (tokens, pieces) in enumerate(path.answers.items(), start=1):
-        first = pieces[0]
-        orders = sorted({round(piece.god_steps, 2) for piece in pieces})
-        rows.append(
-            [
-                str(number),
-                ", ".join(f"{piece.lower:.4g} to {piece.upper:.4g}" for piece in pieces),
-                "" if first.final_reward is None else f"{first.final_reward.raw:.3g}",
-                "" if first.log_prob is None else f"{first.log_prob:.2f}",
-                " to ".join(f"{order:g}" for order in dict.fromkeys((orders[0], orders[-1]))),
-                str(list(tokens)) if first.text is None else first.text,
-            ]
-        )
-    return _known_columns(["", "scales", "reward", "log p", "GOD [steps]", "text"], rows, repr(path))
-
-
-def _known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Return a table without the columns that are empty in all rows."""
     known = [i for i in range(len(head)) if any(row[i] for row in rows)]
     return table_html([head[i] for i in known], [[row[i] for i in known] for row in rows], caption)
 

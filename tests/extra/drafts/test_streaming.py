@@ -12,8 +12,8 @@ from tiny_models import MASK, bert_predictor, word_tokenizer
 from transformers import TextDiffusionStreamer, TextStreamer
 
 from rws_decode import RWS, CallableReward, Decoding, Savings, decode, load_trace, recorded, replay
+from rws_decode.extra.drafts import MASK_CHARACTER, DraftStreamer, Feed
 from rws_decode.step.callback import StepView
-from rws_decode.view.drafts import MASK_CHARACTER, DraftStreamer, Feed
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]

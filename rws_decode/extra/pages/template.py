@@ -17,7 +17,7 @@ from rws_decode.text.gaps import masks_in, parts_of
 def page_of(
     body: str, *, title: str, plain: str, scripts: Sequence[str], data: Mapping[str, Any], **values: str
 ) -> Page:
-    """Return the page that a template of `pages/` and some of its scripts make.
+    """Return the page that a template of `parts/` and some of its scripts make.
 
     body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript, and
     below the title if no `sentence` is given. data: JSON-ready; it never ends its element early, whatever its strings
@@ -42,7 +42,7 @@ def page_of(
 
 
 def part(name: str, **values: str) -> str:
-    """Return a template of `pages/` with values, HTML, in place of its $names."""
+    """Return a template of `parts/` with values, HTML, in place of its $names."""
     return Template(_read(name)).safe_substitute(values)
 
 
@@ -61,7 +61,7 @@ def rounded(value: float, digits: int = 6) -> float | str | None:
 
 
 def _read(name: str) -> str:
-    return files("rws_decode.view").joinpath("pages", name).read_text(encoding="utf-8")
+    return files("rws_decode.extra.pages").joinpath("parts", name).read_text(encoding="utf-8")
 
 
 class WordTable(dict[str, int]):

@@ -18,10 +18,10 @@ from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor, fixed_predictor
 
 from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold, decode
+from rws_decode.extra.scale_paths import states as _scale_states
+from rws_decode.extra.scale_paths.path import Level, ScalePath, scale_path
 from rws_decode.extra.testing import exact_predictor, token_reward
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_decode.scales import states as _scale_states
-from rws_decode.scales.path import Level, ScalePath, scale_path
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 from rws_theory.testing import random_chain, random_table, scales
 

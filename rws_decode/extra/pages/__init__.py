@@ -1,0 +1,1 @@
+"""Pages to scrub of one decode, or of several in lock-step, and the tables that notebooks show of results."""
