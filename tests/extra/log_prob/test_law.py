@@ -12,15 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Options,
-    Shape,
-    decode,
-    order_log_likelihood,
-    strategy_log_prob,
-)
+import rws_decode as rws
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, strategy_log_prob
 from rws_decode.extra.testing.exact import tabulated_predictor
 from rws_theory.worlds import JointTable
 
@@ -116,7 +109,7 @@ def test_it_is_the_log_likelihood_of_the_order_taken(name: str) -> None:
     predictor = table_predictor(2)
     result = law(predictor, name)
     for number in (0, 17, 80):
-        expected = order_log_likelihood(predictor, [], TEXTS[number], result.commit_step[number])
+        expected = rws.order_log_likelihood(predictor, [], TEXTS[number], result.commit_step[number])
         assert result.log_prob[number] == pytest.approx(expected, abs=1e-9)
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command_lines import main
 from grouped import grouped
 
-from rws_decode import final_reward, load_predictor, load_reward, scale_path
-from rws_decode.__main__ import main
+from rws_decode import load_predictor, scale_path
 from rws_decode.extra.testing import tiny_checkpoint
 
 KEYS = "over scale_min scale_max threshold pieces unexplored breakpoints certified outputs states forwards".split()
@@ -54,24 +54,6 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
     first, begun, *_, last = [line for line in err.splitlines() if line.startswith("scale-path: ")]
     assert first.startswith("scale-path: loading ") and begun == "scale-path: 0 of 4 steps"
     assert re.match(r"scale-path: 4 of 4 steps, \d+ canvases, \d+ intervals, ", last)
-
-
-def test_over_the_reward_scale_and_under_a_budget(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--model", models / "tiny", "--prompt", "the cat", *RANGE, *SIZE, "--batch", 3, "--json"]
-    rewarded = [*words, "--over", "reward-scale", "--reward", models / "reward", "--end-of-text", "defer"]
-    result = json.loads(printed(capsys, *rewarded)[0])
-    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
-    options = {"over": "reward-scale", "reward": reward, "batch": 3} | grouped(end_of_text="defer", **SHAPE)
-    path = scale_path(predictor, "the cat", 0.05, 20.0, **options)
-    assert [piece["tokens"] for piece in result["pieces"]] == [list(piece.tokens) for piece in path.pieces]
-    assert result["over"] == "reward-scale" and result["reward_calls"] == path.reward_calls > 0
-    piece = result["pieces"][0]
-    assert piece["final_reward"] == pytest.approx(final_reward(predictor, reward, "the cat", piece["tokens"])._asdict())
-    least = json.loads(printed(capsys, *words, "--budget", 4)[0])
-    assert least["forwards"] == 4 < least["states"] and not least["certified"]
-    parts = sorted([*least["pieces"], *least["unexplored"]], key=lambda part: part["lower"])
-    assert least["unexplored"] and (parts[0]["lower"], parts[-1]["upper"]) == (0.05, 20.0)
-    assert all(left["upper"] == right["lower"] for left, right in pairwise(parts))
 
 
 def test_each_answer_is_printed_once_and_whole(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
