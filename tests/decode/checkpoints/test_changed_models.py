@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_lines import main
-from tiny_models import SPECIAL, VOCABULARY, WORDS, word_tokenizer
+from tiny_models import SPECIAL, VOCABULARY
 
 from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
@@ -57,17 +57,6 @@ def test_a_tokenizer_of_special_tokens_alone_is_refused(
     kept_words(reward, 0)
     with pytest.raises(ValueError, match=rf"reward reward cannot be loaded: its tokenizer names 6 of its {VOCABULARY}"):
         load_reward(str(reward))
-
-
-def test_some_lost_words_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, lost = tiny_checkpoint("bert", tmp_path / "model"), 4
-    assert generated(capsys, folder, "--prompt", "the cat")[2] == []
-    word_tokenizer(WORDS[:-lost]).save_pretrained(folder)
-    status, out, lines = generated(capsys, folder, "--prompt", "the cat")
-    assert status == 0 and max(json.loads(out)["tokens"]) < VOCABULARY - lost
-    assert lines == [
-        f"note: {lost} of the {VOCABULARY} tokens of model have no word in its tokenizer and are never written"
-    ]
 
 
 LOADS: dict[str, Callable[[str], object]] = {

@@ -1,17 +1,9 @@
 """What a long command says on standard error: lines now and then, or a bar on a terminal, and nothing if not asked."""
 
-import io
-import sys
-
 import pytest
 
 from rws_decode.cli import progress as progress_module
 from rws_decode.cli.progress import each, progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -50,14 +42,3 @@ def test_where_nothing_was_done_or_asked_no_line_says_so(capsys: pytest.CaptureF
         shown.advance(3)
         shown.remark("late")
     assert lines(capsys) == []
-
-
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with progress("decode", 3, "prompt") as shown:
-        shown.advance(2)
-        shown.remark("1 failed")
-        shown.advance()
-    drawn = terminal.getvalue()
-    assert drawn.startswith("\rdecode:   0%") and "3/3" in drawn and "1 failed" in drawn

@@ -8,7 +8,6 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from misuse import refused
@@ -298,21 +297,3 @@ def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch)
         assert len(hatched(unsure.axes[0])) == len(hatched(sure.axes[0])) + 1
     nothing = theory.StabilityRadius(1, (0,), 1.0, 1.0, (1.0, 1.0), False)
     assert "median" not in plots.caption(plots.stability([nothing]))
-
-
-def test_shares_have_their_intervals_and_limits() -> None:
-    series = {16: theory.ReversalShare(20, 100), 64: theory.ReversalShare(30, 100)}
-    limit = theory.reversal_limit("weibull", 3.0)
-    figure = plots.reversal_shares({"bounded": series, "other": series}, {"bounded": limit}, border=20.0)
-    (panel,) = figure.axes
-    drawn = [each for each in panel.containers if isinstance(each, ErrorbarContainer)]
-    assert len(drawn) == 2
-    for container in drawn:
-        line, _, (bars,) = container.lines
-        assert np.allclose(np.asarray(line.get_ydata()), [0.2, 0.3])
-        for segment, share in zip(bars.get_segments(), series.values(), strict=True):
-            assert segment[:, 1] == pytest.approx(list(share.interval()))
-    (level,) = [line.get_ydata()[0] for line in panel.lines if list(line.get_xdata()) == [0, 1]]  # type: ignore[index]
-    assert limit.lower <= level <= limit.upper
-    assert any(list(line.get_xdata()) == [20.0, 20.0] for line in panel.lines)
-    assert plots.caption(figure).endswith("limits for many tokens: 33.5 % (bounded).")

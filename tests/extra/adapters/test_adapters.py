@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from misuse import refused
 from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
 from rws_decode import (
     RWS,
-    CallablePredictor,
     CallableReward,
     FactorStrategy,
-    Margin,
     MaskPredictor,
-    RWSGenerationConfig,
     Shape,
     strategy_log_prob,
 )
@@ -126,7 +122,6 @@ def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) ->
 
 PREDICTOR = bert_predictor()
 SMALL: dict[str, Any] = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
-LONG = " ".join(["the cat sat on a mat ."] * 20)  # 140 tokens, the model reads 64
 
 
 def requests(*args: Any) -> list[Any]:
@@ -210,20 +205,6 @@ def test_results_depend_on_neither_order_nor_batches() -> None:
     assert values[2] == 0 and all(value < 0 for value in values[:2])
 
 
-def test_what_greedy_decoding_gives_is_greedy() -> None:
-    config = RWSGenerationConfig(max_new_tokens=3, steps=3, block_length=3)
-    # This model answers with special tokens, which only an encoder of its own reads from text.
-    model = RWSLM(PREDICTOR, mc_num=2, encode=lambda text: CODEC(text, add_special_tokens=False)["input_ids"])
-    for context in ("the cat", "a dog ran over"):
-        tokens = CODEC.convert_ids_to_tokens(generate(PREDICTOR, [context], config, return_dict=False)[0].tolist())
-        other = ["bird" if token != "bird" else "dog" for token in tokens]
-        asked = requests(*((context, f" {' '.join(words)}") for words in (tokens, other, tokens[:2] + other[2:])))
-        assert [greedy for _, greedy in model.loglikelihood(asked)] == [True, False, False]
-        model.check_greedy = False
-        assert not any(greedy for _, greedy in model.loglikelihood(asked))
-        model.check_greedy = True
-
-
 def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     contexts = ["the cat", "a dog sat on the mat", "it was red"]
     texts = generate(PREDICTOR, contexts, **SMALL).texts
@@ -237,18 +218,3 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
         requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
     )
     assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
-        (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
-        (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
-        (lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)), "encode is None: predictor callable has"),
-        (lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))), "top_p is 0.9: of generation"),
-        (lambda: RWSLM(PREDICTOR).loglikelihood(requests(("a", LONG))), "continuation has 140 tokens: tiny-bert"),
-    ],
-)
-def test_what_neither_does_is_refused(make: Callable[[], Any], said: str) -> None:
-    refused(make, said)

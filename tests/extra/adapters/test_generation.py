@@ -46,16 +46,6 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
     assert RWSGenerationConfig.from_pretrained(path.parent, steps=8) == config.update(steps=8)
     with pytest.raises(FileNotFoundError, match="no generation config at"):
         RWSGenerationConfig.from_pretrained(tmp_path)
-    for text, said in (
-        ("{", "rws_generation_config.json: "),
-        ('{"step": 3}', "step is not an option of RWSGenerationConfig: the nearest is steps"),
-        ('{"temperature": NaN}', "temperature is nan"),
-        ('{"steps": 33}', "steps is 33: it must be a multiple of 2"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=said) as error:
-            RWSGenerationConfig.from_pretrained(path.parent)
-        assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from misuse import refused
 from safetensors.torch import load_file, save_file
 
 import rws_decode
@@ -202,25 +201,3 @@ def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     for said in (str(rws_decode.compare_digests(old, small)), str(old)):
         assert all(line.isprintable() and len(line) <= 400 for line in said.splitlines())
     assert "<script>" not in replace(old, reward_model="<script>")._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda raw: raw.update(digest=2), "it is of format 2, and format 1 is read here; update this package"),
-        (lambda raw: raw.pop("machine"), "digest has no machine"),
-        (lambda raw: raw.update(length=2**40), "at most 256 prompts and 16384 steps and tokens are read"),
-        (lambda raw: raw["decodes"][0].update(commit_step=[99] * 8), "a decode does not fit"),
-        (lambda raw: raw["logits"][0].update(error=float("nan")), "error is 'nan': float is needed"),
-        (lambda raw: raw["words"].update(a="\ud800"), "surrogates not allowed"),
-    ],
-)
-def test_a_damaged_digest_is_refused_in_a_line_that_names_it(
-    change: Callable[[Any], object], message: str, small: Digest, tmp_path: Path
-) -> None:
-    raw = json.loads(json.dumps(small.as_data()))
-    change(raw)
-    (tmp_path / "other.json").write_text(json.dumps(raw))
-    refused(
-        lambda: rws_decode.load_digest(tmp_path / "other.json"), f"other.json cannot be read as a digest: ... {message}"
-    )

@@ -112,28 +112,6 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
         assert trace.reward_raw.tolist() == [kept] * steps and trace.reward_use.tolist() == [1] * steps
 
 
-@pytest.mark.parametrize("padding", ["left", "right"])
-@pytest.mark.parametrize("cfg", [0.0, 0.5])
-@pytest.mark.parametrize("prompts", [[[6, 6, 6], [7]], [[6], [7, 7, 7]]], ids=["long", "short"])
-def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float, prompts: list[list[int]]) -> None:
-    """The row of the longer prompt, or of the shorter one, leaves after four steps; the other stays for ten."""
-    tables = {6: ending_after(3), 7: ending_after(9), MASK: torch.eye(12, VOCABULARY)}
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        (row,) = canvas
-        prompt = torch.zeros(1, len(row) - 12, VOCABULARY)
-        return torch.cat([prompt, tables[int(row[0])][None]], dim=1)
-
-    predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
-    options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
-    full = decode(predictor, prompts, Confidence(), **grouped(**options))
-    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **grouped(**options))
-    assert [trace.steps_run for trace in less] == [4, 10]
-    for trace, other in zip(full, less, strict=True):
-        assert other.text == trace.text
-        np.testing.assert_array_equal(other.value, trace.value[: other.steps_run])
-
-
 def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
     asked = []
     reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from misuse import refused
 from safetensors.torch import load_file, save_file
 
-from rws_decode import Shape, decode, load_predictor, load_reward, strategy_log_prob
+from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.extra.sequences import rewards as sequences
@@ -102,26 +102,13 @@ def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: di
     assert predictor.decode_prompt([i for i in ids if i != predictor.mask_id]) == "".join(written)
 
 
-def test_only_tokens_of_a_sequence_are_written(worlds: dict[str, SequencePredictor]) -> None:
-    for predictor, text in zip(worlds.values(), ("EVQ[MASK:9]LV[MASK:3]", "CC[MASK:6]>>C[MASK:6]"), strict=True):
-        (trace,) = decode(predictor, [text], "default", Shape(12, 4, 12))
-        assert set(trace.tokens.tolist()) <= set(predictor.alphabet.words.values())
-        law = strategy_log_prob(predictor, None, [trace.tokens], canvas=[text], shape=Shape(12, 4, 12))
-        assert -12 * 6 < law.log_prob[0] < 0
-        completed = predictor.decode_answer(trace.completed.tolist())
-        assert completed is not None and completed.startswith(text[:2]) and " " not in completed
-
-
 @pytest.mark.parametrize(
     ("world", "text", "said"),
     [
         ("proteins", "EVX[MASK:3]", r"^prompt 'EVX' holds 'X' at 2: proteins reads residues ACDEFGHIKLMNPQRSTVWY, in"),
-        ("proteins", "E[CLS]V[MASK:3]", r"holds '\[' at 1"),
         ("proteins", "EVQ", r"^prompt is 'EVQ': proteins fills gaps, give one, as in --infill 'EVQ\[MASK:20\]'$"),
-        ("proteins", "EV[MASK: 3]", r"'\[' at 2|is no gap"),
         ("chemistry", "CC[Xe]O[MASK:3]", r"holds '\[Xe\]' at 2: chemistry reads SMILES;"),
         ("chemistry", "CC[MASK][MASK:3]", r"holds '\[MASK\]' at 2"),
-        ("chemistry", "C>C[MASK:3]", "holds '>' at 1"),
     ],
 )
 def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dict[str, SequencePredictor]) -> None:
@@ -178,16 +165,6 @@ def test_a_package_is_read_and_never_imported(package: Package) -> None:
     (folder,) = (package.root / "cache" / "rws-toolkit").iterdir()
     assert {path.name for path in folder.iterdir()} == {"config.json", "vocab.txt", "model.safetensors", "digests.json"}
     assert load_predictor(str(folder), progress=False).encode_prompt("EV[MASK:1]") == [2, 8, 22, 4, 3]
-
-
-def test_a_damaged_or_partial_cache_is_made_again(package: Package) -> None:
-    load_predictor("antibody", progress=False)
-    (folder,) = (package.root / "cache" / "rws-toolkit").iterdir()
-    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
-    for name in ("model.safetensors", "vocab.txt", "digests.json"):
-        load_predictor("antibody", progress=False)
-        assert packages._is_whole(folder) and [folder] == list(folder.parent.iterdir())
-        (folder / name).unlink()
 
 
 def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:

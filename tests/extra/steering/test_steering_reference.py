@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from misuse import refused
 
 import rws_decode as rws
-from rws_decode import SVDD, BestOf, CallableReward, Options, RewardLookahead, Shape, decode, load_predictor, steer
+from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, decode, load_predictor, steer
 from rws_decode.extra.steering.entrgi import GuidedParticles
 from rws_decode.extra.steering.particles import EVEN
 from rws_decode.extra.steering.reward_lookahead import TreeSearch
@@ -280,17 +280,3 @@ def test_a_budget_holds_and_one_more_copy_breaks_it(
 )
 def test_what_makes_no_sense_is_refused_in_a_line(method: str, arguments: dict[str, Any], message: str) -> None:
     refused(lambda: steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, **arguments), message)
-
-
-PROMPTS = ["the war and peace of the nation", "peace"]
-
-
-@pytest.mark.parametrize("method", ["particles:2", "reward-lookahead:2", "tree-search:2"])
-def test_a_prompt_in_a_batch_of_its_own_has_its_own_reward_and_its_own_costs(method: str) -> None:
-    reward = CallableReward(lambda prompt, answer: 0.1 * len(prompt) + 0.01 * len(answer))
-    together = steer(PREDICTOR, PROMPTS, method, Shape(4, 4, 4), reward=reward)
-    apart = steer(PREDICTOR, PROMPTS, method, Shape(4, 4, 4), reward=reward, memory=1)
-    for one, other in zip(together, apart, strict=True):
-        assert one.text == other.text and one.final_reward == other.final_reward
-        assert one.reward_calls == other.reward_calls > 0
-    assert together.log_partition == pytest.approx(apart.log_partition, nan_ok=True)

@@ -1,7 +1,6 @@
 """DiffusionGemma and the loop of uniform noise: beside transformers' class and generate, and what is refused."""
 
 import itertools
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_lines import main
 from documented_commands import ran
 from misuse import refused
 
-from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_predictor, load_uniform
+from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform
 from rws_decode.extra import presets
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.uniform.decode import accepted
@@ -182,18 +180,3 @@ def test_an_answer_is_as_long_as_transformers_has_it(caps: tuple[int, int], tmp_
         assert len(run.tokens) == theirs.sequences.shape[1] - len(PROMPT)
     if caps == (None, 16):
         refused(lambda: decode_uniform(own, [PROMPT * 4]), "its caps leave 0, give options=UniformOptions(canvases=4)")
-
-
-def test_what_is_no_mask_predictor_is_said_to_be_none(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(lambda: load_predictor(str(folder)), "tiny has no mask token: use load_uniform")
-    refused(lambda: load_uniform("mini"), "model mini is of the type 'modernbert' ... use load_predictor")
-    mini = load_predictor("mini")
-    refused(lambda: presets.load("diffusion-gemma").arguments(mini), "preset is 'diffusion-gemma': it has no masks")
-    assert main(["generate", "--preset", "diffusion-gemma", "--example", "3"]) == 2
-    assert "--preset is 'diffusion-gemma': it has no masks" in capsys.readouterr().err
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["num_hidden_layers"] = 10**9
-    lying = tiny_checkpoint("diffusion-gemma", tmp_path / "lying", files={"config.json": config})
-    refused(lambda: load_uniform(str(lying), progress=False), "num_hidden_layers in its config.json is 1000000000")
