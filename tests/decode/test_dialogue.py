@@ -1,5 +1,6 @@
 """Dialogues of several turns: as predictors, reward models, decoder, traces and units read them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,12 +9,8 @@ from misuse import refused
 from tiny_models import word_tokenizer
 
 import rws_decode as rws
-from rws_decode import CallablePredictor, CausalReward, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
-from rws_decode.extra.reward_layouts.quantile import QuantileReward
+from rws_decode import Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.published_rewards import published_vocabulary
-from rws_decode.job import encode_prompts
-from rws_decode.rewards import PUBLISHED
 from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
@@ -28,14 +25,6 @@ def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPred
     tiny_checkpoint("dream", root / "dream")
     return {name: load_predictor(str(root / name), progress=False) for name in ("llada", "dream")} | {
         "mini": load_predictor("mini", progress=False)
-    }
-
-
-@pytest.fixture(scope="module")
-def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    root = tmp_path_factory.mktemp("rewards")
-    return {
-        name: rws.load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)
     }
 
 
@@ -54,8 +43,6 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
     mini, text = predictors["mini"], "the cat sat answer : on the mat . question : and then it ran"
     assert TOLD.text == text
     assert mini.encode_dialogue(TOLD) == mini.encode_prompt(text)
-    plain = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda given: [1, *given.encode()])
-    assert encode_prompts(plain, [TOLD], 1)[0].ids == plain.encode_prompt(text)
 
 
 @pytest.mark.parametrize(
@@ -75,42 +62,6 @@ def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, mes
     refused(lambda: chat_ids(codec, TOLD, {}), f"chat is True:  ... {message}")
 
 
-def reference_tokens(name: str, turns: tuple[str, ...], answer: str) -> list[str]:
-    """Return the tokens of a dialogue and its answer as the model's page lays them out."""
-    said = [*turns, answer]
-    if name == "eurus":
-        tokens = ["<s>"]
-        for asked, replied in zip(said[::2], said[1::2], strict=True):
-            tokens += ["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"]
-        return tokens
-    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
-    if name == "intern":
-        tokens = ["<s>"]
-        for role, text in spoken:
-            tokens += ["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"]
-        return [*tokens, "<|reward|>"]
-    tokens = ["<|begin_of_text|>"]
-    for role, text in [*([("system", "Today Date : 26 Jul 2024")] if name == "grm" else []), *spoken]:
-        tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
-    return tokens
-
-
-@pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_registry_rewards_read_every_message(name: str, dialogue: Dialogue, rewards: dict[str, Any]) -> None:
-    reward_model = rewards[name]
-    assert isinstance(reward_model, CausalReward | QuantileReward)
-    for answer in ("it ran .", ""):
-        tokens = reference_tokens(name, dialogue.turns, answer)
-        assert reward_model.ids(dialogue, answer) == [published_vocabulary(name).index(token) for token in tokens]
-    single = Dialogue(("the cat",))
-    assert reward_model.ids(single, "sat .") == reward_model.ids("the cat", "sat .")
-    assert reward_model.score([single], ["sat ."]) == reward_model.score(["the cat"], ["sat ."])
-    (score,) = reward_model.score([dialogue], ["it ran ."])
-    (other,) = reward_model.score([dialogue.turns[-1]], ["it ran ."])
-    assert score != pytest.approx(other, abs=1e-6)
-
-
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
 def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
@@ -122,14 +73,14 @@ def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[st
     assert mixed[1].tokens.tolist() == trace.tokens.tolist()
 
 
+@pytest.mark.parametrize("name", ["eurus", "qrm"])
 def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
-    predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
+    name: str, predictors: dict[str, HFMaskPredictor], tmp_path: Path
 ) -> None:
     predictor = predictors["llada"]
-    for name in ("eurus", "qrm"):
-        (trace,) = decode(predictor, [TOLD], rws.RWS(4.0), reward=rewards[name], **grouped(**SHORT))
-        whole = [step for step in range(trace.steps_run) if trace.whole_candidates]
-        assert whole
-        for step in whole:
-            text = predictor.decode_answer(trace.candidate[step].tolist())
-            assert trace.reward_raw[step] == pytest.approx(rewards[name].score([TOLD], [text])[0], abs=1e-4, rel=1e-5)
+    reward = rws.load_reward(str(tiny_checkpoint(name, tmp_path / name)), published=name)
+    (trace,) = decode(predictor, [TOLD], rws.RWS(4.0), reward=reward, **grouped(**SHORT))
+    assert trace.whole_candidates
+    for step in range(trace.steps_run):
+        text = predictor.decode_answer(trace.candidate[step].tolist())
+        assert trace.reward_raw[step] == pytest.approx(reward.score([TOLD], [text])[0], abs=1e-4, rel=1e-5)

@@ -11,9 +11,10 @@ import huggingface_hub.constants
 import pytest
 import torch
 from checkpoint_files import edit_json, stored_weights
+from command_lines import printed
 from safetensors.torch import load_file, save_file
 
-from rws_decode import __main__, load_predictor
+from rws_decode import load_predictor
 from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
 from rws_decode.extra.convert import checkpoint as convert
@@ -55,19 +56,14 @@ def indexed(change: Callable[[dict[str, str], str], object]) -> Callable[[Path],
     )
 
 
-def without_weights(folder: Path, *, pickled: bool) -> None:
+def pickled(folder: Path) -> None:
     for path in folder.glob("model*safetensors*"):
         path.unlink()
-    if pickled:
-        (folder / "pytorch_model.bin").write_bytes(b"\x80\x04csystem\nsystem\n")
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04csystem\nsystem\n")
 
 
 def with_config(**changes: Any) -> Callable[[Path], None]:
     return lambda folder: edit_json(folder / "config.json", **changes)
-
-
-def written(file: str, content: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / file).write_bytes(content) and None
 
 
 def with_tokenizer(tokenizer: Callable[[], Any], *added: str) -> Callable[[Path], None]:
@@ -94,10 +90,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         indexed(lambda table, name: table.update({name: "../a.safetensors"})),
         r"'../a.safetensors', not",
     ),
-    "pickle alone": (
-        lambda folder: without_weights(folder, pickled=True),
-        r"only pickled weights \(pytorch_model.bin\)",
-    ),
+    "pickle alone": (pickled, r"only pickled weights \(pytorch_model.bin\)"),
     "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
     "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
     "other shared heads": (with_config(n_kv_heads=4), r"k_proj.weight has shape \[16, 32\], not \[32, 32\]"),
@@ -111,7 +104,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         with_config(mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1),
         r"its mask is 266, and its tokenizer calls",
     ),
-    "broken tokenizer": (written("tokenizer.json", b"{"), r"its tokenizer is refused"),
+    "broken tokenizer": (lambda folder: (folder / "tokenizer.json").write_bytes(b"{"), r"its tokenizer is refused"),
 }
 
 
@@ -176,8 +169,8 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
 @torch.inference_mode()
 def test_conversion_changes_no_bit(tmp_path: Path, layout: str, dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_checkpoint(layout, tmp_path / "published")
-    assert __main__.main(["convert", str(tmp_path / "published"), str(tmp_path / "to" / "native")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'to' / 'native'}\n"
+    native = tmp_path / "to" / "native"
+    assert printed(capsys, "convert", tmp_path / "published", native) == f"{native}\n"
     source, native = (
         load_predictor(str(tmp_path / name), dtype=dtype, progress=False) for name in ("published", "to/native")
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from misuse import refused
 from reference_layers import decoder_states
 from torch import Tensor
 
-from rws_decode import load_reward
+from rws_decode import Dialogue, load_reward
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
 from rws_decode.extra.testing import tiny_checkpoint
@@ -23,9 +24,10 @@ from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
 HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
-PAIRS = [
+PAIRS: list[tuple[str | Dialogue, str]] = [
     ("the cat", "sat on the mat ."),
     ("a dog", ""),
+    (Dialogue(("the cat sat", "on the mat .", "and then it ran", "under a tree .", "the red bird")), "it ran ."),
     ("a small red bird flew over the tree", "then it was blue . " * 5),
     ("the cat", "sat on the mat"),
 ]
@@ -106,34 +108,36 @@ def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: 
     return float(shares @ (quantiles.mean(1) @ tensors["reward_transform_matrix"]))
 
 
-def layout(name: str, prompt: str, answer: str) -> list[str]:
-    """Return a pair's tokens as the model's page lays them out, with one beginning-of-text token."""
+def layout(name: str, prompt: str | Dialogue, answer: str) -> list[str]:
+    """Return the tokens of all turns as the model's page lays them out, with one beginning-of-text token."""
+    said = [*(prompt.turns if isinstance(prompt, Dialogue) else [prompt]), answer]
     if name == "eurus":
-        return ["<s>", "[INST]", *prompt.split(), "[/INST]", *answer.split(), "</s>"]
+        pairs = zip(said[::2], said[1::2], strict=True)
+        turns = [["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"] for asked, replied in pairs]
+        return ["<s>", *chain(*turns)]
+    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
     if name == "intern":
-        turns = [("user", prompt), ("assistant", answer)]
-        marked = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in turns]
-        return ["<s>", *marked[0], *marked[1], "<|reward|>"]
-    dated = [("system", "Today Date : 26 Jul 2024")] if name == "grm" else []
+        turns = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in spoken]
+        return ["<s>", *chain(*turns), "<|reward|>"]
     tokens = ["<|begin_of_text|>"]
-    for role, text in [*dated, ("user", prompt), ("assistant", answer)]:
+    for role, text in [*([("system", "Today Date : 26 Jul 2024")] if name == "grm" else []), *spoken]:
         tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
     return tokens
 
 
-def ids_of(name: str, prompt: str, answer: str) -> list[int]:
+def ids_of(name: str, prompt: str | Dialogue, answer: str) -> list[int]:
     vocabulary = published_vocabulary(name)
     return [vocabulary.index(token) for token in layout(name, prompt, answer)]
 
 
-def reference(folder: Path, prompt: str, answer: str) -> float:
+def reference(folder: Path, prompt: str | Dialogue, answer: str) -> float:
     name, weights = folder.name, stored_weights(folder)
     config, ids = REWARD_MODELS[name].described(), ids_of(name, prompt, answer)
     states = hidden_states(name, weights, config, ids)
     if name == "qrm":
         tokens = layout(name, prompt, answer)
         header = ["<|start_header_id|>", "assistant"]
-        turn = next(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == header)
+        turn = max(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == header)
         return quantile_score(states, turn, weights, config)
     head = {"intern": "v_head", "eurus": "regression_head"}.get(name, "score")
     return float(weights[f"{head}.weight"][0].double() @ states[-1])
