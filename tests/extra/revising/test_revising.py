@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from chromium import Chromium
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -202,17 +201,3 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
         decode_compact(BERT, "the cat", Chance(0), SHAPE)
     assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4}
-
-
-@pytest.mark.parametrize("trace", (TRACES[0], TRACES[-1]), ids=str)
-def test_the_browser_steps_back_and_forth_through_revisions(trace: Trace, browser: Chromium, tmp_path: Path) -> None:
-    page = trace.view().save(tmp_path / "page.html")
-    tab = browser.open(page.as_uri(), width=1000)
-    tab.press("Home")
-    for step in range(trace.steps_run):
-        kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
-        kind = np.where(trace.masked[step], "masked", "done")
-        kind = np.where((trace.chosen | trace.edited)[step], "new", np.where(trace.masked_again[step], "again", kind))
-        assert kinds == kind.tolist()
-        tab.press("ArrowRight")
-    assert not tab.messages
