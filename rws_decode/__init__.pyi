@@ -11,7 +11,6 @@ from .predictors import (
     WorldPredictor as WorldPredictor,
     load_predictor as load_predictor,
 )
-from .replay.diff import TraceDiff as TraceDiff, diff as diff
 from .replay.replay import Replay as Replay, replay as replay, replay_with as replay_with
 from .replay.step_logits import StepLogits as StepLogits, step_logits as step_logits
 from .rewards import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -97,15 +97,14 @@ def decoded(
     """Decode what was prepared, as `decode` says; seen: what takes the place of the step's forward."""
     predictor, shape = job.predictor, job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
-    scorer = None
-    if job.asked is not None:
-        scorer = Scorer(predictor, job.asked, job.prompts, reuse=savings.reuse, cache=savings.cache)
-    decoder = Decoder(predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    how = {"reuse": savings.reuse, "cache": savings.cache}
+    scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, **how)
+    told = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    decoder = Decoder(*told, memory=savings.memory)
     if options != _OPTIONS or not abilities_of(job.strategy).plain:
         from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
 
         decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
-    decoder = replace(decoder, memory=savings.memory)
     if savings.block_only or savings.certain or savings.settled:
         decoder = hook("saving", "savings")(decoder, savings)
 
@@ -164,6 +163,7 @@ def trace_of(job: Job, row: int, fields: dict[str, Any]) -> Trace:
     text = job.predictor.decode_answer(committed)
     seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
     return Trace(
+        checked=False,  # its parts are a decode's own
         **fields,
         prompt_text=prompt.text,
         text=text,

@@ -6,14 +6,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged, unpacked
-from rws_decode.checkpoints.trial import tried
 from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
@@ -204,14 +202,14 @@ def has_tokenizer(checkpoint: Checkpoint) -> bool:
 def checked_tokenizer(tokenizer: Any) -> Any:
     """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind.
 
-    One of transformers, and its chat template, are first tried elsewhere.
+    The chat template of one of transformers is tried, too.
     """
     limit = tokenizer.model_max_length
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
     if hasattr(tokenizer, "apply_chat_template"):
         _refuse_lost_tokens(tokenizer)
-        tried(partial(_use, tokenizer))
+        _use(tokenizer)
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
 

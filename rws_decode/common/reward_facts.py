@@ -1,4 +1,4 @@
-"""What normalises the scores of a reward model, and how it shows itself: what it reads, its statistics, its bounds."""
+"""What normalises the scores of a reward model, and how it shows itself: its statistics, its bounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rws_theory.checks import finite
-from rws_theory.show import clipped, facts_html, figures, quoted
+from rws_theory.show import clipped, figures, quoted
 
 
 class Normalised:
@@ -14,12 +14,10 @@ class Normalised:
 
     ValueError, naming the reward model, unless mean is finite and std is positive and finite.
 
-    >>> reward = Normalised("half", 0.25, 1.0, (0, 1))
-    >>> reward, "as two texts" in reward._repr_html_()
-    (Normalised('half', mean=0.25, std=1, bounds=(0, 1)), True)
+    >>> Normalised("half", 0.25, 1.0, (0, 1))
+    Normalised('half', mean=0.25, std=1, bounds=(0, 1))
     """
 
-    reads = "prompt and answer, as two texts"
     network = ""  # what its line tells of one
 
     def __init__(self, name: str, mean: float, std: float, bounds: tuple[float, float] | None = None) -> None:
@@ -31,22 +29,6 @@ class Normalised:
         bounds = "" if self.network or self.bounds is None or -math.inf in self.bounds else f", bounds={self.bounds}"
         statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
         return clipped(f"{type(self).__name__}({quoted(self.name, 40)}{self.network}, {statistics}{bounds})")
-
-    def _repr_html_(self) -> str:
-        low, high = self.bounds or (-math.inf, math.inf)
-        known = (low, high) != (-math.inf, math.inf)
-        facts: dict[str, object] = {
-            "reads": self.reads,
-            "mean": figures(self.mean),
-            "deviation": figures(self.std),
-            "scores lie between": f"{figures(low)} and {figures(high)}" if known else None,
-            **self._facts(),
-        }
-        return facts_html(f"{type(self).__name__}({quoted(self.name, 40)})", facts)
-
-    def _facts(self) -> dict[str, object]:
-        """Return further facts by their names."""
-        return {}
 
 
 def parameters_of(model: Any) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,10 +14,8 @@ from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.arguments import is_id
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
-from rws_theory.show import facts_html, quoted, shortened
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_LARGE = 2**25  # bytes of logits from which an allocator gives memory back to the system each time
 
 
 @runtime_checkable
@@ -206,7 +201,7 @@ def logits_at(
 
 def logits_reader(predictor: MaskPredictor) -> Callable[..., Tensor]:
     """Return what reads a predictor's logits as `logits_at` does: found out once, as asking a Protocol is slow."""
-    return _some_logits if isinstance(predictor, LogitsAt) else partial(_all_logits, [])
+    return _some_logits if isinstance(predictor, LogitsAt) else _all_logits
 
 
 def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
@@ -220,38 +215,13 @@ def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, 
 
 
 def _all_logits(
-    kept: list[np.ndarray],
-    predictor: MaskPredictor,
-    canvas: Tensor,
-    attention_mask: Tensor | None,
-    row: Tensor,
-    column: Tensor,
+    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
 ) -> Tensor:
     logits = checked_logits(predictor, predictor.logits(canvas, attention_mask))
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
         raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    shape = (len(row), logits.shape[-1])
-    size = math.prod(shape) * logits.itemsize
-    if logits.device.type != "cpu" or logits.requires_grad or size < _LARGE:
-        return logits[row, column]
-    copy = torch.from_numpy(_memory(kept, size)[:size]).view(logits.dtype).view(shape)
-    begin = 0
-    for number, count in zip(*(each.tolist() for each in row.unique_consecutive(return_counts=True)), strict=True):
-        end = begin + count
-        torch.index_select(logits[number], 0, column[begin:end], out=copy[begin:end])
-        begin = end
-    return copy
-
-
-def _memory(kept: list[np.ndarray], size: int) -> np.ndarray:
-    """Return at least so many bytes: those kept from the last call if no tensor lies in them any more, else new ones.
-
-    The system clears each page of new memory as it is first written, and that takes longer than the copy.
-    """
-    if not kept or len(kept[0]) < size or sys.getrefcount(kept[0]) > 2:  # those of the list and of the call
-        kept[:] = [np.empty(size, dtype=np.uint8)]
-    return kept[0]
+    return logits[row, column]
 
 
 def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
@@ -394,26 +364,3 @@ def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:
     if mask_id in ids:
         raise ValueError(f"prompt {text[:60]!r} encodes to the mask token {mask_id}: a prompt is text without masks")
     return ids
-
-
-def predictor_html(predictor: MaskPredictor, **more: object) -> str:
-    """Return a predictor as a notebook's table of what is known of it; more: facts of its kind, by their names.
-
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> "mask token" in predictor_html(CallablePredictor(lambda canvas: canvas, mask_id=0, name="<b>"))
-    True
-    """
-    prompts = getattr(predictor, "examples", ())
-    dtype = str(predictor.logits_dtype).removeprefix("torch.") if isinstance(predictor, LogitsDtype) else None
-    facts: dict[str, object] = {
-        "tokens": None if predictor.vocab_size is None else f"{predictor.vocab_size:,}",
-        "mask token": str(predictor.mask_id),
-        "end-of-text tokens": shortened(ends_of(predictor)) or "none",
-        "tokens that are never committed": f"{len(predictor.forbidden_ids):,}" if predictor.forbidden_ids else None,
-        "longest canvas": None if predictor.max_length is None else f"{predictor.max_length:,}",
-        "device": str(predictor.device),
-        "dtype of logits": dtype,
-        **{name.replace("_", " "): fact for name, fact in more.items()},
-        "shipped prompts": f"{len(prompts)}, as .prompts" if prompts else None,
-    }
-    return facts_html(f"{type(predictor).__name__}({quoted(predictor.name)})", facts)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import before_end, checked_logits, checked_mask, ends_of, predictor_html, without_mask
+from rws_decode.predictors.base import before_end, checked_logits, checked_mask, ends_of, without_mask
 from rws_decode.text.gaps import gap_ids
 from rws_theory.show import quoted
 
@@ -56,10 +56,6 @@ class CallablePredictor:
     def __repr__(self) -> str:
         tokens = "" if self.vocab_size is None else f", {self.vocab_size:,} tokens"
         return f"CallablePredictor({quoted(self.name, 40)}, mask {self.mask_id}{tokens})"
-
-    def _repr_html_(self) -> str:
-        text = "none" if self._decode is None else "by decode" if self._encode is None else "by encode and decode"
-        return predictor_html(self, text=text)
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the function's logits [B, L, V]; 0 on padding."""

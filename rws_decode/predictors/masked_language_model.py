@@ -13,7 +13,7 @@ from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.changed import with_forward
-from rws_decode.predictors.base import before_end, checked_mask, predictor_html, without_mask
+from rws_decode.predictors.base import before_end, checked_mask, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.text.gaps import gap_ids, masks_in
@@ -123,10 +123,6 @@ class HFMaskPredictor(Spoken):
         examples = f", {len(self.examples)} examples" if self.examples else ""
         size = f"{parameters_of(self.model)}, {self.vocab_size:,} tokens"
         return f"{type(self).__name__}({quoted(self.name, 40)}, {size}{examples})"
-
-    def _repr_html_(self) -> str:
-        text = "none, token ids alone" if self.tokenizer is None else "a message of its chat" if self.chat else "plain"
-        return predictor_html(self, network=parameters_of(self.model), text=text)
 
     @property
     def prompts(self) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.predictors.base import before_end, predictor_html
+from rws_decode.predictors.base import before_end
 from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.show import clipped, printable, quoted
@@ -71,9 +71,6 @@ class WorldPredictor:
     def __repr__(self) -> str:
         examples = f", {len(self.examples)} examples" if self.examples else ""
         return clipped(f"{type(self).__name__}({quoted(self.name, 40)}, {self.world!r}{examples})")
-
-    def _repr_html_(self) -> str:
-        return predictor_html(self, world=repr(self.world), text="words, with exact conditionals")
 
     @property
     def prompts(self) -> list[str]:

@@ -179,8 +179,6 @@ class LikelihoodReward(Normalised):
     True
     """
 
-    reads = "log-likelihood per token of the answer, nats"
-
     def __init__(self, causal: CausalScorer, mean: float, std: float) -> None:
         super().__init__(causal.name, mean, std, (-math.inf, 0.0))
         self.causal = causal

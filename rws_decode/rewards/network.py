@@ -19,12 +19,6 @@ from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.text.prompt_ids import encoded
 
-_LAYOUTS: dict[Template, str] = {
-    "pair": "a pair of texts",
-    "chat": "messages of its chat",
-    "instruct": "an exchange in [INST]",
-}
-
 
 class Frame(NamedTuple):
     """How a prompt and an answer of one token are laid out: the answer, its place among the token ids, and these."""
@@ -71,11 +65,7 @@ class NetworkReward(Normalised):
         self.batch_size = batch_size
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
-        self.reads = f"prompt and answer as {_LAYOUTS[template]}, at most {self.max_length:,} tokens"
         self.network = f", {parameters_of(model)}, {template} text"
-
-    def _facts(self) -> dict[str, object]:
-        return {"network": parameters_of(self.model), "device": str(next(self.model.parameters()).device)}
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the raw score of each pair; up to rounding, a batch has the scores of its pairs alone.

@@ -36,8 +36,6 @@ class WorldReward(Normalised):
     ([2.0], 1.0)
     """
 
-    reads = "the words of the answer, up to its end"
-
     def __init__(
         self,
         name: str,

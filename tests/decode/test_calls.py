@@ -98,24 +98,6 @@ def test_decode_takes_names_and_gives_the_strategy_the_seed_of_its_options() -> 
         assert named == call(BERT, "the cat", rws.Temperature(3.0), SHAPE)[0]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"length": 8}, "length is 8: give it as shape=Shape(length=8)"),
-        ({"steps": 2, "scale": 4.0}, "steps is 2: give it as shape=Shape(steps=2)"),
-        ({"lenght": 8}, "lenght is 8: is length meant? give it as shape=Shape(length=8)"),
-        ({"reuse": False}, "reuse is False: give it as savings=Savings(reuse=False)"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("strategy", ["default", rws.Confidence()], ids=["name", "object"])
-def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
-    strategy: Any, numbers: dict[str, Any], message: str
-) -> None:
-    for call in (decode, decode_compact):
-        refused(partial(call, BERT, "the cat", strategy, **numbers), message)
-
-
 def vowels(answer: str) -> float:
     return float(sum(letter in "aeiou" for letter in answer))
 

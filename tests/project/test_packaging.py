@@ -138,7 +138,7 @@ DECODER = (
     ("strategies",),
     ("step",),
     ("job",),
-    ("decode", "final_text", "law", "plain_loop"),
+    ("decode", "final_text"),
     ("steering",),
     ("gpu", "replay"),
     ("compare", "measured_reward"),

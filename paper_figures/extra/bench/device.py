@@ -57,7 +57,7 @@ from paper_figures.extra.bench.ways import Answering, Way, all_ways, naive, plai
 from paper_figures.runner.versions import commit
 from paper_figures.studies.work import machine_name, weight_bytes
 from rws_decode.common.files import write_json
-from rws_decode.plain_loop import PlainRun
+from rws_decode.extra.testing.plain_loop import PlainRun
 from rws_decode.settings import Shape
 from rws_theory.checks import one_of
 

@@ -1,4 +1,4 @@
 """Animated pictures of one decode, or of two in lock-step.
 
-Needs: pages
+Needs: diff pages
 """

@@ -1,6 +1,6 @@
 """The page of a step's confidence curves: the scale dragged, ranks that reverse, the chosen set that changes.
 
-Needs: pages
+Needs: diff pages
 """
 
 from __future__ import annotations

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
+from rws_decode.extra.diff.diff import diff
+from rws_decode.extra.diff.difference import TraceDiff
+from rws_decode.extra.pages.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 from rws_decode.extra.pages.template import WordTable, line_of, page_of, part, rounded
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.diff import diff
-from rws_decode.replay.difference import TraceDiff
 from rws_decode.replay.step_logits import waiting
 from rws_decode.trace.data import check_traces
 from rws_decode.trace.labels import run_label
 from rws_decode.trace.trace import Trace
-from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
 
 __all__ = ["decode_page", "runs_page"]
 
@@ -34,7 +34,7 @@ def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredict
 
     other: a run of the same prompt, shown beside the first in lock-step, from the first step that is not the same in
     both; its answer may have another length. predictor: proves at which factors the confidences crossed that parted the
-    runs, as in :func:`rws_decode.replay.diff.diff`. ValueError for a run of another prompt, and for a predictor with
+    runs, as in `rws_decode.diff`. ValueError for a run of another prompt, and for a predictor with
     another mask id.
 
     >>> decode_page(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).html.startswith("<!DOCTYPE html>")

@@ -13,8 +13,7 @@ import torch
 
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.compare import Comparison
-from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.difference import (
+from rws_decode.extra.diff.difference import (
     WHY,
     TraceDiff,
     known,
@@ -23,6 +22,7 @@ from rws_decode.replay.difference import (
     setting_words,
     told_settings,
 )
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.replay.step_logits import StepLogits, step_logits
 from rws_decode.step.select import rank_values
 from rws_decode.trace.decoding import Decoding

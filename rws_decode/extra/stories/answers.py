@@ -155,8 +155,6 @@ class ExactReward(Normalised):
     [0.0]
     """
 
-    reads = "prompt and answer, by the rules of the story language"
-
     def __init__(self, mean: float, std: float) -> None:
         super().__init__("exact", mean, std, (-inf, 0.0))
 

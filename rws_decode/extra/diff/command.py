@@ -39,7 +39,7 @@ def diff(options: DiffOptions) -> None:
     if options.model is not None:
         loading("diff", options.model)
 
-    from rws_decode.replay.diff import diff
+    from rws_decode.extra.diff.diff import diff
 
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     difference = diff(first, second, predictor)

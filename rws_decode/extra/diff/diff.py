@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.common.changes import Change, changes
+from rws_decode.extra.diff.changes import Change, changes
+from rws_decode.extra.diff.difference import CandidateChange, Pair, Parting, Reversal, StepChange, TraceDiff
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.difference import CandidateChange, Pair, Parting, Reversal, StepChange, TraceDiff
 from rws_decode.replay.step_logits import check_predictor, masked_rows, waiting
 from rws_decode.step.select import rank_values
 from rws_decode.trace.data import UNUSUAL, check_traces

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from textwrap import indent
 from typing import Any, Literal
 
-from rws_decode.common.changes import Change
 from rws_decode.common.page import notebook_html
+from rws_decode.extra.diff.changes import Change
 from rws_decode.trace.labels import strategy_label
 from rws_theory.crossings import Crossing
 from rws_theory.show import one_line, printable, shortened
