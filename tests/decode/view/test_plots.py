@@ -246,30 +246,6 @@ def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(tem
     assert len(missed) > 1 and caption.endswith(f"misses answers {', '.join(missed[:-1])} and {missed[-1]}.")
 
 
-def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scales: ScalePath) -> None:
-    both = [temperatures, reward_scales]  # the first was made without a reward: it has those of the answers they share
-    figure = plots.reward_against_scale(both, {"tokens": lambda piece: len(piece.tokens)}, god=True, grid=GRID)
-    rewards, log_probs, tokens, god = figure.axes
-    known = {piece.tokens: piece.final_reward.normalised for piece in reward_scales.pieces if piece.final_reward}
-    for line, path in zip(rewards.lines, both, strict=False):
-        np.testing.assert_array_equal(line.get_xdata(), np.array([(p.lower, p.upper) for p in path.pieces]).ravel())
-        expected = [known.get(piece.tokens, np.nan) for piece in path.pieces]
-        np.testing.assert_array_equal(line.get_ydata(), np.repeat(expected, 2))
-    expected = [piece.log_prob for piece in temperatures.pieces]
-    np.testing.assert_array_equal(log_probs.lines[0].get_ydata(), np.repeat(np.array(expected, dtype=float), 2))
-    assert labels(god, "x") == [f"{scale:g}" for scale in GRID]
-    expected = [theory.generation_order_deviation(piece.commit_step, "steps") for piece in temperatures.pieces]
-    np.testing.assert_allclose(np.asarray(god.lines[0].get_ydata()), np.repeat(expected, 2))
-    assert tokens.get_ylabel() == "tokens" and set(np.asarray(tokens.lines[0].get_ydata())) == {16}
-    highest = max(known.values())
-    (best, *_) = [piece for piece in reward_scales.pieces if known[piece.tokens] == highest]
-    said = f"to {highest:.2f}; it is highest at scales from {best.lower:.4g} to"
-    assert said.replace("-", "\u2212") in plots.caption(figure)
-    assert len(plots.reward_against_scale(temperatures).axes) == 1  # the log-probability, which the world knows
-    unknown = replace(temperatures, pieces=tuple(replace(piece, log_prob=None) for piece in temperatures.pieces))
-    refused(lambda: plots.reward_against_scale(unknown), "paths hold no rewards: make them by scale_path(")
-
-
 ROWS = np.random.default_rng(0).normal(0, 3, (6, 40))
 
 

@@ -1,15 +1,11 @@
-"""What one axis reaches and the other does not: the comparison against decoding, and the experiment's files."""
+"""What one axis reaches and the other does not: the comparison against decoding."""
 
 import math
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import single_stage_runs
 from grouped import grouped
-from single_stage_runs import PROMPTS, options_of, save_models
 from table_models import REWARD, table_predictor
 
 from rws_decode import RWS, Reach, ScalePath, Temperature, compare_reach, decode, scale_path
@@ -69,33 +65,3 @@ def test_nothing_is_denied_of_what_was_not_explored() -> None:
             covered += sum(math.log(gap.upper / gap.lower) for gap in path.unexplored)
             assert covered == pytest.approx(math.log(HIGH / LOW))
     assert left_open > 0
-
-
-RUN = partial(single_stage_runs.run, "scale-path")
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    models = save_models(tmp_path_factory.mktemp("models"))
-    shape = {"length": 8, "steps": 4, "block": 8, "scale_min": 0.1, "scale_max": 20}
-    return options_of(models, judge=models / "reward", causal="none", **shape)
-
-
-def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(options: list[str], tmp_path: Path) -> None:
-    assert RUN(tmp_path, options) == 0
-    results = single_stage_runs.results_of(tmp_path, "scale-path")
-    *rows, total = results["reach"]
-    assert [row["prompt"] for row in rows] == ["0", "1", "2"] and total["prompt"] == "all"
-    for row, profile in zip(rows, results["profiles"], strict=True):
-        assert (row["prompt"], profile["prompt"]) == (profile["index"], PROMPTS[int(row["prompt"])])
-        by_temperature, by_reward_scale = ({piece["output"] for piece in path["pieces"]} for path in profile["paths"])
-        assert (row["temperature"], row["reward_scale"], row["shared"], row["open"]) == (
-            *(len(by_temperature), len(by_reward_scale), len(by_temperature & by_reward_scale), 0),
-        )
-        assert (row["only_temperature"], row["only_reward_scale"]) == (
-            len(by_temperature - by_reward_scale),
-            len(by_reward_scale - by_temperature),
-        )
-    assert all(total[name] == sum(row[name] for row in rows) for name in rows[0] if name != "prompt")
-    table = (tmp_path / "scale-path/reach.csv").read_text().splitlines()
-    assert table[-1] == ",".join(map(str, total.values()))
