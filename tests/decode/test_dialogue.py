@@ -1,4 +1,4 @@
-"""Dialogues of several turns: as predictors, reward models, decoder, traces and units read them."""
+"""Dialogues of several turns: as predictors, reward models and the decoder read them."""
 
 from pathlib import Path
 from typing import Any

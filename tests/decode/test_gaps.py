@@ -1,4 +1,4 @@
-"""Decodes of prompts with gaps, against plain prompts, a naive loop and the world's own search."""
+"""Decodes of prompts with gaps, against plain prompts and a naive loop."""
 
 import math
 from dataclasses import replace

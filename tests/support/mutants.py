@@ -122,7 +122,7 @@ end-of-text-first: rws_decode, test_rounding
 guidance-scale: rws_decode, test_gaps
 - unconditional + (cfg + 1) *
 + unconditional + cfg *
-masks-in-the-answer: rws_decode, test_special_tokens
+masks-in-the-answer: rws_decode, test_decode
 - sorted({predictor.mask_id, *padding,
 + sorted({*padding,
 gumbel-temperature: rws_decode, test_sampling

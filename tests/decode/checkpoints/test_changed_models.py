@@ -1,4 +1,4 @@
-"""A model is the one that was written: changed files and lost words are refused or told of, in a line."""
+"""A model is the one that was written: changed files and lost words are refused in a line."""
 
 import json
 import shutil

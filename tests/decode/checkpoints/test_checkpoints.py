@@ -1,4 +1,4 @@
-"""Checkpoints that lie, lack, break or do not end; where they come from; what they need; and their conversion."""
+"""Checkpoints that lie, lack or break; where they come from; what they need; and their conversion."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`compare`, `generate --compare` and `strategies`: several strategies side by side, on the shipped models."""
+"""`compare` and `strategies`: several strategies side by side, on the shipped models."""
 
 import json
 from pathlib import Path

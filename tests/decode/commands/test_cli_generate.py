@@ -1,4 +1,4 @@
-"""`rws generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
+"""`rws generate` on tiny checkpoints: its JSON, its options and its trace."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,6 @@ SIZE = ["--length", "8", "--steps", "4", "--block", "4"]
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]})
-    tiny_checkpoint("bert", folder / "bare", tokenizer=False)
     tiny_checkpoint("classifier", folder / "reward", files={"reward.json": {"mean": 0.5, "std": 2.0}})
     return folder
 

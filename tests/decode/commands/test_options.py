@@ -1,4 +1,4 @@
-"""Options declared as dataclasses: what is read, what is refused, what the help shows."""
+"""Options declared as dataclasses: what is read, and what is refused."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a long command says on standard error: lines now and then, or a bar on a terminal, and nothing if not asked."""
+"""What a long command says on standard error: lines now and then, and nothing if not asked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The world of English: its conditionals and probabilities of texts and gaps, and its rewards of words."""
+"""The 4-gram model of speeches: its conditionals, and its rewards of words."""
 
 import json
 

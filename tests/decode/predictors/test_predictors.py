@@ -1,4 +1,4 @@
-"""Mask predictors: where they come from, their text, their padding, and what they refuse to load."""
+"""Mask predictors: where they come from, their text, and what they refuse to load."""
 
 import json
 from functools import partial

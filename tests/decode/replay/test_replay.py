@@ -14,7 +14,7 @@ from tiny_models import EOS, VOCABULARY, bert_predictor
 from trace_files import NOT_NEEDED
 
 import rws_decode as rws
-from rws_decode import RWS, CallablePredictor, Savings, Temperature, Trace, decode, load_trace, replay, replay_with
+from rws_decode import RWS, CallablePredictor, Temperature, Trace, decode, replay, replay_with
 from rws_decode.extra.testing import tiny_checkpoint
 
 REWARD = rws.CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
@@ -84,33 +84,6 @@ def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_
     assert replay(replace(known, value=value)).diverged_at is None
     again = replay_with(replace(known, value=value), PREDICTOR)
     assert np.array_equal(again.tokens, TRACE.tokens) and np.array_equal(again.commit_step, TRACE.commit_step)
-
-
-@pytest.mark.parametrize(("scale", "policy"), [(0.5, "defer"), (8.0, "none")])
-def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: float, policy: str) -> None:
-    table = 3 * torch.randn(24, VOCABULARY, generator=torch.Generator().manual_seed(6))
-    table[13:16, EOS] += 12.0
-    predictor = CallablePredictor(
-        lambda canvas: table + (canvas % 7).sum(dim=1)[:, None, None] % 3 * table.roll(1, 0) / 9,
-        mask_id=4,
-        end_id=EOS,
-        decode=lambda ids: " ".join(map(str, ids)),
-    )
-    options = {"length": 24, "steps": 12, "block": 8, "reward": REWARD, "end_of_text": policy}
-    runs = [
-        decode(predictor, [[]], RWS(scale), savings=savings, **grouped(**options))[0]  # type: ignore[arg-type]
-        for savings in (Savings.nothing(), Savings.everything())
-    ]
-    whole, saved = runs
-    assert saved.text == whole.text and NOT_NEEDED in saved.reward_use.tolist()
-    assert saved.steps_run < whole.steps_run == 12
-    committed = saved.commit_step >= 0
-    assert np.array_equal(saved.commit_step[committed], whole.commit_step[committed])
-    assert saved.tokens[~committed].tolist() == [EOS] * int((~committed).sum())
-    assert load_trace(saved.save(tmp_path / "t.parquet")) == saved
-    assert replay(saved).diverged_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
-    again = replay_with(saved, predictor)
-    assert np.array_equal(again.tokens, saved.tokens) and np.array_equal(again.commit_step, saved.commit_step)
 
 
 def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

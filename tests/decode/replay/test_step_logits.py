@@ -4,22 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from table_models import END, LENGTH, REWARD, table_predictor
 from table_models import MASK as LOOP_MASK
-from tiny_models import CLS, MASK, SEP, bert_predictor, modernbert_predictor
 from trace_files import NOT_NEEDED
 
 import rws_decode as rws
 from rws_decode import RWS, Confidence, Margin, Options, Savings, Shape, StepLogits, Temperature, decode, step_logits
 from rws_theory import crossings
 
-BERT = bert_predictor()
-WORDS = rws.CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
@@ -95,30 +91,6 @@ def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too()
             lost = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
             again = [step_logits(lost, predictor, step).candidate.tolist() for step in range(3)]
             assert again == [step_logits(trace, predictor, step).candidate.tolist() for step in range(3)]
-
-
-@pytest.mark.parametrize(
-    ("predictor", "prompt", "options"),
-    [
-        (BERT, "the cat sat", Options(cfg=0.5)),
-        (BERT, [CLS, MASK, 6, *[MASK] * 5, 9, SEP], Options()),
-        (modernbert_predictor(), "the cat sat", Options()),
-        (modernbert_predictor(), "", Options(end_of_text="suppress")),
-    ],
-    ids=str,
-)
-def test_networks_give_them_again(predictor: rws.HFMaskPredictor, prompt: Any, options: Options, tmp_path: Any) -> None:
-    shape = Shape(6, 4, 3)
-    (trace,) = decode(predictor, [prompt], RWS(2.0), shape, reward=WORDS, options=options)
-    trace = rws.load_trace(trace.save(tmp_path / "t.parquet"))
-    for step in range(trace.steps_run):
-        seen = step_logits(trace, predictor, step)
-        check(trace, seen)
-        assert seen.logits.shape == (len(seen.positions), predictor.vocab_size)
-        np.testing.assert_allclose(
-            log_odds(seen, seen.factor), trace.value[step, seen.positions], rtol=1e-4, atol=1e-4
-        )  # the network computes in float32, on a canvas of its own
-        assert np.isneginf(seen.logits[:, MASK]).all()
 
 
 def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:

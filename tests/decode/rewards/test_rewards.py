@@ -1,4 +1,4 @@
-"""Reward models: scores alone and in batches, statistics, what is refused, and bounds that no text leaves."""
+"""Reward models: scores alone and in batches, and bounds that no text leaves."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The one loop and its observers; and records: whole ones, whose steps are diagnosed together, and tokens alone."""
+"""Records: whole ones, whose steps are diagnosed together, and tokens alone; and near-ties of sets."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ranking values, selections, exact order at the cut, and the proof that no reward is needed, against slow versions."""
+"""Ranking values, selections, and the proof that no reward is needed, against slow versions."""
 
 import math
 from typing import Any

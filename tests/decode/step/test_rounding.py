@@ -1,4 +1,4 @@
-"""Ranges of ranking values, near-ties and saturation, each against the definition."""
+"""Ranges of ranking values and near-ties, each against the definition."""
 
 import math
 from typing import Any

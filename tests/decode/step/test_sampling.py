@@ -1,4 +1,4 @@
-"""Gumbel-max sampling, classifier-free guidance and end-of-text policies."""
+"""Gumbel-max sampling and classifier-free guidance."""
 
 import math
 from dataclasses import replace

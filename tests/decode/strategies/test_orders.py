@@ -1,4 +1,4 @@
-"""Orders, factors and controls from the outside: what they promise, what they refuse, and a user's own."""
+"""Orders, factors and controls from the outside: what they promise."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The texts of tokens stand in a trace: each by itself, specials by their names, and none without a tokenizer."""
+"""The texts of tokens stand in a trace: each by itself, specials by their names."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Traces: what they hold and keep, that files are small, readable by others, and whole or refused."""
+"""Traces: what they hold and keep, that files are readable by others, and whole or refused."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Fragility: what is not within rounding stays, what is can change, and the interval of the score holds every case."""
+"""Fragility: what is not within rounding stays, what is can change, and the span of the score holds every case."""
 
 import json
 from itertools import product

@@ -1,4 +1,4 @@
-"""`rws view`, and `scale-path --view`: the file that they write, and their one-line refusals."""
+"""`rws view`: the page or the picture that it writes."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ from interactive_pages import data_of
 from table_models import table_predictor
 
 from rws_decode import Page, Shape, decode, load_trace
-from rws_decode.extra.testing import tiny_checkpoint
 
 
 @pytest.fixture
@@ -42,22 +41,3 @@ def test_the_suffix_chooses_what_is_made(
         status, err = viewed(capsys, *traces, "-o", tmp_path / name)
         assert (status, err.count("\n")) == (2, 1) and "FILE.html, a page, or FILE.gif, an animated picture" in err
         assert not (tmp_path / name).exists()
-
-
-def test_scale_path_writes_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny_checkpoint("bert", tmp_path / "tiny")
-    tiny_checkpoint("classifier", tmp_path / "reward")
-    words = ["scale-path", "--model", str(tmp_path / "tiny"), "--prompt", "the cat", "--scale-min", "0.05"]
-    words += ["--reward", str(tmp_path / "reward"), *"--scale-max 20 --length 8 --steps 4 --block 8".split()]
-    out = tmp_path / "path.html"
-    assert main([*words, "--view", str(out), "--grid", "1", "3"]) == 0
-    captured = capsys.readouterr()
-    assert f"page: {out}\n" in captured.err and "pieces" in captured.out
-    data = data_of(Page(out.read_text(encoding="utf-8")))
-    assert data["grid"] == [1.0, 3.0] and all(answer["reward"] is not None for answer in data["answers"])
-    for more, said in (
-        (["--grid", "1"], "--view FILE.html is missing"),
-        (["--view", str(out), "--grid", "0"], "--grid holds 0.0"),
-    ):
-        assert main([*words, *more]) == 2
-        assert said in capsys.readouterr().err

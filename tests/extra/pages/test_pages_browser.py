@@ -1,4 +1,4 @@
-"""The interactive pages in a headless browser: keys and sliders move them, in silence, on a phone, and in a frame."""
+"""The interactive pages in a headless browser: keys and sliders move them, on a phone and in a frame."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`presets`, and --preset of `generate` and `compare`; `models`: what it lists can be given, packages are as told."""
+"""--preset of `generate` and `compare`, and `models`: what it lists can be given."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages of confidence curves, of bars along a scale and of a scale path: what is shown as proved is proved."""
+"""The pages of confidence curves and of a scale path: what is shown as proved is proved."""
 
 import math
 from functools import cache

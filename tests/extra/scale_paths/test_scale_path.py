@@ -1,4 +1,4 @@
-"""The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
+"""The complete scale path against decoding: every piece, every breakpoint, budgets and ties."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Rewards of reactions against molecules worked by hand, and what they say where RDKit or a molecule is missing."""
+"""Rewards of reactions against molecules worked by hand, and what they say where RDKit is missing."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Gradient guidance: against a plain loop over numbers, without a step the plain decode, and rewards that rise."""
+"""Gradient guidance: against a plain loop over numbers, and without a step the plain decode."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""DiffusionGemma and the loop of uniform noise: beside transformers' class and generate, and what is refused."""
+"""DiffusionGemma and the loop of uniform noise: beside transformers' class and generate."""
 
 import itertools
 from dataclasses import asdict, replace
