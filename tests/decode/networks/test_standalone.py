@@ -144,13 +144,3 @@ def test_ids_have_the_same_text(both: tuple[FileTokenizer, PreTrainedTokenizerBa
     for row in rows:
         for skip in (True, False):
             assert ours.decode(row, skip_special_tokens=skip) == theirs.decode(row, skip_special_tokens=skip)
-
-
-@pytest.fixture(scope="module")
-def mini():
-    return load_predictor("mini")
-
-
-@pytest.fixture(scope="module")
-def prompts(mini):
-    return [example["prompt"] for example in mini.examples if example["kind"] == "keywords"][:2]
