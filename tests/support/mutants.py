@@ -143,7 +143,7 @@ near-branches: rws_decode, test_counting
 near-tie-half: rws_decode, test_rounding
 - near = self.lead <= 2 * self.seen.error
 + near = self.lead <= self.seen.error
-padding-side: rws_decode, test_gaps
+padding-side: rws_decode, test_decode
 - if padding == "left" else 0
 + if padding == "right" else 0
 gate-and-up-exchanged: rws_decode, test_families

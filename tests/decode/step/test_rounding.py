@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 
 from rws_decode import CallablePredictor, Options, Shape, Temperature, decode
-from rws_decode.step.rounding import near_ties, value_range
+from rws_decode.step.rounding import logit_error, near_ties, value_range
 from rws_decode.step.select import rank_values, select_deferring, select_top
 
 
@@ -89,6 +89,14 @@ def test_deferred_positions_wait_for_all_others(
     )
     assert chosen[0].nonzero()[:, 0].tolist() == sorted(expected)
     assert int(counted) == ties
+
+
+@pytest.mark.parametrize(("errors", "near"), [(1.5, 1), (2.5, 0)])
+def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(errors: float, near: int) -> None:
+    table = torch.tensor([[0.0, 0.0, 16.0]])
+    table[0, 1] = 16.0 - errors * logit_error(table).item()
+    (trace,) = decode(fixed_predictor(table), [[]], "default", Shape(1, 1, 1))
+    assert trace.near_tokens.tolist() == [near]
 
 
 def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:

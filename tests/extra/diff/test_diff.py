@@ -137,6 +137,16 @@ def test_reasons_other_than_crossings_are_given_as_such() -> None:
         assert note in str(difference)
 
 
+def test_drawn_tokens_are_not_explained_by_curves_of_the_most_likely() -> None:
+    runs = [appendix(Temperature(c), sampling_temperature=5.0, seed=seed) for c in (1.0, 8.0) for seed in range(12)]
+    partings = [diff(a, b, APPENDIX).parting for a in runs[:12] for b in runs[12:]]
+    notes = {
+        pair.note for parting in partings if parting is not None for pair in parting.reversals if not pair.certified
+    }
+    assert any("is not the most likely token" in note for note in notes)
+    assert "candidate" in {parting.why for parting in partings if parting is not None}
+
+
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces = [run(Confidence()), run(Temperature(0.2))]
     paths = [str(trace.save(tmp_path / f"{name}.parquet")) for name, trace in zip("ab", traces, strict=True)]
