@@ -1,25 +1,28 @@
 """An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 import pytest
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import (
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_classifier,
+    bert_predictor,
+    llada_predictor,
+    llama_classifier,
+    modernbert_predictor,
+    word_tokenizer,
+)
+from trace_files import trace_bytes
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from rws_decode import RWS, Confidence, Entropy, Margin, Options, RandomOrder, Savings, Shape, Strategy, Temperature
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, Confidence, Entropy, HFMaskPredictor, Options, Savings, Temperature, decode
 from rws_decode.canvas.layout import lay_out
-from rws_decode.decode import decode
-from rws_decode.extra.testing.networks import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, word_tokenizer
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward
-from rws_decode.trace.file import trace_bytes
 
 
 def roberta_predictor() -> HFMaskPredictor:
@@ -36,13 +39,13 @@ PREDICTORS = {
     "roberta": roberta_predictor(),
     "llada": llada_predictor(),
 }
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, rws.Strategy] = {
     "default": Confidence(),
     "temperature": Temperature(8.0),
     "rws": RWS(8.0),
-    "margin": Margin(),
+    "margin": rws.Margin(),
     "entropy": Entropy(),
-    "random-order": RandomOrder(2),
+    "random-order": rws.RandomOrder(2),
 }
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 ids = st.lists(st.integers(6, VOCABULARY - 1), max_size=6)
@@ -90,12 +93,6 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
             assert other.commit_step.tolist() == alone.commit_step.tolist()
 
 
-def test_near_ties_are_rare_enough_for_that_to_say_something() -> None:
-    prompts = [[6 + i, 7 + i, 8 + i] for i in range(12)]
-    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), Shape(length=8, steps=5, block=8))
-    assert sum(bool(trace.near_ties.any() or trace.near_tokens.any()) for trace in runs) <= 2
-
-
 def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
     """A predictor whose logits move in the last bits with the number of rows, at positions that are all but level."""
     table = torch.zeros(6, VOCABULARY)
@@ -107,7 +104,7 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
         z[:, 9] += wobble
         return z.expand(len(canvas), -1, -1)
 
-    predictor = CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
+    predictor = rws.CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
     options = {"length": 4, "steps": 4, "block": 4}
     (alone,) = decode(predictor, [[7]], Confidence(), **grouped(**options))
     together = decode(predictor, [[7], [8]], Confidence(), **grouped(**options))
@@ -116,29 +113,10 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
     assert not alone.ties.any()
 
 
-def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
-    class Blind(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = bert_predictor().model
-            self.config = self.inner.config
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> object:
-            return self.inner(input_ids=input_ids, attention_mask=attention_mask)
-
-    blind = HFMaskPredictor(Blind(), name="blind")
-    options = {"length": 2, "steps": 1, "block": 2}
-    with pytest.raises(ValueError, match=r"^padding is 'left': blind takes no position_ids"):
-        decode(blind, [[7], [7, 8]], Confidence(), **grouped(padding="left", **options))
-    with pytest.raises(ValueError, match=r"^padding is 'middle'"):
-        decode(blind, [[7]], Confidence(), **grouped(padding="middle", **options))  # type: ignore[arg-type]
-    assert len(decode(blind, [[7], [7, 8]], Confidence(), **grouped(**options))) == 2
-
-
 INVARIANT = Savings(batch_invariant=True)
 REWARDS = {
-    "classifier": SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),
-    "causal": CausalReward(llama_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny-causal"),
+    "classifier": rws.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),
+    "causal": rws.CausalReward(llama_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny-causal"),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small", "a dog"]
 
@@ -155,37 +133,9 @@ PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small", "a d
 def test_a_row_has_the_bytes_of_the_row_alone(
     model: str, reward: str, strategy: str, rows: list[int], options: Options, savings: Savings
 ) -> None:
-    shape, told = Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
+    shape, told = rws.Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
     prompts = [PROMPTS[row] for row in rows]
     together = decode(PREDICTORS[model], prompts, strategy, shape, **told)  # type: ignore[arg-type]
     for prompt, trace in zip(prompts, together, strict=True):
         (alone,) = decode(PREDICTORS[model], [prompt], strategy, shape, **told)  # type: ignore[arg-type]
         assert trace_bytes(alone) == trace_bytes(trace)
-
-
-class CountingReward:
-    """A reward that says how many texts it was given at once."""
-
-    name, mean, std = "counting", 0.0, 1.0
-
-    def score(self, prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
-        """Return a tenth of the number of texts, for each."""
-        return [0.1 * len(answers)] * len(answers)
-
-
-def test_models_whose_bits_depend_on_the_batch_are_asked_for_one_row_at_a_time() -> None:
-    """Stand-ins whose numbers say how many rows, and how many columns, they were given."""
-    table = torch.linspace(0.0, 3.0, 7)
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return (table * (1.0 + len(canvas) / 64 + canvas.shape[1] / 1024)).expand(*canvas.shape, -1)
-
-    predictor = CallablePredictor(logits, mask_id=0, decode=lambda ids: " ".join(map(str, ids)))
-    predictor._encode = lambda text: [1] * len(text)
-    same = {}
-    for savings in (Savings(), INVARIANT):
-        told: dict[str, Any] = {"shape": Shape(4, 4, 4), "reward": CountingReward(), "savings": savings}
-        both, (alone,) = decode(predictor, ["a", "bcd"], "rws:8", **told), decode(predictor, ["a"], "rws:8", **told)
-        pairs = ((both[0].value, alone.value), (both[0].reward_raw, alone.reward_raw))
-        same[savings.batch_invariant] = [np.array_equal(*pair, equal_nan=True) for pair in pairs]
-    assert same == {False: [False, False], True: [True, True]}

@@ -10,22 +10,28 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, fixed_predictor, llada_predictor, modernbert_predictor
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    VOCABULARY,
+    bert_predictor,
+    fixed_predictor,
+    llada_predictor,
+    modernbert_predictor,
+)
 from torch import Tensor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, VOCABULARY
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
-PROMPTS = ["the cat sat on the mat .", "a dog", ""]
 
 
 def many_words(prompt: str, answer: str) -> float:
     """Score an answer by how many different words it has, and a little by its prompt."""
     return len(set(answer.split())) + 0.1 * len(prompt)
-
-
-REWARD = CallableReward(many_words, mean=4.0, std=1.5, name="many-words")
 
 
 def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
@@ -42,13 +48,6 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
     # Forbidden tokens take no probability either: 20 others share what 9 leaves.
     assert trace.value[0, 0] == pytest.approx(10 - math.log(VOCABULARY - 5))
-
-
-def test_padding_that_also_ends_the_text_can_be_committed() -> None:
-    table = torch.zeros(8, VOCABULARY)
-    table[:, EOS] = 5.0
-    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.tokens.tolist() == [EOS] * 4
 
 
 class Spy(CallablePredictor):
@@ -113,23 +112,6 @@ def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
     assert trace.factor == pytest.approx(4 * math.sqrt(0.5 + 1e-5))
 
 
-def test_rewards_are_recorded_raw_and_normalised() -> None:
-    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), Shape(length=12, steps=6, block=12), reward=REWARD)
-    texts = [PREDICTORS["llada"].decode_answer(row) or "" for row in trace.candidate.tolist()]
-    assert trace.reward_raw.tolist() == [many_words(PROMPTS[0], text) for text in texts]
-    np.testing.assert_allclose(trace.reward_normalised, (trace.reward_raw - 4) / 1.5, rtol=1e-15)
-    assert trace.reward_asked.all() and trace.reward_model == "many-words"
-
-
-def test_a_predictor_without_padding_takes_uneven_batches() -> None:
-    table = torch.zeros(20, VOCABULARY)
-    table[:, 9] = 1.0
-    batch = decode(
-        table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), Shape(length=2, steps=1, block=2)
-    )
-    assert batch.tokens.tolist() == [[9, 9], [9, 9]]
-
-
 def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:
     (plain,) = decode(table_predictor(torch.zeros(65, VOCABULARY)), [[7]], Confidence())
     usual = {"reuse": True, "cache": True, "certain": False, "block_only": False, "settled": False}
@@ -186,14 +168,6 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
         told = grouped(length=8, steps=2, block=8, **options, savings=Savings(memory=memory))
         forwards.append(decode(predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), **told).forwards)
     assert forwards == [2, 4, 4, 8]
-
-
-@pytest.mark.parametrize(("spread", "forwards"), [(None, 2), (0.25, 2), (0.2, 4)])
-def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, forwards: int) -> None:
-    """Prompt and answer are of 9 and 11 columns."""
-    predictor, savings = table_predictor(torch.randn(11, VOCABULARY)), Savings(spread=spread)
-    batch = decode(predictor, [[7] * 3, [7]], Confidence(), Shape(length=8, steps=2, block=8), savings=savings)
-    assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -1,42 +1,21 @@
-"""Dialogues of several turns: as predictors, reward models, decoder, traces and units read them."""
+"""Dialogues of several turns: as predictors, reward models and the decoder read them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from grouped import grouped
 from misuse import refused
+from tiny_models import word_tokenizer
 
-from paper_figures.data.story_sets import story_dialogues
-from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.statistics.perplexity import perplexity
-from paper_figures.studies.work import decode_units, prompt_of
-from rws_decode import RWS, CallablePredictor, Confidence, Dialogue, HFMaskPredictor, decode, load_predictor, scale_path
-from rws_decode.extra.adapters.generation import generate
-from rws_decode.extra.reward_layouts.quantile import QuantileReward
-from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.stories.tasks import split_of
+import rws_decode as rws
+from rws_decode import Confidence, Dialogue, HFMaskPredictor, decode, load_predictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.diffusion import DREAM_SPECIAL, FIRST_SPECIAL, LLADA_SPECIAL
-from rws_decode.extra.testing.networks import bert_classifier, word_tokenizer
-from rws_decode.extra.testing.published_rewards import published_vocabulary
-from rws_decode.job import encode_prompts
-from rws_decode.rewards import (
-    PUBLISHED,
-    CallableReward,
-    CausalReward,
-    SequenceClassifierReward,
-    load_reward,
-)
-from rws_decode.rewards.base import score_checked
 from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
 LONG = Dialogue((*TOLD.turns, "under a tree .", "the red bird"))
 SHORT: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-SPECIAL = {"llada": LLADA_SPECIAL, "dream": DREAM_SPECIAL}
 
 
 @pytest.fixture(scope="module")
@@ -47,43 +26,6 @@ def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPred
     return {name: load_predictor(str(root / name), progress=False) for name in ("llada", "dream")} | {
         "mini": load_predictor("mini", progress=False)
     }
-
-
-@pytest.fixture(scope="module")
-def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    root = tmp_path_factory.mktemp("rewards")
-    return {name: load_reward(str(tiny_checkpoint(name, root / name)), published=name) for name in sorted(PUBLISHED)}
-
-
-BARE = {"experiment": "x", "prompt": "why?", "strategy": {"name": "default"}}
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Dialogue(()), "turns has 0 texts: user, assistant"),
-        (lambda: Dialogue(("a", "b")), "turns has 2 texts"),
-        (lambda: Dialogue(("a", 1, "b")), "turns[1] is 1: a text is needed"),  # type: ignore[arg-type]
-        (lambda: Dialogue("abc"), "turns is 'abc': a tuple of texts"),  # type: ignore[arg-type]
-        (lambda: story_dialogues(0), "count is 0: "),
-        (lambda: story_dialogues(1, split="mini"), "split is 'mini': "),
-        (lambda: Unit(**BARE, history=("a",)), "history is "),
-        (lambda: Unit(**BARE, history="ab"), "history is "),
-    ],
-)
-def test_what_is_no_dialogue_is_refused(call: Any, message: str) -> None:
-    refused(call, message)
-
-
-def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() -> None:
-    rows = json.loads(
-        (Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8")
-    )
-    dialogue_prompts = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
-    assert len(dialogue_prompts) > 3
-    for prompt in dialogue_prompts:
-        first, rest = prompt.split(" answer : ")
-        assert Dialogue((first, *rest.split(" question : "))).text == prompt
 
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
@@ -101,18 +43,6 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
     mini, text = predictors["mini"], "the cat sat answer : on the mat . question : and then it ran"
     assert TOLD.text == text
     assert mini.encode_dialogue(TOLD) == mini.encode_prompt(text)
-    plain = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda given: [1, *given.encode()])
-    assert encode_prompts(plain, [TOLD], 1)[0].ids == plain.encode_prompt(text)
-
-
-@pytest.mark.parametrize("name", ["llada", "dream"])
-def test_control_strings_in_any_turn_are_text(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
-    predictor = predictors[name]
-    steering = [token for token in predictor.encode_dialogue(TOLD) if token >= FIRST_SPECIAL]
-    turns = tuple("".join(f"{special}the {special}cat{special}" for special in SPECIAL[name][at::3]) for at in range(3))
-    ids = predictor.encode_dialogue(Dialogue(turns))
-    assert [token for token in ids if token >= FIRST_SPECIAL] == steering
-    assert all(turn in predictor.tokenizer.decode(ids) for turn in turns)
 
 
 @pytest.mark.parametrize(
@@ -132,85 +62,6 @@ def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, mes
     refused(lambda: chat_ids(codec, TOLD, {}), f"chat is True:  ... {message}")
 
 
-def test_a_template_without_special_tokens_is_encoded_in_one_piece() -> None:
-    codec = word_tokenizer()
-    codec.chat_template = "{% for one in messages %}{{ 'and ' + one.content + ' then ' }}{% endfor %}"
-    expected = codec("and a cat then and [ MASK ] then and it ran then", add_special_tokens=False)["input_ids"]
-    assert chat_ids(codec, Dialogue(("a cat", "[MASK]", "it ran")), {}) == expected
-
-
-def reference_tokens(name: str, turns: tuple[str, ...], answer: str) -> list[str]:
-    """Return the tokens of a dialogue and its answer as the model's page lays them out."""
-    said = [*turns, answer]
-    if name == "eurus":
-        tokens = ["<s>"]
-        for asked, replied in zip(said[::2], said[1::2], strict=True):
-            tokens += ["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"]
-        return tokens
-    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
-    if name == "intern":
-        tokens = ["<s>"]
-        for role, text in spoken:
-            tokens += ["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"]
-        return [*tokens, "<|reward|>"]
-    tokens = ["<|begin_of_text|>"]
-    for role, text in [*([("system", "Today Date : 26 Jul 2024")] if name == "grm" else []), *spoken]:
-        tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
-    return tokens
-
-
-@pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_registry_rewards_read_every_message(name: str, dialogue: Dialogue, rewards: dict[str, Any]) -> None:
-    reward_model = rewards[name]
-    assert isinstance(reward_model, CausalReward | QuantileReward)
-    for answer in ("it ran .", ""):
-        tokens = reference_tokens(name, dialogue.turns, answer)
-        assert reward_model.ids(dialogue, answer) == [published_vocabulary(name).index(token) for token in tokens]
-    single = Dialogue(("the cat",))
-    assert reward_model.ids(single, "sat .") == reward_model.ids("the cat", "sat .")
-    assert reward_model.score([single], ["sat ."]) == reward_model.score(["the cat"], ["sat ."])
-    (score,) = reward_model.score([dialogue], ["it ran ."])
-    (other,) = reward_model.score([dialogue.turns[-1]], ["it ran ."])
-    assert score != pytest.approx(other, abs=1e-6)
-
-
-def test_the_gate_of_a_dialogue_reads_where_the_answer_begins(rewards: dict[str, Any]) -> None:
-    tokens = reference_tokens("qrm", TOLD.turns, "it ran .")
-    last = len(tokens) - tokens[::-1].index("assistant") - 3  # <|eot_id|> <|start_header_id|> assistant
-    assert rewards["qrm"].gate(rewards["qrm"].ids(TOLD, "it ran .")) == last
-    assert tokens[last : last + 3] == ["<|eot_id|>", "<|start_header_id|>", "assistant"]
-
-
-@pytest.mark.parametrize("name", ["eurus", "grm"])
-def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict[str, Any]) -> None:
-    reward_model, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
-    session = reward_model.session(2)
-    for answer in answers:
-        scores = session.score([0, 1], [TOLD, "the cat"], [answer, answer])
-        assert scores == pytest.approx(reward_model.score([TOLD, "the cat"], [answer, answer]), abs=1e-5)
-    # All turns before the answer are read once.
-    assert session.tokens_saved[0] >= 3 * (len(reward_model.ids(TOLD, "")) - 3)
-
-
-def test_other_rewards_are_given_the_plain_text() -> None:
-    pair = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=1.0)
-    assert pair.score([TOLD], ["it ran ."]) == pair.score([TOLD.text], ["it ran ."])
-    assert pair.ids(TOLD, "it ran .") == pair.ids(TOLD.text, "it ran .")
-    seen: list[Any] = []
-    function = CallableReward(lambda prompt, answer: float(len(seen.append(prompt) or answer)))
-    assert function.score([TOLD], ["abc"]) == [3.0]
-
-    class Foreign:
-        name, mean, std = "foreign", 0.0, 1.0
-
-        def score(self, prompts: list[str], answers: list[str]) -> list[float]:
-            return [0.0 for _ in seen.extend(prompts) or answers]
-
-    score_checked(Foreign(), [TOLD], ["abc"])
-    assert seen == [TOLD.text] * 2
-
-
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
 def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
@@ -222,73 +73,14 @@ def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[st
     assert mixed[1].tokens.tolist() == trace.tokens.tolist()
 
 
+@pytest.mark.parametrize("name", ["eurus", "qrm"])
 def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
-    predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
+    name: str, predictors: dict[str, HFMaskPredictor], tmp_path: Path
 ) -> None:
     predictor = predictors["llada"]
-    for name in ("eurus", "qrm"):
-        (trace,) = decode(predictor, [TOLD], RWS(4.0), reward=rewards[name], **grouped(**SHORT))
-        whole = [step for step in range(trace.steps_run) if trace.whole_candidates]
-        assert whole
-        for step in whole:
-            text = predictor.decode_answer(trace.candidate[step].tolist())
-            assert trace.reward_raw[step] == pytest.approx(rewards[name].score([TOLD], [text])[0], abs=1e-4, rel=1e-5)
-
-
-def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini = predictors["mini"]
-    output = generate(mini, [TOLD], max_new_tokens=8, steps=4, block_length=4)
-    path = scale_path(mini, TOLD, 0.9, 1.1, **grouped(**SHORT))
-    assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
-
-
-def test_perplexity_is_given_the_plain_text() -> None:
-    causal = load_causal("mini-causal")
-    assert answer_scores(causal, [TOLD], ["it ran ."]) == answer_scores(causal, [TOLD.text], ["it ran ."])
-    perplexities = [perplexity(causal, ["it ran ."], prompts=[prompt]).per_text for prompt in (TOLD, TOLD.text)]
-    assert perplexities[0] == perplexities[1] != perplexity(causal, ["it ran ."]).per_text
-
-
-@pytest.mark.parametrize("split", ["test", "validation"])
-def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) -> None:
-    rows = story_dialogues(12, 5, split)
-    assert rows == story_dialogues(12, 5, split) != story_dialogues(12, 6, split)
-    assert len({turns[0] for turns, _ in rows}) == 12
-    for (first, second), (answer, last) in rows:
-        whole = Dialogue((first, answer, second)).text
-        assert split_of(first, answer) == split_of(whole, last) == split
-        assert judge(first, answer).kind == "dialogue" and judge(first, answer).coherent and judge(whole, last).coherent
-        assert judge(first, last).coherent is (answer == last)
-
-
-@pytest.mark.parametrize("wrong", ["", "question : who ? answer : me . question : why ?"])
-def test_the_second_answer_is_judged_by_the_story_whatever_was_said_first(wrong: str) -> None:
-    for (first, second), (_, answer) in story_dialogues(8, 2):
-        text = Dialogue((first, wrong, second)).text
-        right = judge(text, answer)
-        assert (right.kind, right.coherent) == ("dialogue", True)
-        assert not judge(text, "nothing at all .").coherent
-
-
-def test_units_go_on_with_a_dialogue() -> None:
-    plain = Unit(experiment="x", prompt=TOLD.turns[2], strategy={"name": "default"}, **SHORT)
-    unit = Unit(experiment="x", prompt=TOLD.turns[2], history=TOLD.turns[:2], strategy={"name": "default"}, **SHORT)
-    assert (prompt_of(plain), prompt_of(unit)) == (TOLD.turns[2], TOLD)
-    assert plain != unit and batch_key(plain) == batch_key(unit)
-    assert unit.columns()["history"] == list(TOLD.turns[:2]) and plain.columns()["history"] == []
-    assert [trace.prompt_text for trace in decode_units([plain, unit])] == [TOLD.turns[2], TOLD.text]
-
-
-def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
-    mini, shape = predictors["mini"], {"length": 16, "steps": 4, "block": 16}
-    rows = [turns for turns, _ in story_dialogues(12, 1)]
-    first = decode(mini, [first for first, _ in rows], Confidence(), **grouped(**shape)).texts
-    dialogues = [Dialogue((turns[0], text or "", turns[1])) for turns, text in zip(rows, first, strict=True)]
-    right = {
-        name: sum(judge(dialogue.text, text or "").coherent for dialogue, text in zip(dialogues, decoded, strict=True))
-        for name, decoded in (
-            ("told", decode(mini, dialogues, Confidence(), **grouped(**shape)).texts),
-            ("bare", decode(mini, [second for _, second in rows], Confidence(), **grouped(**shape)).texts),
-        )
-    }
-    assert right["told"] >= 10 > 6 >= right["bare"]
+    reward = rws.load_reward(str(tiny_checkpoint(name, tmp_path / name)), published=name)
+    (trace,) = decode(predictor, [TOLD], rws.RWS(4.0), reward=reward, **grouped(**SHORT))
+    assert trace.whole_candidates
+    for step in range(trace.steps_run):
+        text = predictor.decode_answer(trace.candidate[step].tolist())
+        assert trace.reward_raw[step] == pytest.approx(reward.score([TOLD], [text])[0], abs=1e-4, rel=1e-5)

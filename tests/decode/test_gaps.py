@@ -1,11 +1,8 @@
-"""Decodes of prompts with gaps, against plain prompts, a naive loop and the world's own search."""
+"""Decodes of prompts with gaps, against plain prompts and a naive loop."""
 
-import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,26 +10,14 @@ import pytest
 import torch
 from misuse import refused
 from slow_rows import slow_decode
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import CLS, MASK, SEP, bert_predictor, llada_predictor, modernbert_predictor
 
-from paper_figures.__main__ import main as figures
-from rws_decode import RWS, Confidence, LeftToRight, Options, Shape, Temperature, Threshold, decode, diff, scale_path
-from rws_decode.__main__ import main
-from rws_decode.compare import compare
-from rws_decode.extra.adapters.lm_eval import RWSLM
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Temperature, decode, diff, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import CLS, MASK, SEP
-from rws_decode.gpu import decode_compact
 from rws_decode.job import encode_prompts
-from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredictor, load_predictor
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.rewards.world import era_reward
-from rws_decode.strategies.given import RewardReplay
-from rws_decode.strategies.orders import Calibrated, OracleOrder
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.text.gaps import filled, masks_in
-from rws_decode.trace.trace import load
+from rws_decode.text.gaps import filled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]
@@ -43,7 +28,7 @@ GAPPED = [CLS, 6, MASK, MASK, 8, MASK, 9, MASK, MASK, MASK, 7, SEP]
 SIX = Shape(6, 4, 3)
 
 
-def rws_factor(predictor: MaskPredictor, reward: Any, row: list[int], prompt: str, first: int, scale: float) -> Any:
+def rws_factor(predictor: rws.MaskPredictor, reward: Any, row: list[int], prompt: str, first: int, scale: float) -> Any:
     """Return the RWS factor of a completed answer, from the row's column `first` on."""
 
     def factor(step: int, answer: list[int]) -> float:
@@ -79,7 +64,7 @@ def test_a_gap_at_the_end_is_the_plain_prompt_bit_for_bit(model: str, strategy: 
 def test_gaps_are_filled_as_a_naive_loop_fills_them(model: str, shape: Shape) -> None:
     predictor = PREDICTORS[model]
     factor = rws_factor(predictor, REWARD, GAPPED, predictor.decode_prompt(GAPPED[:2]) or "", 2, 8.0)
-    for strategy, scale, cfg in ((Confidence(), 1.0, 0.0), (RWS(8.0), factor, 0.0), (RWS(8.0), factor, 1.0)):
+    for strategy, scale, cfg in ((rws.Confidence(), 1.0, 0.0), (RWS(8.0), factor, 0.0), (RWS(8.0), factor, 1.0)):
         (trace,) = decode(predictor, [GAPPED], strategy, shape, reward=REWARD, options=Options(cfg=cfg))
         _, tokens, when, _, factors = slow_decode(predictor, GAPPED, shape, scale=scale, cfg=cfg)
         assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, when)
@@ -90,27 +75,13 @@ def test_gaps_are_filled_as_a_naive_loop_fills_them(model: str, shape: Shape) ->
         assert (trace.offset, trace.width, trace.prompt.tolist()) == (2, len(GAPPED), GAPPED)
 
 
-@pytest.mark.parametrize("padding", ["right", "left"])
-def test_rows_with_and_without_gaps_share_a_batch(padding: Any) -> None:
-    predictor = PREDICTORS["modernbert"]
-    prompts = [GAPPED, [CLS, 6, SEP], [*[MASK] * 6, 8], [*[MASK] * 3, 8, 9, *[MASK] * 3]]
-    together = decode(predictor, prompts, RWS(8.0), SIX, reward=REWARD, options=Options(padding=padding))
-    assert together.forwards == 4
-    left = {"right": [2, 3, 0, 0], "left": [2, 6, 5, 4]}
-    assert [trace.offset for trace in together] == left[padding]
-    for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(predictor, [prompt], RWS(8.0), SIX, reward=REWARD)
-        assert trace.tokens.tolist() == alone.tokens.tolist()
-        assert trace.commit_step.tolist() == alone.commit_step.tolist() and replay(trace).diverged_at is None
-
-
 def test_a_trace_of_gaps_is_saved_replayed_and_compared(tmp_path: Path) -> None:
     predictor = BERT
     for strategy, how in ((RWS(8.0), Options()), (LeftToRight(), Options()), (Temperature(3.0), Options(cfg=0.5))):
         (trace,) = decode(predictor, [GAPPED], strategy, SIX, reward=REWARD, options=how)
-        assert load(trace.save(tmp_path / "trace.parquet")) == trace
+        assert load_trace(trace.save(tmp_path / "trace.parquet")) == trace
         assert replay(trace).diverged_at is None and replay(trace).tokens.tolist() == trace.tokens.tolist()
-        again = replay_with(trace, predictor)
+        again = rws.replay_with(trace, predictor)
         assert again.tokens.tobytes() == trace.tokens.tobytes() and again.value.tobytes() == trace.value.tobytes()
         assert diff(trace, again, predictor).same
     first, second = (decode(predictor, [GAPPED], Temperature(c), Shape(6, 6, 6))[0] for c in (0.05, 20.0))
@@ -133,144 +104,26 @@ def test_a_reward_reads_the_text_before_the_first_gap_and_the_completed_rest() -
     assert len({prompt for prompt, _ in read}) == 1 and all(answer.endswith(" mat .") for _, answer in read)
 
 
-@pytest.mark.parametrize("over", ["temperature", "reward-scale", "threshold"])
-def test_the_scale_path_of_gaps_holds_every_decode(over: str) -> None:
-    reward, kind = (REWARD, RWS) if over == "reward-scale" else (None, Temperature)
-    told: Any = {"threshold": 0.3} if over == "threshold" else {"over": over, "reward": reward}
-    path = scale_path(BERT, GAPPED, 0.05, 20.0, Shape(6, 3 if reward else 6, 6), **told)
-    assert path.certified and len(path.pieces) > 1
-    for piece in path.pieces:
-        scaled: Any = kind(math.sqrt(piece.lower * piece.upper))
-        strategy = Threshold(0.3, scaled=scaled) if over == "threshold" else scaled
-        (trace,) = decode(BERT, canvas=GAPPED, strategy=strategy, shape=Shape(6, 3 if reward else 6, 6), reward=reward)
-        assert (tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) == (piece.tokens, piece.commit_step)
-
-
 def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> None:
     bert = BERT
     assert bert.encode_prompt("the [MASK:2] cat [MASK:1]") == [CLS, 6, MASK, MASK, 8, MASK, SEP]
     assert bert.encode_prompt("[MASK:1][MASK:1] [SEP] cat") == [CLS, MASK, MASK, *bert.encode_prompt("[SEP] cat")[1:]]
     assert MASK not in bert.encode_prompt("the [MASK] cat [MASK:0]")
-    letters = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text])
+    letters = rws.CallablePredictor(
+        lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text]
+    )
     assert letters.encode_prompt("a [MASK:2] b") == [97, 0, 0, 32, 98]
     assert encode_prompts(letters, ["a", "a [MASK:2]"], 2)[1].ids == [97, 0, 0]
-    careless = CallablePredictor(
+    careless = rws.CallablePredictor(
         lambda canvas: canvas, mask_id=97, encode=lambda text: [ord(letter) for letter in text]
     )
     refused(lambda: careless.encode_prompt("bab [MASK:1]"), "encodes to the mask token 97")
     tiny_checkpoint("llada", tmp_path / "llada")
-    llada = load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
+    llada = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
     around = [llada.encode_prompt(part) for part in ("the cat", " sat")]
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
-    chat = load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
+    chat = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
-
-
-def asked(*args: Any) -> list[Any]:
-    return [SimpleNamespace(args=args)]
-
-
-HARNESS = RWSLM(bert_predictor(), max_new_tokens=6, steps=3, block_length=6, mc_num=1)
-NEEDED = "a gap is needed, such as [MASK:3], or mask ids"
-COMPACT = "the compact decoder writes after a prompt, use decode"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: decode(BERT), "prompts is None: prompts, or a canvas with gaps such as canvas='the [MASK:3] .', are"),
-        (lambda: decode(BERT, "a", canvas="a [MASK:2]"), "canvas is 'a [MASK:2]' beside prompts: give one of them"),
-        (lambda: decode(BERT, canvas="a cat"), f"canvas[0] is 'a cat': {NEEDED}"),
-        (lambda: decode(BERT, canvas=[6, 7]), f"canvas[0] is [6, 7]: {NEEDED}"),
-        (lambda: decode(BERT, canvas=["a [MASK:1]", "a [MASK:2]"]), "canvas[1] has 2 masks and canvas[0] 1: decode"),
-        (lambda: decode(BERT, canvas="a [MASK:2]", shape=Shape(4)), "length is 4: the gaps of prompts[0] have length"),
-        (lambda: decode(BERT, [[6], GAPPED], shape=Shape(8, 4, 8)), "length is 8: the gaps of prompts[1] have length"),
-        (lambda: decode_compact(BERT, "a", canvas="a [MASK:2]"), f"canvas is 'a [MASK:2]': {COMPACT}"),
-        (lambda: decode_compact(BERT, [GAPPED], shape=SIX), f"prompts[0] has gaps: {COMPACT}"),
-        (lambda: decode_compact(BERT, [[6], GAPPED], shape=Shape(8, 4, 8)), "length is 8: the gaps of prompts[1] have"),
-        (lambda: HARNESS.generate_until(asked("the [MASK:6]", {"until": []})), "context 'the [MASK:6]' has a gap"),
-        (lambda: HARNESS.loglikelihood(asked("the [MASK:6]", " cat")), "'the [MASK:6]' encodes to the mask token"),
-    ],
-)
-def test_where_gaps_are_needed_or_refused(call: Callable[[], object], message: str) -> None:
-    refused(call, message)
-
-
-def test_an_english_gap_is_filled_from_end_to_end(
-    english: WorldPredictor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = english.examples[241]["prompt"]
-    masks = masks_in(text)
-    words = ["generate", "--model", "english", "--strategy", "rws", "--reward-scale", "4", "--reward", "era", "--json"]
-    assert main([*words, "--example", "241", "--trace", str(tmp_path)]) == 0
-    result, reward = json.loads(capsys.readouterr().out), load_reward("era")
-    steps = math.ceil(masks / 2)
-    assert len(result["tokens"]) == masks and len(result["scales"]) == steps
-    row = english.canvas(text)[0].tolist()
-    before = text.split(" [MASK:")[0]
-    first = len(english.encode_prompt(before))
-    factor = rws_factor(english, reward, row, before, first, 4.0)
-    _, tokens, when, _, factors = slow_decode(english, row, Shape(masks, steps, masks), scale=factor)
-    assert (result["tokens"], result["commit_step"]) == (tokens, when)
-    assert result["scales"] == pytest.approx(factors)
-    assert result["completed"] == english.words.text(filled(row, tokens, english.mask_id))
-    assert result["text"] == english.words.text(tokens) and result["text"] in result["completed"]
-    assert main(["generate", *words[1:], "--infill", text]) == 0
-    assert json.loads(capsys.readouterr().out) == result
-    assert main(["generate", *words[1:-1], "--infill", text]) == 0
-    assert capsys.readouterr().out.startswith(f"prompt: {text}\nanswer: {result['completed']}\n\n")
-    trace = load(tmp_path / "trace.parquet")
-    assert trace.prompt.tolist() == row and trace.prompt_text == text and replay(trace).diverged_at is None
-
-
-def test_no_method_lies_above_the_frontier_of_a_gap(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    methods = "default rws:8 sample best-of:2 tilt-decode:1".split()
-    assert figures(["frontier", "--example", "239", "--json", "--strategies", *methods]) == 0
-    result, reward = json.loads(capsys.readouterr().out), era_reward().world_reward
-    row = english.canvas(english.examples[239]["prompt"])[0].tolist()
-    context, canvas = row[: row.index(english.mask_id)], row[row.index(english.mask_id) :]
-    assert result["complete"] and result["slopes"] is None
-    for each in (*result["frontier"], *result["points"]):
-        assert [a for a, b in zip(each["tokens"], canvas, strict=True) if b != english.mask_id] == [
-            token for token in canvas if token != english.mask_id
-        ]
-        gap = [a for a, b in zip(each["tokens"], canvas, strict=True) if b == english.mask_id]
-        assert each["log_prob"] == pytest.approx(english.log_prob(row, gap))  # given the fixed words
-        assert each["reward"] == pytest.approx(reward.score(each["tokens"]))
-    assert [point["strategy"] for point in result["points"]] == methods
-    assert all(point["regret"] > -1e-9 for point in result["points"])
-    best = english.world.best(np.where(np.array(canvas) == english.mask_id, -1, canvas), context)
-    assert result["frontier"][0]["tokens"] == best.tolist()
-    (trace,) = decode(english, [row], Confidence(), Shape(5, 3, 5))
-    assert result["points"][0]["tokens"] == trace.completed[len(context) :].tolist()
-
-
-def test_ids_with_masks_have_the_shape_of_their_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = str(tiny_checkpoint("bert", tmp_path / "tiny"))
-    assert main(["generate", "--model", folder, "--input-ids", json.dumps(GAPPED), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    (trace,) = decode(bert_predictor(), [GAPPED], Confidence(), Shape(6, 3, 6))
-    assert result["tokens"] == trace.tokens.tolist() and result["commit_step"] == trace.commit_step.tolist()
-    assert result["completed"] == bert_predictor().decode_prompt(trace.completed.tolist())
-
-
-TEXT = "the cat [MASK:2] on [MASK:3] mat [MASK:1]"
-
-
-@pytest.mark.parametrize(
-    ("canvas", "listed"), [(TEXT, [TEXT]), (GAPPED, [GAPPED]), ([GAPPED, TEXT], [GAPPED, TEXT])], ids=str
-)
-def test_a_canvas_is_the_prompt_with_gaps_that_it_is(canvas: Any, listed: Any) -> None:
-    shape = Shape(6, block=6)
-    traces = list(decode(BERT, canvas=canvas, strategy="rws:8", reward=REWARD))
-    assert traces == list(decode(BERT, listed, "rws:8", shape, reward=REWARD))
-    assert (traces[0].length, traces[0].steps, traces[0].block) == (6, 3, 6)
-    (shaped,) = decode(BERT, canvas=TEXT, strategy="threshold:0.3", shape=Shape(6, 6, 3))
-    assert shaped == decode(BERT, [TEXT], "threshold:0.3", Shape(6, 6, 3))[0]
-    compared = compare(BERT, strategies=["default", "temperature:4"], canvas=canvas)
-    assert list(compared["default"]) == list(decode(BERT, listed, "default", shape))
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -281,9 +134,9 @@ def test_every_strategy_fills_gaps_and_leaves_the_fixed_words(name: str) -> None
     given = {"run": run} | {option: number.usual for option, number in STRATEGIES[name].numbers.items()}
     size = predictor.logits(torch.tensor([ids]), None).shape[-1]
     strategy: Any = {
-        "reward-replay": RewardReplay(8.0, (0.1, 0.2, 0.3)),
-        "calibrated": Calibrated(np.linspace(0.01, 0.2, size)),
-        "oracle-order": OracleOrder(run.tokens),
+        "reward-replay": rws.RewardReplay(8.0, (0.1, 0.2, 0.3)),
+        "calibrated": rws.Calibrated(np.linspace(0.01, 0.2, size)),
+        "oracle-order": rws.OracleOrder(run.tokens),
     }.get(name, name)
     numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward" and name in offered()}
     shape = Shape(6, 3, 6)

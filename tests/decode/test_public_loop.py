@@ -9,12 +9,11 @@ import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import EOS, MASK, VOCABULARY, llama
 from torch import Tensor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, Temperature, decode, step_logits
+from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
 from rws_decode.extra import presets
-from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, llama
-from rws_decode.replay.replay import replay, replay_with
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -211,44 +210,3 @@ def test_the_published_flag_is_the_published_loop(seed: int, shape: Shape, tempe
     assert replay(trace).diverged_at is None
     again = replay_with(trace, predictor)
     assert again.tokens.tolist() == tokens and np.array_equal(again.value, trace.value, equal_nan=True)
-
-
-@given(st.integers(0, 10**6), SHAPES, st.sampled_from(["probability", "topk"]))
-@settings(max_examples=examples(100), deadline=None)
-def test_every_ranking_has_it(seed: int, shape: Shape, ranking: str) -> None:
-    predictor = predictor_of(seed)
-    trace = run(predictor, "defer-published", shape, ranking=ranking)
-    _, steps = published(predictor, shape, 0.0, torch.Generator())
-    # Positions that wait are level, and torch.topk takes those it likes.
-    assert trace.ties.any() or trace.commit_step.tolist() == steps
-
-
-def test_the_logits_of_a_step_are_those_that_ranked_it() -> None:
-    predictor, shape = predictor_of(11), Shape(6, 6, 6)
-    trace = run(predictor, "defer-published", shape)
-    for step in range(6):
-        seen = step_logits(trace, predictor, step)
-        assert seen.candidate.tolist() == trace.candidate[step, seen.positions].tolist()
-        for row, position, token in zip(seen.logits, seen.positions, seen.candidate, strict=True):
-            others = np.logaddexp.reduce(np.delete(row - row[token], token))
-            if token not in (END, TURN):
-                assert trace.value[step, position] == pytest.approx(-others, rel=1e-9)
-                assert np.isneginf(row[[END, TURN]]).all()
-
-
-def test_a_scaled_decode_knows_it_too() -> None:
-    waited, told = 0, Options(end_of_text="defer-published", end_ids=[END, TURN])
-    for seed in range(10):
-        (trace,) = decode(predictor_of(seed, 1.0), [[5]], Temperature(3.0), Shape(6, 6, 6), options=told)
-        for step in range(6):
-            ends = np.isin(trace.candidate[step], [END, TURN])
-            assert not ends[trace.chosen[step]].any() or ends[trace.eligible[step]].all()
-            waited += bool(ends[trace.eligible[step]].any() and not ends[trace.chosen[step]].any())
-        assert replay(trace).diverged_at is None
-    assert waited > 5
-
-
-@pytest.mark.parametrize("strategy", ["entropy", "threshold:0.9", "p2:1", "lookum:2"])
-def test_strategies_that_do_not_commit_by_confidence_refuse_it(strategy: str) -> None:
-    with pytest.raises(ValueError, match=r"^end_of_text is 'defer-published': .* use 'defer'$"):
-        decode(predictor_of(0), [[5]], strategy, Shape(6, 6, 6), options=Options(end_of_text="defer-published"))

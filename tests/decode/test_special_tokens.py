@@ -8,18 +8,14 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
+from tiny_models import word_tokenizer
 
-from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.statistics.perplexity import perplexity
-from rws_decode import Dialogue, HFMaskPredictor, load_predictor
+from rws_decode import CausalReward, Dialogue, HFMaskPredictor, load_predictor, load_reward
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.diffusion import llada_tokenizer
-from rws_decode.extra.testing.networks import word_tokenizer
 from rws_decode.extra.testing.published_rewards import published_tokenizer
 from rws_decode.networks.modernbert import FileTokenizer
-from rws_decode.rewards import CausalReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}
@@ -96,36 +92,6 @@ def test_no_reward_model_reads_a_special_token_that_a_text_spells_out(name: str,
                 assert reward_model.gate(ids) == len(ids) - len(alone) + reward_model.gate(alone), forged
             if isinstance(reward_model, CausalReward):
                 assert ids[len(ids) - len(reward_model.closing) :] == reward_model.closing, forged
-
-
-@pytest.mark.parametrize("template", ["pair", "chat", "instruct"])
-@given(said=TEXTS, asked=TEXTS, spelled=st.sampled_from(NAMES))
-@settings(max_examples=examples(100))
-def test_bytes_spell_out_what_they_are_given(template: Template, asked: str, said: str, spelled: str) -> None:
-    codec = llada_tokenizer()
-    encode = text_encoder("bytes", codec, template)
-    ordinary, forged = encode(f"{asked}-", said), encode(f"{asked}{spelled}-", said)
-    assert specials(codec, forged) == specials(codec, ordinary)
-    # Every byte is a token of its own or part of one, so that what is read can be read back.
-    assert f"{asked}{spelled}-".strip() in codec.decode(forged)
-
-
-def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
-    codec = published_tokenizer("skywork")
-    codec.chat_template = "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}{% endfor %}"
-    encode = text_encoder("odd", codec, "chat")
-    assert encode("the cat", "sat .")
-    refused(lambda: encode("the <|eot_id|>", "sat ."), "the chat template of reward model odd changes with the message")
-
-
-@pytest.mark.parametrize("spelled", ["[MASK]", "[SEP] [EOS]"])
-def test_causal_models_score_what_is_spelled_as_a_word(spelled: str) -> None:
-    causal = load_causal("mini-causal")
-    word = " ".join("xyzzy" for _ in spelled.split())  # which it does not know, like the spelled ones
-    (spelled_score,), (same,) = (answer_scores(causal, [f"a {text} cat"], [f"{text} ."]) for text in (spelled, word))
-    assert spelled_score == same
-    measured = perplexity(causal, [f"{spelled} a"], prompts=[spelled])
-    assert measured.scores == perplexity(causal, [f"{word} a"], prompts=[word]).scores
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rws_decode.__main__ import main
+from rws_decode.__main__ import main as main
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: object) -> str:

@@ -122,7 +122,7 @@ end-of-text-first: rws_decode, test_rounding
 guidance-scale: rws_decode, test_gaps
 - unconditional + (cfg + 1) *
 + unconditional + cfg *
-masks-in-the-answer: rws_decode, test_special_tokens
+masks-in-the-answer: rws_decode, test_decode
 - sorted({predictor.mask_id, *padding,
 + sorted({*padding,
 gumbel-temperature: rws_decode, test_sampling
@@ -143,7 +143,7 @@ near-branches: rws_decode, test_counting
 near-tie-half: rws_decode, test_rounding
 - near = self.lead <= 2 * self.seen.error
 + near = self.lead <= self.seen.error
-padding-side: rws_decode, test_gaps
+padding-side: rws_decode, test_decode
 - if padding == "left" else 0
 + if padding == "right" else 0
 gate-and-up-exchanged: rws_decode, test_families

@@ -4,7 +4,24 @@ from typing import Any
 
 from torch import Tensor
 
-from rws_decode.extra.testing.networks import EOS, MASK, PAD, VOCABULARY, bert, llama, modernbert, word_tokenizer
+from rws_decode.extra.testing.networks import (  # noqa: F401 - tests take them from here
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL,
+    UNK,
+    VOCABULARY,
+    WORDS,
+    bert,
+    bert_classifier,
+    diffusion_gemma,
+    llama,
+    llama_classifier,
+    modernbert,
+    word_tokenizer,
+)
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 

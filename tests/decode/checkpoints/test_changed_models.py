@@ -1,97 +1,30 @@
-"""A model is the one that was written: changed files and lost words are refused or told of, in a line."""
+"""A model is the one that was written: changed files and lost words are refused in a line."""
 
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from checkpoint_files import edit_json
+from misuse import refused
+from tiny_models import SPECIAL, VOCABULARY
 
 from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import DIGESTS, models_directory
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import SPECIAL, VOCABULARY, WORDS, word_tokenizer
-
-SIZE = ["--length", "4", "--steps", "2", "--block", "4", "--json"]
 
 
-def generated(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> tuple[int, str, list[str]]:
-    """Return the exit status, what is printed, and the lines of standard error but for bars."""
-    capsys.readouterr()
-    status = main(["generate", "--model", str(folder), *words, *SIZE])
-    out, err = capsys.readouterr()
-    return status, out, [line for line in err.splitlines() if line and "Loading weights" not in line]
-
-
-def kept_words(folder: Path, words: int) -> None:
-    stored = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    special = {token["content"] for token in stored["added_tokens"]}
-    vocabulary = stored["model"]["vocab"]
-    rest = [word for word in vocabulary if word not in special][:words]
-    stored["model"]["vocab"] = {word: token for word, token in vocabulary.items() if word in {*special, *rest}}
-    (folder / "tokenizer.json").write_text(json.dumps(stored), encoding="utf-8")
-
-
-def mini(folder: Path) -> Path:
-    without = shutil.ignore_patterns("digests.json")
-    return Path(shutil.copytree(models_directory() / "mini", folder / "model", ignore=without))
-
-
-@pytest.mark.parametrize(
-    ("layout", "tokens", "prompt"),
-    [("mini", 1616, ["--prompt", "the cat"]), ("bert", VOCABULARY, ["--input-ids", "[2, 3]"])],
-)
-def test_a_tokenizer_of_special_tokens_alone_is_refused(
-    tmp_path: Path, layout: str, tokens: int, prompt: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = mini(tmp_path) if layout == "mini" else tiny_checkpoint(layout, tmp_path / "model")
-    kept_words(folder, 0)
-    named = f"its tokenizer names {len(SPECIAL)} of its {tokens} tokens, restore the tokenizer's files"
-    status, out, lines = generated(capsys, folder, *prompt)
-    assert (status, out) == (2, "")
-    assert lines == [f"python -m rws_decode generate: model model cannot be loaded: {named}"]
-    reward = tiny_checkpoint("classifier", tmp_path / "reward")
-    kept_words(reward, 0)
-    with pytest.raises(ValueError, match=rf"reward reward cannot be loaded: its tokenizer names 6 of its {VOCABULARY}"):
-        load_reward(str(reward))
-
-
-@pytest.mark.parametrize("layout", ["mini", "llada", "dream"])
-def test_an_empty_vocabulary_is_refused(tmp_path: Path, layout: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = mini(tmp_path) if layout == "mini" else tiny_checkpoint(layout, tmp_path / "model")
-    if layout != "dream":
+def test_a_tokenizer_of_special_tokens_alone_is_refused(tmp_path: Path) -> None:
+    for layout, load in (("bert", load_predictor), ("classifier", load_reward)):
+        folder = tiny_checkpoint(layout, tmp_path / layout)
         stored = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-        empty = {"vocab": {}} | ({"merges": []} if layout == "llada" else {})
-        edit_json(folder / "tokenizer.json", model=stored["model"] | empty)
-    else:
-        (folder / "vocab.json").write_text("{}")
-        (folder / "merges.txt").write_text("")
-    status, out, lines = generated(capsys, folder, "--prompt", "the cat")
-    assert (status, out, len(lines)) == (2, "", 1) and "model model cannot be loaded: its" in lines[0]
-
-
-def test_some_lost_words_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, lost = tiny_checkpoint("bert", tmp_path / "model"), 4
-    assert generated(capsys, folder, "--prompt", "the cat")[2] == []
-    word_tokenizer(WORDS[:-lost]).save_pretrained(folder)
-    status, out, lines = generated(capsys, folder, "--prompt", "the cat")
-    assert status == 0 and max(json.loads(out)["tokens"]) < VOCABULARY - lost
-    assert lines == [
-        f"note: {lost} of the {VOCABULARY} tokens of model have no word in its tokenizer and are never written"
-    ]
-
-
-def test_an_answer_without_text_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    # 5 is the end of text, and mini goes on with no other token after it.
-    status, out, lines = generated(capsys, Path("mini"), "--input-ids", "[5, 6]")
-    result = json.loads(out)
-    assert (status, result["text"], len(result["tokens"])) == (0, "", 4)
-    assert lines == ["note: the answer by default is empty: none of its 4 tokens has a text before the answer ends"]
-    assert generated(capsys, Path("mini"), "--example", "3")[2] == []
+        special = {token["content"] for token in stored["added_tokens"]}
+        vocabulary = stored["model"]["vocab"]
+        stored["model"]["vocab"] = {word: token for word, token in vocabulary.items() if word in special}
+        (folder / "tokenizer.json").write_text(json.dumps(stored), encoding="utf-8")
+        named = f"{layout} cannot be loaded: its tokenizer names {len(SPECIAL)} of its {VOCABULARY} tokens, restore"
+        refused(lambda load=load, folder=folder: load(str(folder)), named)
 
 
 LOADS: dict[str, Callable[[str], object]] = {
@@ -113,36 +46,7 @@ def test_a_changed_or_missing_file_is_named(name: str, tmp_path: Path) -> None:
         content = (folder / file).read_bytes()
         for change in (lambda path: path.write_bytes(path.read_bytes() + b" "), Path.unlink):
             change(folder / file)
-            with pytest.raises(ValueError, match=rf"^\w+ {name} cannot be loaded: |holds no config.json") as refused:
+            with pytest.raises(ValueError, match=rf"^\w+ {name} cannot be loaded: |holds no config.json") as caught:
                 LOADS[name](str(folder))
-            assert "\n" not in str(refused.value) and (file in str(refused.value))
+            assert "\n" not in str(caught.value) and file in str(caught.value)
             (folder / file).write_bytes(content)
-
-
-def without(name: str) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    return lambda arrays: {key: value for key, value in arrays.items() if key != name}
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (without("arcs_3"), r"share_3, states_3, word_3: there and not needed"),
-        (without("unigram"), "unigram: "),
-        (lambda arrays: arrays | {"word_3": arrays["word_3"][None]}, "word_3 is no list of numbers"),
-        (lambda arrays: arrays | {"share_2": arrays["share_2"].astype(str)}, "share_2 is no list of numbers"),
-        (lambda arrays: b"PK\3\4 and no archive", "zip file"),
-        (lambda arrays: b"", "."),
-    ],
-)
-def test_a_damaged_world(change: Callable[[dict[str, np.ndarray]], object], said: str, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(models_directory() / "english", tmp_path / "world"))
-    (folder / DIGESTS).unlink()
-    with np.load(folder / "world.npz") as stored:
-        changed = change(dict(stored))
-    if isinstance(changed, bytes):
-        (folder / "world.npz").write_bytes(changed)
-    else:
-        np.savez(folder / "world.npz", allow_pickle=False, **changed)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=rf"^model world cannot be loaded: .*{said}") as refused:
-        load_predictor(str(folder))
-    assert "\n" not in str(refused.value)

@@ -1,14 +1,11 @@
-"""`compare`, `generate --compare` and `strategies`: several strategies side by side, on the shipped models."""
+"""`compare` and `strategies`: several strategies side by side, on the shipped models."""
 
 import json
-import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from command_lines import printed
 
-from rws_decode.commands.shown import marked, marker
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.strategies.table import STRATEGIES, offered
 from rws_decode.trace.labels import CUT_OFF
@@ -51,32 +48,6 @@ def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, caps
         assert row[1:3] == [f"{result['final_reward']['raw']:.3f}", str(len(result["rules_broken"]))]
 
 
-def test_generate_sets_a_second_run_beside_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", *MINI, "--strategy", "rws", "--reward-scale", "8", "--compare", "default"]
-    result = json.loads(printed(capsys, *words, "--json"))
-    alone = json.loads(printed(capsys, "generate", *MINI, "--json"))
-    assert result.pop("compared") == {"strategy": "default"} | alone
-    assert result["text"] != alone["text"]
-    out = printed(capsys, *words)
-    first, beside = re.findall(r"^answer: (.*)$", out, re.MULTILINE)
-    assert first == marked(result["text"], alone["text"]) and beside == marked(alone["text"], result["text"])
-    assert "[" in first and "\nbeside it, default\n" in out
-    assert out.count("prompt: ") == 1
-    assert out.count("[so marked]: words that the other answer does not have there\n") == 1
-    assert re.search(r"^  '.+' at \d+ overtakes '.+' at \d+ at factor [\d.]+$", out, re.MULTILINE)
-
-
-def test_a_text_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
-    cut = printed(capsys, "generate", *MINI)
-    broken = json.loads(printed(capsys, "generate", *MINI, "--json"))["rules_broken"]
-    assert broken and all(f"    {rule}\n" in cut for rule in broken)
-    assert cut.count(CUT_OFF) == 1 and not re.search(r"^answer: .* \.$", cut, re.MULTILINE)
-    whole = printed(capsys, "generate", *MINI[:-4], "--strategy", "rws", "--reward-scale", "8")
-    assert "rules broken: 3\n" in whole and "cut off" not in whole  # rules are broken by a text that has an end
-    path = ["scale-path", *MINI, "--scale-min", "1", "--scale-max", "1"]
-    assert f"\nanswer 1: {CUT_OFF}\n" in printed(capsys, *path)
-
-
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, distance = printed(capsys, "strategies").split("\n\n")
     assert "default+apart:3" in distance
@@ -90,21 +61,3 @@ def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[s
         assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
     names = [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))]
     assert names == [*offered(), *METHODS]
-
-
-def test_words_are_marked_on_a_terminal_and_in_brackets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert marker()("a b") == "\x1b[1;4ma b\x1b[0m"
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert marker()("a b") == "[a b]"
-    assert marked("a b c", "a c") == "a [b] c" and marked("a", "a") == "a" and marked("", "a") == ""
-
-
-def test_a_schedule_that_ends_before_a_strategy_does_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    klass = ["generate", *MINI[:-4], "--strategy", "klass", "--threshold", "0.99", "--length", "32"]
-    short = json.loads(printed(capsys, *klass, "--steps", "8", "--json"))
-    count = short["commit_step"].count(7)
-    told = f"tokens that the end of --steps committed at once: {count} at step 7; the strategy asks for more steps"
-    assert count > 1 and told in printed(capsys, *klass, "--steps", "8")
-    assert "the end of --steps" not in printed(capsys, *klass)

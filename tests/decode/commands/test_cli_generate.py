@@ -1,21 +1,15 @@
-"""`rws generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
+"""`rws generate` on tiny checkpoints: its JSON, its options and its trace."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from command_lines import printed, refusal
+from command_lines import main, printed, refusal
+from tiny_models import MASK, bert
 
-from rws_decode import Confidence, Options, RandomOrder, Shape, Strategy, decode, load_predictor, load_reward, replay
-from rws_decode.__main__ import main
+from rws_decode import Confidence, Options, Shape, Trace, decode, load_predictor, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.table import offered
-from rws_decode.trace.trace import Trace, load
 
 KEYS = "tokens text completed final_reward log_prob rules_broken commit_step god_tokens god_steps forwards".split()
 KEYS += "reward_calls reward_calls_saved scales rewards ties".split()
@@ -26,7 +20,6 @@ SIZE = ["--length", "8", "--steps", "4", "--block", "4"]
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]})
-    tiny_checkpoint("bert", folder / "bare", tokenizer=False)
     tiny_checkpoint("classifier", folder / "reward", files={"reward.json": {"mean": 0.5, "std": 2.0}})
     return folder
 
@@ -52,33 +45,10 @@ def test_json_has_the_documented_keys_and_people_get_text(models: Path, capsys: 
     assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
 
 
-def test_the_compact_decoder_prints_the_same(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*rws(models), "--prompt", "the cat", *SIZE, "--json", "--savings", "nothing"]
-    full, compact = (json.loads(generate(capsys, *words, *more)) for more in ([], ["--compact"]))
-    for name in ("scales", "rewards"):
-        np.testing.assert_allclose(compact.pop(name), full.pop(name), rtol=1e-6)
-    assert compact == full
-
-
-@pytest.mark.parametrize("prompt", [["--example", 0], ["--input-ids", json.dumps([CLS, 6, 8, SEP])]], ids=str)
-def test_examples_and_ids_are_prompts(prompt: list[object], models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = generate(capsys, *rws(models), *prompt, *SIZE, "--json")
-    assert printed == generate(capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json")
-
-
-def test_without_a_tokenizer_ids_decode_to_ids(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ids = ["--input-ids", json.dumps([CLS, 6, 8, SEP]), *SIZE]
-    bare = json.loads(generate(capsys, "--model", models / "bare", "--reward", models / "reward", *ids, "--json"))
-    assert bare["text"] is None and bare["final_reward"] is None  # there is no text to score
-    assert bare["tokens"] == json.loads(generate(capsys, "--model", models / "tiny", *ids, "--json"))["tokens"]
-    printed = generate(capsys, "--model", models / "bare", *ids)
-    assert printed.startswith(f"prompt: {json.dumps([CLS, 6, 8, SEP])}\nanswer: {json.dumps(bare['tokens'])}\n")
-
-
 def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*rws(models), "--prompt", "the cat", *SIZE, "--trace", tmp_path / "runs" / "one", "--json"]
     result = json.loads(generate(capsys, *words))
-    trace = load(tmp_path / "runs" / "one" / "trace.parquet")
+    trace = load_trace(tmp_path / "runs" / "one" / "trace.parquet")
     assert trace.tokens.tolist() == result["tokens"] and trace.factor.tolist() == result["scales"]
     assert replay(trace).diverged_at is None
     assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
@@ -86,27 +56,7 @@ def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: 
 
 def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> Trace:
     generate(capsys, *words, *SIZE, "--json", "--trace", folder)
-    return load(folder / "trace.parquet")
-
-
-def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["--model", models / "tiny", "--prompt", "the cat", "--reward", models / "reward", "--seed", 3]
-    run = traced(capsys, tmp_path / "rws", *common, "--strategy", "rws", "--reward-scale", 8)
-    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
-    expected: dict[str, tuple[list[object], Strategy]] = {
-        "rws-every": (["--reward-scale", 8, "--every", 2], RWSEvery(8.0, 2)),
-        "rws-flipped": (["--reward-scale", 8], FlippedReward(8.0)),
-        "rws-random": (["--reward-scale", 8], RandomReward(8.0, 3)),
-        "schedule": (["--run", tmp_path / "rws/trace.parquet"], recorded(run)),
-        "constant": (["--run", tmp_path / "rws/trace.parquet"], constant_of(run)),
-        "shuffled": (["--run", tmp_path / "rws/trace.parquet"], shuffled(run, np.random.default_rng(3))),
-        "random-order": ([], RandomOrder(3)),
-    }
-    for name, (words, strategy) in expected.items():
-        trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
-        options = Options(seed=3)
-        assert trace == decode(predictor, "the cat", strategy, Shape(8, 4, 4), reward=reward, options=options)[0], name
-    assert {"default", "temperature", "rws", *expected} <= set(offered())
+    return load_trace(folder / "trace.parquet")
 
 
 @pytest.mark.parametrize(
@@ -135,39 +85,4 @@ def test_mask_id_and_dtype_reach_the_loader(tmp_path: Path, capsys: pytest.Captu
     model = str(tiny_checkpoint("bert", tmp_path / "model"))
     shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
     assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
-    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
-
-
-@pytest.mark.parametrize("strategy", [["temperature", "--scale", 2], ["rws", "--reward-scale", 8]])
-def test_the_final_reward_is_the_texts(
-    strategy: list[object], models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--model", models / "tiny", "--reward", models / "reward", "--prompt", "the cat", *SIZE]
-    result = json.loads(generate(capsys, *words, "--strategy", *strategy, "--json"))
-    reward = load_reward(str(models / "reward"))
-    (raw,) = reward.score(["the cat"], [result["text"]])
-    assert result["final_reward"]["raw"] == pytest.approx(raw, abs=1e-5)
-    assert result["final_reward"]["normalised"] == pytest.approx((raw - reward.mean) / reward.std, abs=1e-5)
-    assert result["log_prob"] is None  # its conditionals are those of no distribution
-    assert f"reward {raw:.3g} (" in generate(capsys, *words, "--strategy", *strategy)
-
-
-def test_what_does_not_fit_is_one_line(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
-    run = ["--prompt", "a", "--steps", "2", "--strategy", "schedule", "--run", tmp_path / "trace.parquet"]
-    for model, words, named in (
-        ("tiny", run, "a run of 4 steps, --steps is 2"),
-        ("bare", ["--example", "0"], "--example is 0: bare ships no examples, give --prompt TEXT or --input-ids JSON"),
-        ("bare", ["--prompt", "the cat"], "has no tokenizer"),
-        ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
-    ):
-        assert named in refusal(capsys, "generate", "--model", models / model, *SIZE, *words, "--json")
-    # A message that names an argument of Python names the option here.
-    gaps = ["--infill", "the [MASK:8] cat"]
-    for layout, words, named in (
-        ("modernbert-chat", gaps, "has a gap: a message of a chat has none, choose --no-chat"),
-        ("sdar", gaps, "prompts[0] has gaps before its end: sdar fills block after block"),
-        ("bert", ["--prompt", "a", "--key-cache", "dual", "--cfg", "1"], "computes a second canvas, use --cfg 0.0"),
-    ):
-        model = tiny_checkpoint(layout, tmp_path / layout)
-        assert named in refusal(capsys, "generate", "--model", model, *words)
+    assert load_trace(tmp_path / "trace.parquet").logits_dtype == "bfloat16"

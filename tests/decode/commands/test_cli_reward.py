@@ -1,15 +1,10 @@
 """Which reward is taken where none is named, and what is said of one that does not read the model's texts."""
 
-from typing import Any
-
 import pytest
-from command_lines import printed
+from command_lines import main, printed
 from misuse import refused
 
-from paper_figures.commands.experiment import study_options
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer
-from rws_decode.__main__ import main
-from rws_decode.cli.app import read_words
 from rws_decode.rewards.base import OWN_REWARDS
 
 EXAMPLE = "--example 3 --length 8"
@@ -51,17 +46,3 @@ def test_a_reward_that_does_not_read_the_words_is_a_note_once(model: str, capsys
         assert main(f"compare --model {model} --example 3 --length 16 --reward {reward}".split()) == 0
         told = capsys.readouterr().err.count(f"note: reward {reward}")
         assert told == (reward not in OWN_REWARDS[model]), reward
-
-
-@pytest.mark.parametrize(
-    ("line", "rewards"),
-    [
-        ("controls", (("mini",), ("mini-judge",), None)),
-        ("controls --model english --rewards mini", (("mini",), ("keywords",), None)),
-        ("keywords --model antibody", (("human", "humanness"), (), "none")),
-    ],
-)
-def test_a_study_takes_the_rewards_of_its_model(line: str, rewards: Any) -> None:
-    study, *words = line.split()
-    options: Any = read_words(study_options(study), [*words, "--out", "out"])
-    assert (options.study.rewards, options.study.judges, options.study.causal) == rewards

@@ -1,4 +1,4 @@
-"""Options declared as dataclasses: what is read, what is refused, what the help shows."""
+"""Options declared as dataclasses: what is read, and what is refused."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from rws_decode.cli.app import read_words
-from rws_decode.cli.options import fixed, group, json_option, option, parameters
+from rws_decode.cli.options import group, json_option, option
 
 
 @dataclass(frozen=True)
@@ -95,29 +95,3 @@ def test_what_is_refused_names_argument_value_and_what_is_right(words: Any, told
     with pytest.raises(ValueError) as caught:
         read_words(Everything, words)
     assert all(part in str(caught.value) for part in told) and "\n" not in str(caught.value)
-
-
-@dataclass(frozen=True)
-class Base:
-    judges: tuple[str, ...] = option(("a",), "judges", flags=("--judges", "--judge"), may_be_empty=True)
-    workers: int = option(1, "processes", least=1)
-    scheduler: str | None = option(None, "in their place", instead_of="workers")
-    compact: Literal[True] | None = option(None, "a switch")
-    grid: tuple[float, ...] | None = option(None, "a grid")
-
-
-@dataclass(frozen=True)
-class Derived(Base):
-    judges: tuple[str, ...] = ("b", "c")
-    grid: tuple[float, ...] | None = fixed((2.0,))
-    scale: float = option(1.0, "a scale")
-
-
-def test_inherited_declarations_and_options_instead_of_others() -> None:
-    assert read_words(Derived, ()) == Derived(judges=("b", "c"), grid=(2.0,))
-    derived = read_words(Derived, ["--judge", "--compact", "--scale", "2"])
-    assert derived == Derived(judges=(), compact=True, scale=2.0)
-    assert [each.name for each in parameters(Derived)] == ["judges", "workers", "scheduler", "compact", "scale"]
-    assert read_words(Base, ["--scheduler", "here"]) == Base(scheduler="here")
-    with pytest.raises(ValueError, match=r"--scheduler .* --workers|--workers .* --scheduler"):
-        read_words(Base, ["--scheduler", "here", "--workers", "2"])

@@ -1,17 +1,9 @@
-"""What a long command says on standard error: lines now and then, or a bar on a terminal, and nothing if not asked."""
-
-import io
-import sys
+"""What a long command says on standard error: lines now and then, and nothing if not asked."""
 
 import pytest
 
 from rws_decode.cli import progress as progress_module
-from rws_decode.cli.progress import each, loading, progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from rws_decode.cli.progress import each, progress
 
 
 @pytest.fixture
@@ -42,14 +34,6 @@ def test_a_line_every_ten_seconds_and_one_at_the_end(clock: list[float], capsys:
     ]
 
 
-def test_what_was_done_before_takes_no_time(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), progress("train", 1000, "step", done=500) as shown:
-        clock.append(100.0)
-        shown.advance(100)
-        raise KeyboardInterrupt
-    assert lines(capsys)[-1] == "train: 600 of 1000 steps, 2 min, about 7 min left"
-
-
 def test_where_nothing_was_done_or_asked_no_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(each([], "grid", 0, "strategy")) == []
     with pytest.raises(ValueError), progress("figures", 1, "exhibit"):
@@ -58,25 +42,3 @@ def test_where_nothing_was_done_or_asked_no_line_says_so(capsys: pytest.CaptureF
         shown.advance(3)
         shown.remark("late")
     assert lines(capsys) == []
-
-
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with progress("decode", 3, "prompt") as shown:
-        shown.advance(2)
-        shown.remark("1 failed")
-        shown.advance()
-    drawn = terminal.getvalue()
-    assert drawn.startswith("\rdecode:   0%") and "3/3" in drawn and "1 failed" in drawn
-
-
-def test_items_are_counted_when_asked_for_and_loading_names_models_once(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = each(iter("ab"), "grid", 2, "scale")
-    assert lines(capsys) == []  # nothing has begun
-    assert (next(shown), lines(capsys)) == ("a", ["grid: 0 of 2 scales"])
-    assert list(shown) == ["b"]
-    assert lines(capsys)[-1].startswith("grid: 2 of 2 scales, ")
-    loading("controls", "mini", None, "mini", "mini-judge")
-    loading("train")
-    assert lines(capsys) == ["controls: loading mini, mini-judge ...", "train: loading libraries ..."]

@@ -1,33 +1,20 @@
-"""The world of English: its conditionals and probabilities of texts and gaps, and its rewards of words."""
+"""The 4-gram model of speeches: its conditionals, and its rewards of words."""
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from misuse import refused
 
-from rws_decode import WorldPredictor, load_reward
-from rws_decode.__main__ import main
+from rws_decode import RewardModel, WorldPredictor, load_reward
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.rewards.base import RewardModel, bounds_of
+from rws_decode.rewards.base import Bounded, bounds_of
 from rws_decode.rewards.world import WorldReward
-from rws_decode.text.words import END, Words
-from rws_theory.worlds.ngram import NGram
-from rws_theory.worlds.tilts import Automaton, keywords
+from rws_decode.text.words import Words
 
 
 def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:
     return predictor.logits(canvas, None)[0].numpy()
-
-
-@given(st.lists(st.integers(0, 2998), max_size=40))
-def test_text_comes_back_as_the_same_ids(english: WorldPredictor, ids: list[int]) -> None:
-    assert english.words.ids(english.words.text(ids)) == ids
-    assert (english.vocab_size, english.mask_id, english.words.end) == (3001, 3000, 2999)
 
 
 def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: WorldPredictor) -> None:
@@ -52,40 +39,6 @@ def test_some_positions_of_padded_rows_are_those_of_each_row_alone(english: Worl
             alone = english.logits(torch.tensor([row]), None)[0]
             assert torch.allclose(found[number, real[number]], alone, rtol=0, atol=1e-9)
             assert not found[number, ~real[number]].any()
-
-
-def test_a_prompt_is_read_after_its_last_unknown_word(
-    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert english.encode_prompt("we zyzzyva the people") == english.words.ids("the people")
-    assert english.encode_prompt("the zyzzyva") == [] and english.encode_prompt("") == []
-    short = ["--model", "english", "--length", "2", "--steps", "1", "--block", "2"]
-    assert main(["generate", *short, "--prompt", "we zyzzyva the"]) == 0
-    said = capsys.readouterr().err
-    assert said == ("note: english does not know these words and reads only what follows the last of them: zyzzyva\n")
-
-
-def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor) -> None:
-    kinds = [example["kind"] for example in english.examples]
-    openings = kinds.count("opening")
-    assert kinds == ["opening"] * openings + ["gap"] * (len(kinds) - openings)
-    assert openings >= 200 and len(kinds) - openings >= 50
-    for example in english.examples[:openings]:
-        assert 8 <= len(english.encode_prompt(example["prompt"])) <= 16
-        assert english.unknown_words(example["prompt"]) == []
-
-
-def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:
-    prompt = english.encode_prompt("we ask the congress [MASK:2] the treaty with spain.")
-    first, second = english.words.ids("to ratify")[0], english.words.ids("of")[0]
-    given = english.log_prob(prompt, [first, second])
-    rows = english.logits(torch.tensor([prompt]), None)[0, prompt.index(english.mask_id)]
-    once = [
-        first if token == english.mask_id and i == prompt.index(english.mask_id) else token
-        for i, token in enumerate(prompt)
-    ]
-    then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
-    assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
 
 
 STORED = json.loads((models_directory() / "english" / "rewards.json").read_text(encoding="utf-8"))
@@ -137,41 +90,3 @@ def test_keywords_counts_each_phrase_once() -> None:
     end = reward.words.end
     assert reward.world_reward.score([few[0], end, few[1]]) == 1
     assert world_reward("keywords").name == "keywords:" + ",".join(STORED["keywords"]["words"])
-
-
-WORLD = NGram.fit([[0, 1, 2]], order=2, vocabulary=3)
-ABC = WorldPredictor(WORLD, Words(["a", "b", END]), name="abc")
-SINGLE = Automaton(np.zeros((1, 3), int), np.zeros((1, 3)))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        *((lambda words=words: Words(words), "words hold '") for words in (["a", "a"], ["A"], ["a b"], ["-"])),
-        *(
-            (lambda said=said: load_reward(f"keywords:{said}"), "words of english are needed, such as keywords:")
-            for said in ("zyzzyva", "", "peace,,war")
-        ),
-        (lambda: WorldPredictor(WORLD, Words(["a", END])), "words are 2: the world has 3, name each of them"),
-        (lambda: ABC.canvas("a zzz [MASK:1]"), "text holds zzz: abc does not know these words"),
-        (lambda: WorldReward("x", SINGLE, Words(["a", END]), 0.0, 1.0), "words are 2: the automaton reads 3, one is"),
-    ],
-)
-def test_words_that_a_world_cannot_write_are_refused(call: Callable[[], object], message: str) -> None:
-    refused(call, message)
-
-
-def test_a_text_of_other_words_has_the_score_of_those_that_are_known() -> None:
-    reward = world_reward("era")
-    assert reward.score(["", ""], ["economy zyzzyva jobs", ""]) == reward.score(["", ""], ["economy jobs", ""])
-
-
-def test_a_tilt_by_a_reward_is_the_law_that_its_texts_would_have() -> None:
-    words = Words(["peace", "war", "and", END])
-    world = NGram.fit([words.ids("peace and war and peace and peace and war")], order=3, vocabulary=4)
-    reward = WorldReward("both", keywords([[0], [1]], 4), words, 0.0, 1.0)
-    tilt = world.tilt(reward.world_reward, 1.5)
-    rows = np.stack(np.meshgrid(*[range(4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).tolist()
-    scores = reward.score([""] * 64, [words.text(before_end(words, row)) for row in rows])
-    weight = np.array([world.log_prob(row) for row in rows]) + 1.5 * np.array(scores)
-    assert tilt.log_partition(3) == pytest.approx(float(np.logaddexp.reduce(weight)), abs=1e-9)

@@ -11,45 +11,35 @@ import transformers
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import refused
-from tiny_models import bert_predictor, full_modernbert_predictor, llada_predictor
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_predictor,
+    full_modernbert_predictor,
+    llada_predictor,
+    word_tokenizer,
+)
 from torch.overrides import TorchFunctionMode
 
-from paper_figures.runner.units import Unit
-from paper_figures.studies.work import decode_units
-from rws_decode import (
-    CallablePredictor,
-    Margin,
-    MaskedPositions,
-    Options,
-    Savings,
-    Schedule,
-    Shape,
-    constant_of,
-    decode,
-    replay,
-)
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, CausalReward, Confidence, RWSEvery, Savings, Schedule, Temperature, decode
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, VOCABULARY, word_tokenizer
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
 from rws_decode.gpu import step as gpu_step
-from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer, scores_there
-from rws_decode.gpu.row_statistics import row_statistics
 from rws_decode.gpu.step import CompactSteps
-from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -132,7 +122,7 @@ def reward_named(name: str) -> Any:
     reward=st.sampled_from(["words", "causal"]),
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
-    rule=st.sampled_from([Temperature, RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    rule=st.sampled_from([Temperature, RWS, rws.FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
     policy=st.sampled_from(["none", "suppress"]),
     padding=st.sampled_from(["left", "right"]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
@@ -147,7 +137,7 @@ def test_the_tokens_are_those_of_decode(
     less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
-        assert replay(other).diverged_at is None
+        assert rws.replay(other).diverged_at is None
         same = [np.array_equal(getattr(trace, at)[run], getattr(other, at)[run]) for at in ("commit_step", "tokens")]
         if all(same):
             assert trace.text == other.text
@@ -196,54 +186,6 @@ def test_the_lean_forward_is_the_models_own(name: str, dtype: torch.dtype) -> No
         assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
-def test_weights_that_are_read_together_lie_in_one_tensor_and_are_stored_once() -> None:
-    model = network("qwen2").model
-    LeanLlama(model, causal=False)
-    attention = model.layers[0].self_attn
-    storage = attention.q_proj.weight.untyped_storage().data_ptr()
-    assert attention.v_proj.weight.untyped_storage().data_ptr() == storage
-    packed = LeanLlama(model, causal=True)._layers[0][1][0]
-    assert packed.untyped_storage().data_ptr() == storage  # the second takes what the first has made
-    attention.k_proj.weight.data.zero_()
-    assert packed[32:48].abs().max() == 0
-
-
-def test_padding_is_not_seen_and_does_not_move_positions() -> None:
-    predictor = bidirectional("llama")
-    canvas = lay_out(predictor, [[6, 7, 8], [9]], 4, "left")
-    row, column = torch.tensor([0, 0, 1, 1]), torch.tensor([3, 6, 3, 5])
-    with torch.inference_mode():
-        logits = Network(predictor, canvas, [], CompactSavings()).logits(canvas.ids, row, column)
-        expected = predictor.logits_at(canvas.ids, canvas.attention_mask, row, column)
-    closed = [PAD, MASK]
-    assert (logits[:, closed] == -torch.inf).all()
-    left = [token for token in range(VOCABULARY) if token not in {*closed, *predictor.forbidden_ids}]
-    torch.testing.assert_close(logits[:, left], expected[:, left], rtol=1e-4, atol=1e-4)
-
-
-def test_other_networks_run_their_own_forward() -> None:
-    turned, other = network("llama"), network("llama")
-    windowed = transformers.MistralConfig(**SIZES | {"sliding_window": 8})
-    turned.config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
-    object.__setattr__(other.config, "model_type", "other")
-    for model in (turned, other, transformers.MistralForCausalLM(windowed)):
-        assert not LeanLlama.supported(model.model)
-
-
-def test_a_model_that_was_moved_is_laid_out_again() -> None:
-    predictor = bidirectional("llama")
-    ids = torch.tensor([[6, 7, 8]])
-    with torch.inference_mode():
-        first = predictor.body(ids).clone()
-        predictor.model.double()
-        second = predictor.body(ids)
-    assert second.dtype == torch.float64
-    torch.testing.assert_close(first.double(), second, rtol=1e-5, atol=1e-5)
-
-
-SHAPE = {"length": 8, "steps": 4, "block": 8}
-
-
 class Silent(CompactSteps):
     """A decoder whose texts are made up, on a device whose tensors have no values."""
 
@@ -289,7 +231,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     texts, saved = [Prompt([], "a"), Prompt([], "b")], {"reuse": False, "cache": False, "replay": True}
     scorer = DeviceScorer(predictor, reward, texts, **saved, device=predictor.device)
     greedy = TokenSampler(0.0, 0, 2)
-    decoder = Decoder(predictor, strategy, block_plan(12, 6, 6), Options(), Ends(), greedy, scorer, 2)
+    decoder = Decoder(predictor, strategy, block_plan(12, 6, 6), rws.Options(), Ends(), greedy, scorer, 2)
     did: list[Done] = []
     with torch.inference_mode():
         state = State(0, lay_out(predictor, prompts, 12), torch.ones(2, 12, dtype=torch.bool, device="meta"), ROWS)
@@ -306,18 +248,6 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     assert sum(done.reward is not None for done in did) == asked
 
 
-def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:
-    z = torch.zeros(1, 12, 3)
-    z[..., 0] = 2.0
-    z[0, :, 1] = torch.arange(12) * 1e-7
-    factor = torch.ones(1, dtype=torch.float64)
-    read = row_statistics(z[0], factor.expand(12)[:, None])
-    choice = choose(z, read.token[None], read.log_f.T, factor, torch.zeros(1, 12, dtype=torch.float64), 6)
-    assert choice.inexact.tolist() == [True]
-    short = choose(z[:, :8], read.token[None, :8], read.log_f[:8].T, factor, torch.zeros(1, 8, dtype=torch.float64), 4)
-    assert short.inexact.tolist() == [False] and short.chosen[0, :4].all()
-
-
 def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
     reward = causal_reward()
     texts = [reward.ids("the cat", "sat"), reward.ids("a", ""), reward.ids("a dog", "ran under the tree " * 9)]
@@ -329,49 +259,11 @@ def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
     assert reward.body.replays.recorded == 1  # both fill up to one shape
 
 
-def test_forwards_of_one_shape_are_recorded_once_over_all_decodes() -> None:
-    predictor = bidirectional("llama")
-    for _ in range(2):
-        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), Shape(length=8, steps=4, block=4))
-    assert predictor.body.replays.recorded == 1
-    decode_compact(predictor, [[6]], Confidence(), Shape(length=8, steps=4, block=4))
-    assert predictor.body.replays.recorded == 2
-
-
-def test_what_was_replayed_is_lost_with_the_next_call_and_the_oldest_recording_is_dropped() -> None:
-    replays, calls = Replays(most=2), []
-
-    def double(x: torch.Tensor) -> torch.Tensor:
-        calls.append(tuple(x.shape))
-        return 2 * x
-
-    first = replays("double", double, torch.ones(1))
-    assert first.tolist() == [2.0]
-    assert replays("double", double, torch.ones(2)).tolist() == [2.0, 2.0]
-    assert first.isnan().all()
-    replays("double", double, torch.ones(3))
-    assert replays("double", double, torch.full((1,), 5.0)).tolist() == [10.0]
-    assert replays.recorded == 4 and calls == [(1,), (2,), (3,), (1,)]
-
-
-def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
-    predictor, prompts = bidirectional("llama", dtype=torch.bfloat16), [[6, 7]] * 6
-    row = 2 * VOCABULARY * (8 + 2 * 4)  # a reward wants the completion of all 8 positions, 4 are a block
-    shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-    guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
-    texts = [predictor.decode_prompt(ids) for ids in prompts]
-    for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
-        decoding = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **grouped(**guided))
-        assert decoding.forwards == 4 * batches
-    less = CompactSavings(memory=6 * 2 * VOCABULARY * (4 + 2 * 4))
-    assert decode_compact(predictor, prompts, Confidence(), savings=less, **grouped(**shape)).forwards == 4
-
-
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):
         table[position, EOS if position > 4 else 7] = 20.0 - position
-    predictor = CallablePredictor(
+    predictor = rws.CallablePredictor(
         lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
         mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
     )  # fmt: skip
@@ -380,64 +272,3 @@ def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     (short,) = decode_compact(predictor, [[6]], Confidence(), **grouped(**options))
     assert (full.steps_run, short.steps_run, short.forwards) == (12, 6, 6)
     assert short.tokens.tolist() == full.tokens.tolist() and short.text == full.text
-
-
-def test_rewards_that_are_no_numbers_or_out_of_bounds_are_told() -> None:
-    predictor = predictor_named("bert")
-    options: dict[str, Any] = {"length": 8, "steps": 4, "block": 8}
-    broken = causal_reward()
-    broken.model.score.weight.data.fill_(torch.nan)
-    with pytest.raises(ValueError, match="reward model causal scored nan for prompt 'a dog'"):
-        decode_compact(predictor, ["a dog"], RWS(8.0), reward=broken, **grouped(**options))
-    beyond = causal_reward()
-    beyond.bounds = (0.0, 1e-9)
-    with pytest.raises(ValueError, match="its bounds are"):
-        decode_compact(predictor, ["a dog"], RWS(8.0), reward=beyond, **grouped(**options))
-    odd = CallablePredictor(lambda canvas: torch.full((1, 9, 4), torch.nan), mask_id=0, vocab_size=4)
-    with pytest.raises(ValueError, match="no finite largest logit at step 0"):
-        decode_compact(odd, [[1]], Confidence(), **grouped(**options))
-
-
-def test_units_are_decoded_compactly_where_they_ask_and_keep_what_controls_need() -> None:
-    shape: dict[str, Any] = {"experiment": "x", "prompt": "a dog", "predictor": "mini", **SHAPE}
-    hot = {"name": "temperature", "scale": 4.0}
-    for strategy, changes, compact in (
-        (hot, {}, True),
-        (hot, {"precision": "bfloat16"}, False),
-        ({"name": "margin", "of": "probability"}, {}, False),
-    ):
-        unit = Unit(strategy=strategy, settings={"compact": True}, **shape | changes)
-        (trace,) = decode_units([unit])
-        (plain,) = decode_units([replace(unit, settings={})])
-        assert ("compact" in trace.savings) is compact
-        assert trace.tokens.tolist() == plain.tokens.tolist()
-    scaled = {"strategy": {"name": "rws", "reward_scale": 8.0}, "reward": "mini", "length": 16, "steps": 8, "block": 16}
-    unit = Unit(experiment="x", prompt="a dog", predictor="mini", **scaled)
-    (plain,) = decode_units([unit])
-    (trace,) = decode_units([replace(unit, settings={"compact": True})])
-    assert "compact" in trace.savings and trace.reward_asked.all() and trace.steps_run == 8
-    assert constant_of(trace).scale == pytest.approx(constant_of(plain).scale)
-    assert np.array_equal(trace.candidate, plain.candidate)
-
-
-class Wrong:
-    name = "wrong"
-    needs_reward = False
-
-    def factor(self, view: MaskedPositions) -> Any:
-        return np.full(view.rows, -1.0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"strategy": Margin()}, "strategy is Margin"),
-        ({"strategy": RWS(8.0)}, "reward is None"),
-        ({"strategy": Wrong()}, "factor is [-1.0]"),
-        ({"end_of_text": "defer"}, "end_of_text is 'defer'"),
-        ({"savings": Savings()}, "savings is Savings"),
-    ],
-)
-def test_misuse_is_told_in_one_line(changes: dict[str, Any], message: str) -> None:
-    options: dict[str, Any] = {"prompts": ["a dog"], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4}
-    refused(lambda: decode_compact(predictor_named("bert"), **grouped(**options | changes)), message)

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
+from tiny_models import word_tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rws_decode.extra.testing.networks import word_tokenizer
+from rws_decode import RWS, Confidence
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.strategies.factors import RWS, Confidence
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.
@@ -213,15 +213,3 @@ def test_what_cannot_be_recorded_is_told_and_leaves_the_stream_that_was_current(
         Replays()("odd", function, torch.ones(2))
     assert "\n" not in str(caught.value)
     assert cuda.current == "default"
-
-
-def test_idle_bytes_are_those_of_the_pool_not_allocated(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [
-        {"segment_pool_id": pool, "total_size": total, "allocated_size": allocated}
-        for pool, total, allocated in (((0, 1), 100, 30), ((0, 1), 50, 0), ((0, 0), 1000, 10), ((0, 2), 9, 0))
-    ]
-    monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: parts)
-    replays = Replays()
-    assert replays.idle_bytes == 0
-    replays("double", lambda x: 2 * x, torch.ones(1))
-    assert replays.idle_bytes == 120

@@ -16,15 +16,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from paper_figures.statistics import answer_scores, load_causal
-from rws_decode import RWS, Confidence, HFMaskPredictor, SequenceClassifierReward, Shape, load_predictor, load_reward
+from rws_decode import HFMaskPredictor, SequenceClassifierReward, load_predictor, load_reward
 from rws_decode.checkpoints.files import Checkpoint, models_directory
 from rws_decode.common.files import write_json
-from rws_decode.decode import decode
-from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.stories.tasks import split_of
 from rws_decode.networks.modernbert import FileTokenizer, ModernBertNetwork, file_tokenizer
-from rws_decode.settings import Options
 
 MODELS = models_directory()
 VOCABULARY = 1616
@@ -89,20 +84,6 @@ def test_rewards_have_the_bits_of_transformers(name: str) -> None:
     assert ours.bounds == theirs.bounds is not None and ours.max_length == theirs.max_length == 512
 
 
-@pytest.mark.parametrize("padding", ["left", "right"])
-def test_traces_are_those_of_transformers(padding: str) -> None:
-    ours, theirs = load_predictor("mini"), masked_by_transformers(MODELS / "mini")
-    rewards = load_reward("mini"), reward_by_transformers(MODELS / "mini-reward")
-    rewards[1].name = rewards[0].name
-    prompts = [*(example["prompt"] for example in ours.examples[:2]), "a [MASK:3] b [MASK:21] ."]
-    options = Options(padding=padding)  # type: ignore[arg-type]
-    done = [
-        decode(predictor, prompts, RWS(8.0), Shape(24, 8, 24), reward=reward, options=options)
-        for predictor, reward in zip((ours, theirs), rewards, strict=True)
-    ]
-    assert list(done[0]) == list(done[1]) and is_ours(ours) and is_ours(rewards[0])
-
-
 def test_a_changed_copy_is_loaded_by_transformers(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(MODELS / "mini", tmp_path / "copy", ignore=shutil.ignore_patterns("digests.json")))
     windows = {"layer_types": ["full_attention", "sliding_attention"] * 2 + ["full_attention"], "local_attention": 8}
@@ -163,56 +144,3 @@ def test_ids_have_the_same_text(both: tuple[FileTokenizer, PreTrainedTokenizerBa
     for row in rows:
         for skip in (True, False):
             assert ours.decode(row, skip_special_tokens=skip) == theirs.decode(row, skip_special_tokens=skip)
-
-
-@pytest.fixture(scope="module")
-def mini():
-    return load_predictor("mini")
-
-
-@pytest.fixture(scope="module")
-def prompts(mini):
-    return [example["prompt"] for example in mini.examples if example["kind"] == "keywords"][:2]
-
-
-def test_mini_writes_sentences_of_its_language(mini, prompts) -> None:
-    texts = decode(mini, prompts, Confidence(), Shape(steps=64)).texts
-    sentences = [text.count(" .") for text in texts]
-    assert all(count >= 5 for count in sentences)
-    wrong = [sum(v.kind == "grammar" for v in judge(p, t).violations) for p, t in zip(prompts, texts, strict=True)]
-    assert sum(wrong) < sum(sentences) / 4
-
-
-def test_examples_are_held_out_and_their_answers_coherent(mini) -> None:
-    for example in mini.examples:
-        assert split_of(example["prompt"], example["answer"]) == "test"
-        assert judge(example["prompt"], example["answer"]).coherent
-
-
-@pytest.mark.parametrize("name", ["mini", "mini-judge", "exact"])
-def test_rewards_prefer_true_stories_to_word_salad(mini, name: str) -> None:
-    examples = mini.examples[:8]
-    reward = load_reward(name)
-    asked = [example["prompt"] for example in examples]
-    true = reward.score(asked, [example["answer"] for example in examples])
-    salad = reward.score(asked, [" ".join(sorted(example["answer"].split())) for example in examples])
-    assert all(a > b for a, b in zip(true, salad, strict=True))
-
-
-def test_the_causal_model_finds_true_stories_likelier_than_shuffled_ones(mini) -> None:
-    examples = mini.examples[:8]
-    causal = load_causal("mini-causal")
-    asked = [example["prompt"] for example in examples]
-    true = answer_scores(causal, asked, [example["answer"] for example in examples])
-    salad = answer_scores(causal, asked, [" ".join(sorted(example["answer"].split())) for example in examples])
-    assert max(score.perplexity for score in true) < 4 < min(score.perplexity for score in salad)
-
-
-def test_shipped_models_have_cards_and_are_small() -> None:
-    root = models_directory()
-    names = [path.parent.name for path in root.glob("*/config.json")]
-    assert set(names) >= {"mini", "mini-reward", "mini-judge", "mini-causal"}
-    assert sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) <= 40 * 2**20
-    for name in names:
-        assert "license: apache-2.0" in (root / name / "README.md").read_text(encoding="utf-8")
-        assert any((root / name / file).is_file() for file in ("model.safetensors", "world.npz"))

@@ -1,6 +1,5 @@
 """LLaDA, LLaDA-MoE, Dream, A2D and ModernBERT's chats as published: networks against plain ones, tokens, prompts."""
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -13,12 +12,10 @@ from checkpoint_files import change_weights, edit_json, stored_weights
 from grouped import grouped
 from misuse import refused
 from reference_layers import decoder_states, rotate
-from tokenizers import processors
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import LlamaForCausalLM
 
-from rws_decode import Confidence, HFMaskPredictor, Shape, decode, load_predictor
+from rws_decode import Confidence, HFMaskPredictor, decode, load_predictor
 from rws_decode.common.files import write_json
 from rws_decode.extra.testing import diffusion, tiny_checkpoint
 from rws_decode.extra.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
@@ -46,7 +43,6 @@ ENDS = {
     "modernbert-chat": (BERT_IDS["[PAD]"],),
 }
 LAYOUTS = list(MASKS)
-BOS, TURN = diffusion.LLADA_IDS["<|startoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]
 UNNAMED = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
@@ -216,37 +212,6 @@ def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -
         assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
 
 
-@torch.inference_mode()
-def test_no_mask_where_no_row_is_padded(models: dict[str, HFMaskPredictor], monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[Any, Any]] = []
-    kernel, canvas = F.scaled_dot_product_attention, canvas_of("llada")
-
-    def record(*args: Any, **options: Any) -> Tensor:
-        seen.append((options.get("attn_mask"), options.get("is_causal")))
-        return kernel(*args, **options)
-
-    monkeypatch.setattr(F, "scaled_dot_product_attention", record)
-    models["llada"].logits(canvas, None)
-    models["llada"].logits(canvas, torch.ones(2, 9, dtype=torch.bool))
-    assert seen == [(None, False)] * 4
-    seen.clear()
-    models["llada"].logits(canvas, torch.arange(9) < torch.tensor([[5], [9]]))
-    assert [(tuple(mask.shape), mask.dtype, causal) for mask, causal in seen] == [((2, 1, 1, 9), torch.bool, False)] * 2
-
-
-@pytest.mark.parametrize("layout", ["llada", "dream"])
-@torch.inference_mode()
-def test_the_head_is_applied_to_the_asked_places_only(models: dict[str, HFMaskPredictor], layout: str) -> None:
-    shapes: list[tuple[int, ...]] = []
-    head = models[layout].model.lm_head
-    handle = head.register_forward_hook(lambda module, given, output: shapes.append(output.shape))
-    try:
-        models[layout].logits_at(canvas_of(layout), None, torch.tensor([0, 0, 1]), torch.tensor([6, 3, 0]))
-    finally:
-        handle.remove()
-    assert shapes == [(1, 3, models[layout].vocab_size)]
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_tokens_are_read_and_a_chat_is_decoded_end_to_end(models: dict[str, HFMaskPredictor], layout: str) -> None:
     loaded, message = models[layout], [{"role": "user", "content": "the cat"}]
@@ -262,25 +227,6 @@ def test_tokens_are_read_and_a_chat_is_decoded_end_to_end(models: dict[str, HFMa
     for trace in both:
         assert isinstance(trace.text, str)
         assert not set(trace.tokens.tolist()) & {MASKS[layout], *loaded.forbidden_ids}
-
-
-@pytest.mark.parametrize(("layout", "named"), [("llada", diffusion.LLADA_SPECIAL), ("dream", diffusion.DREAM_SPECIAL)])
-def test_unnamed_ids_are_forbidden(models: dict[str, HFMaskPredictor], layout: str, named: tuple[str, ...]) -> None:
-    loaded = models[layout]
-    assert loaded.forbidden_ids == tuple(
-        range(diffusion.FIRST_SPECIAL + len(named), 278)
-    )  # the embedding's filling, too
-    assert (loaded.pad_id, loaded.vocab_size, loaded.max_length) == (loaded.end_id, 278, 128)
-
-
-def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path: Path) -> None:
-    tiny_checkpoint("llada", tmp_path / "model", tokenizer=False)
-    loaded = load_predictor(str(tmp_path / "model"), progress=False)
-    described = diffusion.MODELS["llada"].described()
-    assert loaded.forbidden_ids == tuple(range(described["vocab_size"], described["embedding_size"]))
-    assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASKS["llada"], ENDS["llada"][:1], ENDS["llada"][0])
-    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
-    assert trace.text is None and max(trace.tokens.tolist()) < described["vocab_size"]
 
 
 @pytest.mark.parametrize(
@@ -303,43 +249,6 @@ def test_unnamed_ids(tmp_path: Path, layout: str, published: dict[str, Any], mas
     assert (loaded.mask_id, loaded.end_ids) == (mask, ends)
 
 
-def test_what_names_ids_that_the_config_leaves_out(tmp_path: Path) -> None:
-    tiny_checkpoint("llada", tmp_path / "llada", config=UNNAMED)
-    loaded = load_predictor(str(tmp_path / "llada"), progress=False)
-    assert (loaded.mask_id, loaded.end_ids) == (MASKS["llada"], ENDS["llada"])
-    folder = tiny_checkpoint("dream", tmp_path / "dream", tokenizer=False)
-    edit_json(folder / "config.json", **UNNAMED)
-    loaded = load_predictor(str(folder), progress=False)
-    assert (loaded.mask_id, loaded.end_ids) == (MASKS["dream"], ENDS["dream"][:1])
-    folder = tiny_checkpoint("a2d-qwen3", tmp_path / "a2d", files={"special_tokens_map.json": None})
-    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] != "<|mask|>"]
-    write_json(folder / "tokenizer.json", content)
-    loaded = load_predictor(str(folder), progress=False)
-    assert "<|mask|>" not in loaded.tokenizer.get_vocab() and loaded.mask_id == A2D_IDS["<|mask|>"]
-
-
-@pytest.mark.parametrize("layout", ["llada", "dream"])
-def test_prompts_are_chats_as_the_tokenizer_writes_them(
-    models: dict[str, HFMaskPredictor], folders: dict[str, Path], layout: str
-) -> None:
-    loaded = models[layout]
-    for text in ("  \n the cat\n\n", "", "\n", "naïve 猫 🙂", "a\n\nb"):
-        ids, message = loaded.encode_prompt(text), [{"role": "user", "content": text}]
-        assert ids == loaded.tokenizer.apply_chat_template(message, add_generation_prompt=True)["input_ids"]
-        assert ids.count(loaded.tokenizer.bos_token_id) == (layout == "llada")  # Dream's template has none
-        assert loaded.decode_prompt(ids) == (text.strip() if layout == "llada" else text)
-    said = models["a2d-qwen3"].tokenizer.decode(models["a2d-qwen3"].encode_prompt("the cat"))
-    assert said.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")  # thinking is closed
-    words = loaded.tokenizer("the cat", add_special_tokens=False)["input_ids"]
-    for end in ENDS[layout]:
-        assert loaded.decode_answer([*words, end, *words]) == "the cat" and loaded.decode_answer([end, *words]) == ""
-    adding = load_predictor(str(folders["llada"]), progress=False)  # its own beginning, which is not doubled
-    twice = processors.TemplateProcessing("<|startoftext|> $A", special_tokens=[("<|startoftext|>", BOS)])
-    adding.tokenizer.backend_tokenizer.post_processor = twice
-    assert adding.encode_prompt("the cat").count(BOS) == 1
-
-
 def special(ids: list[int]) -> list[int]:
     return [token for token in ids if token >= diffusion.FIRST_SPECIAL]
 
@@ -358,19 +267,6 @@ def test_special_tokens_are_text(folders: dict[str, Path], layout: str, chat: bo
     for name in names:
         ids = loaded.encode_prompt(f"the {name}cat{name}")
         assert special(ids) == plain and loaded.decode_prompt(ids) == f"the {name}cat{name}"
-
-
-def test_steering_tokens_that_the_tokenizer_does_not_mark_as_special_are_text_too(tmp_path: Path) -> None:
-    folder = tiny_checkpoint("llada", tmp_path / "model")
-    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    for token in described["added_tokens"]:
-        token["special"] = token["content"] in ("<|startoftext|>", "<|endoftext|>")
-    write_json(folder / "tokenizer.json", described)
-    edit_json(folder / "tokenizer_config.json", added_tokens_decoder={})
-    loaded = load_predictor(str(folder), progress=False)
-    for name in ("<|mdm_mask|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"):
-        assert special(loaded.encode_prompt(f"the {name} cat")) == special(loaded.encode_prompt("the cat"))
-    assert loaded.decode_answer([83, TURN, 83]) == "t"
 
 
 def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_base(tmp_path: Path) -> None:
@@ -395,36 +291,6 @@ def test_a_modernbert_ends_its_answers_in_words_and_in_padding(tmp_path: Path, n
     ids = loaded.tokenizer("it sat\n[/Answer]\n\n[Question]", add_special_tokens=False)["input_ids"]
     assert loaded.decode_answer([*ids, BERT_IDS["[PAD]"], 70]) == "it sat"
     assert load_predictor(str(folder), chat=False, progress=False).decode_answer(ids).endswith("[Question]")
-
-
-def test_the_dtype_is_the_one_asked_for_and_progress_is_shown_unless_disabled(
-    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
-    for asked, dtype in [("float16", torch.float16), (torch.bfloat16, torch.bfloat16)]:
-        loaded = load_predictor(str(folders["llada"]), dtype=asked, progress=False)
-        assert {parameter.dtype for parameter in loaded.model.parameters()} == {dtype}
-    refused(lambda: load_predictor(str(folders["llada"]), dtype="int8"), "dtype is 'int8':")
-    for progress in (False, True):
-        load_predictor(str(folders["llada"]), progress=progress)
-        shown = capfd.readouterr().err
-        assert "100%" in shown if progress else shown == ""
-
-
-def test_device_map_and_quantization_are_handed_on(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {}
-    load = LlamaForCausalLM.from_pretrained
-
-    def record(*args: Any, **options: Any) -> Any:
-        given.update({key: options.pop(key) for key in ("device_map", "quantization_config") if key in options})
-        return load(*args, **options)
-
-    monkeypatch.setattr(LlamaForCausalLM, "from_pretrained", record)
-    config = object()
-    load_predictor(str(folders["llada"]), device_map="auto", quantization=config, progress=False)
-    assert given == {"device_map": "auto", "quantization_config": config}
-    given.clear()
-    load_predictor(str(folders["llada"]), progress=False)
-    assert given == {}
 
 
 def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
@@ -462,36 +328,17 @@ def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) * 4 == size
 
 
-def test_a_tied_head_may_be_stored_twice_but_not_as_another(tmp_path: Path, models: dict[str, HFMaskPredictor]) -> None:
-    embedding, head, canvas = "model.embed_tokens.weight", "lm_head.weight", canvas_of("a2d-qwen3")
-    folders = [tiny_checkpoint("a2d-qwen3", tmp_path / name) for name in ("twice", "other")]
-    twice = change_weights(folders[0], lambda weights: weights.update({head: weights[embedding].clone()}))
-    other = change_weights(folders[1], lambda weights: weights.update({head: 2 * weights[embedding]}))
-    loaded = load_predictor(str(twice), progress=False)
-    assert torch.equal(loaded.logits(canvas, None), models["a2d-qwen3"].logits(canvas, None))
-    refused(lambda: load_predictor(str(other), progress=False), "lm_head.weight, which is not the embedding that")
-
-
 @pytest.mark.parametrize(
     ("layout", "name", "changes", "message"),
     [
-        ("llada2", "m", {"topk_group": 5}, "has 16 experts in n_group 4, of which topk_group 5 stay for"),
-        ("llada2", "m", {"score_function": "softmax"}, "score_function in its config.json is 'softmax', not 'sigmoid'"),
         ("sdar", "m", {"block_size": 0}, "block_size in its config.json is 0, not a positive number"),
         ("sdar", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
         ("sdar", "m", {"model_type": "nemotron_labs_diffusion", "dlm_paradigm": "autoregressive"}, "sees nothing to"),
-        ("dream", "m", {"mask_token_id": 151669}, "its mask is 151669, Dream-Reasoner's, whose logits are in"),
-        ("dream", "m", {"block_size": 32}, "lacks weights: .*k_norm"),
         ("dream-reasoner", "m", {"block_size": None}, "block_size in its config.json is None"),
         ("a2d-qwen3", "m", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
-        ("a2d-qwen3", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
-        ("a2d-qwen3", "m", {"model_type": "a2d-phi"}, "model_type in its config.json is 'a2d-phi', no masked language"),
         ("a2d-qwen3", "m", {"model_type": "a2d-llama"}, "has weights that its config does not ask for: .*k_norm"),
         ("llada-moe", "m", {"moe_layer_freq": [1]}, r"moe_layer_freq in its config.json is \[1\], not 0 or 1 for each"),
-        ("llada-moe", "m", {"num_experts_per_tok": 7}, "num_experts_per_tok in its config.json is 7, of 6 experts"),
-        ("dream", "m", {"num_attention_heads": 3}, "num_attention_heads in .* is 3, which must divide hidden_size 32"),
         ("dream", "m", {"num_hidden_layers": 7}, "has weights of 2 layers, config.json says 7"),
-        ("dream", "m", {"mask_token_id": 265}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
     ],
 )
 def test_models_that_are_not_read(
@@ -502,18 +349,3 @@ def test_models_that_are_not_read(
     with pytest.raises(ValueError, match=message) as caught:
         load_predictor(str(folder), progress=False)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("layout", "gone"),
-    [
-        ("llada-moe", "model.layers.0.mlp.experts.4.up_proj.weight"),
-        ("llada2", "model.layers.1.mlp.experts.4.up_proj.weight"),
-        ("a2d-qwen3", "model.layers.1.self_attn.q_norm.weight"),
-        ("modernbert-chat", "decoder.bias"),
-    ],
-)
-def test_missing_weights_are_named(tmp_path: Path, layout: str, gone: str) -> None:
-    folder = change_weights(tiny_checkpoint(layout, tmp_path / "m"), lambda weights: weights.pop(gone))
-    with pytest.raises(ValueError, match=rf"^model m lacks weights: {gone}$".replace(".", r"\.")):
-        load_predictor(str(folder), progress=False)

@@ -1,4 +1,4 @@
-"""Mask predictors: where they come from, their text, their padding, and what they refuse to load."""
+"""Mask predictors: where they come from, their text, and what they refuse to load."""
 
 import json
 from functools import partial
@@ -10,13 +10,7 @@ import pytest
 import torch
 from grouped import grouped
 from misuse import refused
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
-from torch import Tensor
-from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
-
-from rws_decode import Confidence, Dialogue, Shape, compare, decode, scale_path
-from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.extra.testing.networks import (
+from tiny_models import (
     CLS,
     EOS,
     MASK,
@@ -26,10 +20,15 @@ from rws_decode.extra.testing.networks import (
     UNK,
     VOCABULARY,
     bert,
-    llama,
+    bert_predictor,
+    modernbert_predictor,
     word_tokenizer,
 )
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, base, load_predictor
+from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
+
+import rws_decode as rws
+from rws_decode import CallablePredictor, Confidence, Dialogue, HFMaskPredictor, Shape, compare, decode, load_predictor
+from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)
@@ -44,13 +43,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
-
-
-def test_they_offer_their_prompts(saved: Path, bare: Path) -> None:
-    assert load_predictor(str(saved)).prompts == ["the cat", "a dog"]
-    assert load_predictor(str(bare)).prompts == []
-    world = load_predictor("english")
-    assert world.prompts == [example["prompt"] for example in world.examples]
 
 
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
@@ -110,33 +102,6 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     assert MASK not in trace.tokens
 
 
-def test_masks_are_not_read_answers_end_and_unnamed_ids_are_forbidden() -> None:
-    careless = CallablePredictor(lambda canvas: canvas, mask_id=MASK, encode=lambda text: [6, MASK])
-    refused(lambda: careless.encode_prompt("the [MASK]"), "encodes to the mask token 4")
-    for predictor in (bert_predictor(), llada_predictor()):
-        answers = [predictor.decode_answer(ids) for ids in ([6, 8, SEP, 11, EOS, 7, EOS], [6, 8], [EOS, 6])]
-        assert answers == ["the cat sat", "the cat", ""]
-    predictor = HFMaskPredictor(bert(vocab_size=VOCABULARY + 3), word_tokenizer())
-    assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
-    batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
-    assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
-
-
-def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() -> None:
-    model = bert()
-    model.config.mask_token_id = 7
-    assert HFMaskPredictor(model).mask_id == 7
-    assert HFMaskPredictor(model, word_tokenizer()).mask_id == MASK
-    assert HFMaskPredictor(model, mask_id=9).mask_id == 9
-    model.config.mask_token_id = None
-    refused(lambda: HFMaskPredictor(model), "mask_id is None")
-    refused(lambda: HFMaskPredictor(model, mask_id=999), "mask_id is 999")
-    assert HFMaskPredictor(bert(vocab_size=30522, mask_token_id=None)).mask_id == 103
-    model = bert()  # a library's defaults beyond a small vocabulary are no special tokens
-    model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
-    assert (HFMaskPredictor(model).pad_id, HFMaskPredictor(model).end_id) == (None, EOS)
-
-
 @pytest.mark.parametrize("kind", ["callable", "network", "bert", "llada"])
 def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> None:
     path = str(tiny_checkpoint(kind, tmp_path / "tiny")) if kind in tiny_checkpoints() else ""
@@ -159,18 +124,6 @@ def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> Non
     refused(lambda: decode(predictor, [[1]]), f"mask_id is {mask}:  ...  ends its texts")
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (llama, "model is a causal ... ignore what follows"),
-        (partial(bert, is_decoder=True), "model is a causal ... ignore what follows"),
-        (partial(bert, hidden_dropout_prob=float("nan")), "it cannot read a canvas of three tokens (dropout "),
-    ],
-)
-def test_a_network_that_does_not_read_both_sides_is_no_mask_predictor(make: Any, said: str) -> None:
-    refused(lambda: HFMaskPredictor(make(), word_tokenizer()), said)
-
-
 def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -> None:
     folder = tiny_checkpoint("bert", tmp_path / "remote")
     config = json.loads((folder / "config.json").read_text())
@@ -183,33 +136,6 @@ def test_remote_code_and_examples_that_are_no_list_are_refused(tmp_path: Path) -
     for content in ("{", '[{"question": "?"}]'):
         (folder / "examples.json").write_text(content)
         refused(lambda: load_predictor(str(folder)), "examples.json of")
-
-
-class Able(CallablePredictor):
-    end_ids = (4, 5)
-    logits_dtype = torch.float16
-    tokenizer = "its tokenizer"
-
-    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        return torch.full((len(row), 6), 7.0)
-
-    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
-        return [len(dialogue.turns)]
-
-
-def test_a_predictor_with_abilities_is_asked_for_them_and_one_without_has_the_defaults() -> None:
-    able, plain = (
-        kind(lambda canvas: torch.eye(6)[canvas], mask_id=0, end_id=5, encode=lambda text: [len(text)])
-        for kind in (Able, CallablePredictor)
-    )
-    turns, place = Dialogue(("a", "b", "c")), (torch.tensor([0]), torch.tensor([1]))
-    assert base.ends_of(able) == (4, 5) and base.logit_bytes_of(able) == 2
-    assert base.tokenizer_of(able) == "its tokenizer" and base.prompt_ids(able, turns) == [3]
-    assert base.prompt_ids(able, "abc") == [3] and base.prompt_ids(able, Dialogue(("abcd",))) == [4]
-    assert base.logits_at(able, torch.tensor([[1, 2]]), None, *place).tolist() == [[7.0] * 6]
-    assert base.ends_of(plain) == (5,) and base.tokenizer_of(plain) is None
-    for predictor, size in ((plain, 4), (bert_predictor(), 4)):
-        assert isinstance(predictor, MaskPredictor) and base.logit_bytes_of(predictor) == size
 
 
 MINI = "mini does not know these words and reads each as unknown: "
@@ -226,4 +152,4 @@ def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(p
     assert len(warned) == 1 and len({each.lineno for each in compared}) == 1  # which Python shows once
     said = "english does not know these words and reads only what follows the last of them: zyzzyva"
     with pytest.warns(Note, match=f"^{said}$"):
-        scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
+        rws.scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)

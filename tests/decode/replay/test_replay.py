@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import main
 from grouped import grouped
-from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
+from tiny_models import EOS, VOCABULARY, bert_predictor
+from trace_files import NOT_NEEDED
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Margin, Savings, Shape, Temperature, decode
-from rws_decode.__main__ import main
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, Temperature, Trace, decode, replay, replay_with
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import EOS, VOCABULARY
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.trace import Trace, load
 
-REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
+REWARD = rws.CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
 PREDICTOR = bert_predictor()
 
 
@@ -70,19 +68,6 @@ def test_the_first_step_that_was_changed_is_named(step: int) -> None:
     assert replay(changed("ties", step, None, 7)).diverged_at == step
 
 
-def test_a_commit_that_the_plan_does_not_have_is_found() -> None:
-    trace = run(block=6, steps=4)
-    commit_step = trace.commit_step.copy()
-    early, late = int(np.flatnonzero(commit_step == 0)[0]), int(np.flatnonzero(commit_step == 3)[0])
-    commit_step[[early, late]] = [3, 0]  # a position of the second block in the first step
-    candidate, value = trace.candidate.copy(), trace.value.copy()
-    candidate[3, early], candidate[0, late] = trace.tokens[early], trace.tokens[late]
-    value[3, early] = value[0, late] = 0.0
-    changed = {"commit_step": commit_step, "candidate": candidate, "value": value}
-    changed["unscaled"] = np.zeros_like(trace.unscaled)
-    assert replay(replace(trace, **changed)).diverged_at == 0
-
-
 def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_are_not_known() -> None:
     use = TRACE.reward_use.copy()
     use[1] = NOT_NEEDED
@@ -99,50 +84,6 @@ def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_
     assert replay(replace(known, value=value)).diverged_at is None
     again = replay_with(replace(known, value=value), PREDICTOR)
     assert np.array_equal(again.tokens, TRACE.tokens) and np.array_equal(again.commit_step, TRACE.commit_step)
-
-
-def test_the_recorded_factors_decode_to_the_same_tokens() -> None:
-    again = replay_with(TRACE, bert_predictor())
-    assert np.array_equal(again.tokens, TRACE.tokens)
-    np.testing.assert_array_equal(again.value, TRACE.value)
-    assert again.strategy == {"name": "schedule"} and again.reward_calls == 0
-    assert not np.array_equal(replay_with(TRACE, modernbert_predictor()).tokens, TRACE.tokens)
-
-
-@pytest.mark.parametrize(("scale", "policy"), [(0.5, "defer"), (8.0, "none")])
-def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: float, policy: str) -> None:
-    table = 3 * torch.randn(24, VOCABULARY, generator=torch.Generator().manual_seed(6))
-    table[13:16, EOS] += 12.0
-    predictor = CallablePredictor(
-        lambda canvas: table + (canvas % 7).sum(dim=1)[:, None, None] % 3 * table.roll(1, 0) / 9,
-        mask_id=4,
-        end_id=EOS,
-        decode=lambda ids: " ".join(map(str, ids)),
-    )
-    options = {"length": 24, "steps": 12, "block": 8, "reward": REWARD, "end_of_text": policy}
-    runs = [
-        decode(predictor, [[]], RWS(scale), savings=savings, **grouped(**options))[0]  # type: ignore[arg-type]
-        for savings in (Savings.nothing(), Savings.everything())
-    ]
-    whole, saved = runs
-    assert saved.text == whole.text and NOT_NEEDED in saved.reward_use.tolist()
-    assert saved.steps_run < whole.steps_run == 12
-    committed = saved.commit_step >= 0
-    assert np.array_equal(saved.commit_step[committed], whole.commit_step[committed])
-    assert saved.tokens[~committed].tolist() == [EOS] * int((~committed).sum())
-    assert load(saved.save(tmp_path / "t.parquet")) == saved
-    assert replay(saved).diverged_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
-    again = replay_with(saved, predictor)
-    assert np.array_equal(again.tokens, saved.tokens) and np.array_equal(again.commit_step, saved.commit_step)
-
-
-def test_an_order_of_its_own_is_repeated_from_the_values_that_are_kept() -> None:
-    table = torch.randn(48, 9, generator=torch.Generator().manual_seed(2))
-    predictor = fixed_predictor(table)
-    (trace,) = decode(predictor, [[]], Margin(), Shape(length=48, steps=48, block=48))
-    assert np.isnan(trace.value[trace.eligible]).any()
-    again = replay_with(trace, predictor)
-    assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
 
 
 def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

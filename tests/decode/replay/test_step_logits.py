@@ -4,25 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from table_models import END, LENGTH, REWARD, table_predictor
 from table_models import MASK as LOOP_MASK
-from tiny_models import bert_predictor, modernbert_predictor
+from trace_files import NOT_NEEDED
 
-from rws_decode import CallableReward, Margin, Options, Savings, Shape, StepLogits, decode, step_logits
-from rws_decode.extra.testing.networks import CLS, MASK, SEP, bert
-from rws_decode.predictors import CallablePredictor, HFMaskPredictor
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.trace import Trace, load
+import rws_decode as rws
+from rws_decode import RWS, Confidence, Margin, Options, Savings, Shape, StepLogits, Temperature, decode, step_logits
 from rws_theory import crossings
 
-BERT = bert_predictor()
-WORDS = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
@@ -36,7 +29,7 @@ def log_odds(seen: StepLogits, factor: float) -> np.ndarray:
     return np.array(values)
 
 
-def check(trace: Trace, seen: StepLogits) -> None:
+def check(trace: rws.Trace, seen: StepLogits) -> None:
     """Hold the logits of a step against what the trace recorded of it."""
     step = seen.step
     assert seen.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
@@ -98,54 +91,6 @@ def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too()
             lost = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
             again = [step_logits(lost, predictor, step).candidate.tolist() for step in range(3)]
             assert again == [step_logits(trace, predictor, step).candidate.tolist() for step in range(3)]
-
-
-@pytest.mark.parametrize(
-    ("predictor", "prompt", "options"),
-    [
-        (BERT, "the cat sat", Options(cfg=0.5)),
-        (BERT, [CLS, MASK, 6, *[MASK] * 5, 9, SEP], Options()),
-        (modernbert_predictor(), "the cat sat", Options()),
-        (modernbert_predictor(), "", Options(end_of_text="suppress")),
-    ],
-    ids=str,
-)
-def test_networks_give_them_again(predictor: HFMaskPredictor, prompt: Any, options: Options, tmp_path: Any) -> None:
-    shape = Shape(6, 4, 3)
-    (trace,) = decode(predictor, [prompt], RWS(2.0), shape, reward=WORDS, options=options)
-    trace = load(trace.save(tmp_path / "t.parquet"))
-    for step in range(trace.steps_run):
-        seen = step_logits(trace, predictor, step)
-        check(trace, seen)
-        assert seen.logits.shape == (len(seen.positions), predictor.vocab_size)
-        np.testing.assert_allclose(
-            log_odds(seen, seen.factor), trace.value[step, seen.positions], rtol=1e-4, atol=1e-4
-        )  # the network computes in float32, on a canvas of its own
-        assert np.isneginf(seen.logits[:, MASK]).all()
-
-
-def test_words_come_from_the_predictor_where_the_trace_has_none() -> None:
-    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
-    old = replace(trace, pieces={})
-    assert (
-        step_logits(old, BERT, 0).words == step_logits(trace, BERT, 0).words == tuple(trace.words(trace.candidate[0]))
-    )
-    mute = HFMaskPredictor(bert(), None, name="mute", mask_id=MASK)
-    assert step_logits(old, mute, 0).words == tuple(map(str, old.candidate[0]))
-    assert step_logits(trace, mute, 0).words == step_logits(trace, BERT, 0).words
-
-
-@pytest.mark.parametrize("step", [3, -1, 10**9, 1.0, "0", None])
-def test_a_step_that_was_not_run_is_refused(step: Any) -> None:
-    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
-    refused(lambda: step_logits(trace, BERT, step), f"step is {step}: the trace has steps 0 to 2")
-    assert step_logits(trace, BERT, np.int64(2)).step == 2  # type: ignore[arg-type]
-
-
-def test_a_predictor_of_another_mask_is_refused() -> None:
-    (trace,) = decode(BERT, "the cat", Confidence(), Shape(6, 3, 6))
-    other = CallablePredictor(lambda canvas: canvas[..., None] * 1.0, mask_id=9, name="other")
-    refused(lambda: step_logits(trace, other, 0), "predictor other has mask id 9: the trace has 4")
 
 
 def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:

@@ -10,13 +10,11 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, llada_predictor
+from tiny_models import CLS, EOS, SEP, VOCABULARY, WORDS, bert_predictor, llada_predictor, word_tokenizer
 
-from rws_decode import RWS, Savings, decode
+from rws_decode import RWS, CallableReward, CausalReward, Savings, decode, load_reward
 from rws_decode.common.files import write_json
-from rws_decode.extra.testing.networks import CLS, EOS, SEP, VOCABULARY, WORDS, bert_classifier, word_tokenizer
 from rws_decode.extra.testing.strategies import edited_texts
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, SessionReward, load_reward
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -217,14 +215,6 @@ def save(folder: Path, model: transformers.PreTrainedModel, known: dict[str, obj
     return folder
 
 
-def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
-    reward_model = load_reward(str(save(tmp_path / "causal", llama(), {})))
-    assert isinstance(reward_model, CausalReward) and isinstance(reward_model, SessionReward)
-    assert reward_model.keeps_cache
-    other = load_reward(str(save(tmp_path / "both ways", bert_classifier(), {})))
-    assert isinstance(other, SequenceClassifierReward) and not isinstance(other, SessionReward)
-
-
 @pytest.mark.parametrize(
     "chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["bos in template", "bos by tokenizer"]
 )
@@ -236,52 +226,3 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
     words = word_tokenizer().convert_tokens_to_ids(["the", "cat", "[SEP]", "a", "sat", "."])
     assert ids[1:8] == [SEP, *words[:2], SEP, *words[3:]]
     assert reward_model.score(["cat"], ["sat ."]) == pytest.approx([by_definition(llama(), ids)], abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("build", "known", "chat", "named"),
-    [
-        (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
-        (llama, {"template": 3}, CHAT, "is 3: one of pair, chat, instruct is needed"),
-        (bert_classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
-    ],
-)
-def test_unread_templates(tmp_path: Path, build: Any, known: dict[str, object], chat: str | None, named: str) -> None:
-    with pytest.raises(ValueError, match=named) as caught:
-        load_reward(str(save(tmp_path / "r", build(), known, chat)))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "named"),
-    [
-        (bert_classifier(), {}, "BertForSequenceClassification: a causal classifier is needed"),
-        (llama(num_labels=3), {}, "has 3 outputs"),
-        (llama(), {"cache_bytes": -1}, "cache_bytes is -1"),
-        (llama(), {"std": 0.0}, "std of reward model"),
-    ],
-)
-def test_misuse_is_named(model: transformers.PreTrainedModel, options: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        CausalReward(model, word_tokenizer(), **{"mean": 0.0, "std": 1.0} | options)
-
-
-def test_a_text_that_does_not_fit_is_refused_and_a_forward_that_fails_leaves_no_wrong_cache() -> None:
-    reward_model = reward(llama())
-    for score in (reward_model.score, lambda prompts, answers: reward_model.session(1).score([0], prompts, answers)):
-        with pytest.raises(ValueError, match=r"make 203 tokens: reward model reward reads 1 to 128"):
-            score(["the " * 100], ["cat " * 100])
-    session = reward_model.session(1)
-    session.score([0], ["the cat"], ["it sat ."])
-    original = reward_model.score_rest
-
-    def fail(cache: Any, rest: list[int]) -> float:
-        original(cache, rest)
-        raise RuntimeError("out of memory")
-
-    reward_model.score_rest = fail  # type: ignore[method-assign]
-    with pytest.raises(RuntimeError):
-        session.score([0], ["the cat"], ["it ran ."])
-    reward_model.score_rest = original  # type: ignore[method-assign]
-    (score,) = session.score([0], ["the cat"], ["it sat on a mat"])
-    assert score == pytest.approx(reward_model.score(["the cat"], ["it sat on a mat"])[0], abs=1e-5)

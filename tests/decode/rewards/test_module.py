@@ -3,14 +3,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
 import pytest
+from command_lines import main
 from misuse import refused
 
-from paper_figures.__main__ import main as figures
-from paper_figures.runner.units import Unit, origin_of
 from rws_decode import load_reward
-from rws_decode.__main__ import main
 from rws_decode.rewards.registry import check_reward_name
 
 MODULE = """
@@ -42,18 +39,6 @@ def test_commands_take_a_reward_of_a_module_here(module: str, capsys: pytest.Cap
     found = json.loads(capsys.readouterr().out)
     raw = found["text"].count("the")
     assert found["final_reward"] == {"raw": raw, "normalised": (raw - 2) / 1.5} and sys.path == path
-
-
-def test_an_experiment_takes_it_and_its_file_addresses_the_work(module: str, tmp_path: Path) -> None:
-    name = f"{module}:reward"
-    options = f"--reward {name} --prompts 2 --grid 1 2 --validation 2 --out".split()
-    assert figures(["experiment", "diversity", *options, str(tmp_path / "out"), *SHAPE]) == 0
-    parts = (tmp_path / "out").rglob("*.parquet")
-    assert any(name in pd.read_parquet(part, columns=["reward"])["reward"].tolist() for part in parts)
-    unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"}, reward=name)
-    before = origin_of([unit])
-    (tmp_path / f"{module}.py").write_text(MODULE + "\n")
-    assert origin_of([unit]).models != before.models
 
 
 def test_a_function_gets_its_numbers_and_what_is_no_reward_is_refused_in_one_line(module: str) -> None:

@@ -2,30 +2,32 @@
 
 import math
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from checkpoint_files import change_weights, edit_json, stored_weights
+from checkpoint_files import change_weights, stored_weights
 from misuse import refused
 from reference_layers import decoder_states
 from torch import Tensor
 
+from rws_decode import Dialogue, load_reward
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
-from rws_decode.extra.reward_layouts.quantile import QuantileReward
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
-from rws_decode.rewards import layouts, load_reward, loading
-from rws_decode.rewards.registry import PUBLISHED, STATISTICS, known_reward, layout_of
+from rws_decode.rewards import PUBLISHED, known_reward, loading
+from rws_decode.rewards.registry import STATISTICS, layout_of
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
 HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
-PAIRS = [
+PAIRS: list[tuple[str | Dialogue, str]] = [
     ("the cat", "sat on the mat ."),
     ("a dog", ""),
+    (Dialogue(("the cat sat", "on the mat .", "and then it ran", "under a tree .", "the red bird")), "it ran ."),
     ("a small red bird flew over the tree", "then it was blue . " * 5),
     ("the cat", "sat on the mat"),
 ]
@@ -106,34 +108,36 @@ def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: 
     return float(shares @ (quantiles.mean(1) @ tensors["reward_transform_matrix"]))
 
 
-def layout(name: str, prompt: str, answer: str) -> list[str]:
-    """Return a pair's tokens as the model's page lays them out, with one beginning-of-text token."""
+def layout(name: str, prompt: str | Dialogue, answer: str) -> list[str]:
+    """Return the tokens of all turns as the model's page lays them out, with one beginning-of-text token."""
+    said = [*(prompt.turns if isinstance(prompt, Dialogue) else [prompt]), answer]
     if name == "eurus":
-        return ["<s>", "[INST]", *prompt.split(), "[/INST]", *answer.split(), "</s>"]
+        pairs = zip(said[::2], said[1::2], strict=True)
+        turns = [["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"] for asked, replied in pairs]
+        return ["<s>", *chain(*turns)]
+    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
     if name == "intern":
-        turns = [("user", prompt), ("assistant", answer)]
-        marked = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in turns]
-        return ["<s>", *marked[0], *marked[1], "<|reward|>"]
-    dated = [("system", "Today Date : 26 Jul 2024")] if name == "grm" else []
+        turns = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in spoken]
+        return ["<s>", *chain(*turns), "<|reward|>"]
     tokens = ["<|begin_of_text|>"]
-    for role, text in [*dated, ("user", prompt), ("assistant", answer)]:
+    for role, text in [*([("system", "Today Date : 26 Jul 2024")] if name == "grm" else []), *spoken]:
         tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
     return tokens
 
 
-def ids_of(name: str, prompt: str, answer: str) -> list[int]:
+def ids_of(name: str, prompt: str | Dialogue, answer: str) -> list[int]:
     vocabulary = published_vocabulary(name)
     return [vocabulary.index(token) for token in layout(name, prompt, answer)]
 
 
-def reference(folder: Path, prompt: str, answer: str) -> float:
+def reference(folder: Path, prompt: str | Dialogue, answer: str) -> float:
     name, weights = folder.name, stored_weights(folder)
     config, ids = REWARD_MODELS[name].described(), ids_of(name, prompt, answer)
     states = hidden_states(name, weights, config, ids)
     if name == "qrm":
         tokens = layout(name, prompt, answer)
         header = ["<|start_header_id|>", "assistant"]
-        turn = next(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == header)
+        turn = max(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == header)
         return quantile_score(states, turn, weights, config)
     head = {"intern": "v_head", "eurus": "regression_head"}.get(name, "score")
     return float(weights[f"{head}.weight"][0].double() @ states[-1])
@@ -202,16 +206,6 @@ def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: 
     refused(lambda: load_reward("mini", published="mini"), "published is 'mini': one of skywork, ")
 
 
-@pytest.mark.parametrize("name", ["intern", "qrm"])
-def test_networks_load_in_the_dtype_asked_for(name: str, folders: dict[str, Path], models: dict[str, Any]) -> None:
-    exact: Any = models[name]
-    reward_model: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
-    assert {tensor.dtype for tensor in reward_model.model.parameters()} == {torch.bfloat16}
-    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
-    if name == "qrm":
-        assert {tensor.dtype for tensor in reward_model.head.parameters()} == {torch.float32}
-
-
 @pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
 def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored: str, tmp_path: Path) -> None:
     folder, kind = tiny_checkpoint(name, tmp_path / name), getattr(torch, stored)
@@ -223,17 +217,6 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
     reward_model = load_reward(str(folder), published=name)
     expected = reference(folder, "the cat", "sat .")
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
-
-
-def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: dict[str, Path]) -> None:
-    reward_model = load_reward(str(folders["qrm"]), published="qrm")
-    assert isinstance(reward_model, QuantileReward)
-    ids = reward_model.ids("the cat", "sat")
-    turn = [published_vocabulary("qrm").index(token) for token in ("<|eot_id|>", "<|start_header_id|>")]
-    assert ids[reward_model.gate(ids) :][:2] == turn and reward_model.gate([*ids, *ids]) > len(ids)
-    refused(lambda: reward_model.gate(ids[:5]), "has no assistant's turn, which its gate reads")
-    with pytest.raises(ValueError, match=r"^prompt and answer make \d+ tokens: reward model .* reads 1 to 128$"):
-        reward_model.score(["the " * 80], ["cat " * 80])
 
 
 def cut_short(folder: Path) -> None:
@@ -260,16 +243,11 @@ OF_LAYOUTS = [
     (lambda folder: change_weights(folder, lambda t: t.pop(HEADS.get(folder.name, "score.weight"))), "lacks wei"),
     (lambda folder: change_weights(folder, lambda t: t.update(odd=torch.ones(2)), 2), r"config.* ask for: odd"),
     (lambda folder: change_weights(folder, lambda t: t["model.norm.weight"].fill_(math.nan)), r"holds NaN"),
-    (lambda folder: edit_json(folder / "config.json", num_hidden_layers=1), r"does not ask for: model.layers.1"),
-    (lambda folder: edit_json(folder / "config.json", num_hidden_layers=3), r"lacks weights: model.layers.2"),
     (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
 ]
 OF_ALL = [
     (cut_short, r"model-00001-of-00002.safetensors is truncated"),
     (pickled, r"only pickled weights \(pytorch_model.bin\)"),
-    (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
-    (lambda folder: edit_json(folder / "config.json", bos_token_id=3), r"config.json says 3$"),
-    (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
     (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
 ]
 
@@ -287,29 +265,6 @@ def test_lying_checkpoints_are_refused(name: str, damage: Callable[[Path], objec
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_a_model_that_is_not_the_one_named_is_refused(folders: dict[str, Path]) -> None:
-    for name, other in (("intern", "skywork"), ("qrm", "intern")):
-        with pytest.raises(ValueError, match=rf"is not that of a {PUBLISHED[other].architecture}, which {other} is"):
-            load_reward(str(folders[name]), published=other)
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "named"),
-    [
-        ("intern", {"num_key_value_heads": 3}, r"4 attention heads of 3 groups"),
-        ("intern", {"reward_token_id": 4000}, r"reward_token_id in its config.json is 4000"),
-        ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in its config.json is 'odd'"),
-        ("qrm", {"num_quantiles": None}, r"num_quantiles in its config.json is None"),
-        ("eurus", {"hidden_act": "odd"}, r"its network is not one that transformers reads \(KeyError: 'odd'\)"),
-    ],
-)
-def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], named: str, tmp_path: Path) -> None:
-    folder = tiny_checkpoint(name, tmp_path / name)
-    edit_json(folder / "config.json", **fields)
-    with pytest.raises(ValueError, match=named):
-        load_reward(str(folder), published=name)
-
-
 def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     folder, ran = tiny_checkpoint("intern", tmp_path / "intern"), tmp_path / "ran"
     trap = f"open({str(ran)!r}, 'w')\n"
@@ -317,25 +272,3 @@ def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
         (folder / file).write_text(trap)
     load_reward(str(folder), published="intern").score(["the cat"], ["sat"])
     assert not ran.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "template", "said"),
-    [
-        ("intern", "{% for m in messages %}{{ bos_token + m.content }}{% endfor %}", "begins its texts with several"),
-        ("skywork", "{{ raise_exception('no') }}", "^the chat template of reward model skywork cannot lay out"),
-        ("skywork", "{% for message", "^the chat template of reward model skywork cannot lay out"),
-    ],
-)
-def test_a_chat_template_that_lays_out_wrongly_is_refused(name: str, template: str, said: str, tmp_path: Path) -> None:
-    folder = tiny_checkpoint(name, tmp_path / name)
-    (folder / "chat_template.jinja").write_text(template)
-    with pytest.raises(ValueError, match=said):
-        load_reward(str(folder), published=name)
-
-
-def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tiny_checkpoint("eurus", tmp_path / "eurus")
-    (folder / "tokenizer.json").rename(folder / "tokenizer.model")
-    monkeypatch.setattr(layouts, "_installed", lambda module: module != "google.protobuf")
-    refused(lambda: load_reward(str(folder), published="eurus"), "tokenizer.model only, which needs protobuf: install")

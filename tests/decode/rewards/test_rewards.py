@@ -1,4 +1,4 @@
-"""Reward models: scores alone and in batches, statistics, what is refused, and bounds that no text leaves."""
+"""Reward models: scores alone and in batches, and bounds that no text leaves."""
 
 import math
 from pathlib import Path
@@ -11,15 +11,12 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import bert_predictor
+from tiny_models import VOCABULARY, bert_classifier, bert_predictor, word_tokenizer
 
-from rws_decode import RWS, Dialogue, FlippedReward, MaskedPositions, Shape, decode
+from rws_decode import RWS, CallableReward, SequenceClassifierReward, Shape, decode, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import VOCABULARY, bert, bert_classifier, word_tokenizer
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
-from rws_decode.rewards.base import bounds_of, check_scores, prompts_for, reads_whole, score_checked
+from rws_decode.rewards.base import check_scores
 from rws_decode.rewards.network import head_bounds
-from rws_theory.gain import reward_factor
 
 PAIRS = [
     ("the cat", "sat on the mat ."),
@@ -66,51 +63,6 @@ def test_the_score_is_the_logit_of_the_pair_as_the_tokenizer_lays_it_out(saved: 
     assert min(abs(score - plain), abs(score - typed)) < 1e-5
 
 
-@pytest.mark.parametrize(
-    ("statistics", "named"),
-    [
-        (None, "mean of reward .* is None: a number is needed, .*calibrate --reward .* --out FILE`"),
-        ({"mean": 0.0}, "std of reward .* is None"),
-        ({"mean": "high", "std": 1.0}, "mean of reward .* is 'high'"),
-        ({"mean": 0.0, "std": 0.0}, "std of reward model .* is 0.0"),
-        ({"mean": 0.0, "std": 1.0, "template": "{prompt}{answer}"}, "template in reward.json"),
-    ],
-)
-def test_bad_statistics_are_named(tmp_path: Path, statistics: dict[str, object] | None, named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
-        load_reward(str(tiny_checkpoint("classifier", tmp_path / "r", files={"reward.json": statistics})))
-
-
-def test_heads_and_tokenizers_that_cannot_score_are_refused(tmp_path: Path) -> None:
-    config = bert_classifier().config
-    config.num_labels = 3
-    wide = transformers.BertForSequenceClassification(config)
-    refused(lambda: SequenceClassifierReward(wide, word_tokenizer(), mean=0, std=1), "has 3 outputs")
-    for name, network, said in (
-        ("wide", wide, "wide"),
-        ("headless", bert(), "reward headless lacks weights: .*classifier"),  # not drawn at random
-        ("mute", bert_classifier(), "holds no tokenizer"),
-    ):
-        network.save_pretrained(tmp_path / name if name == "mute" else tiny_checkpoint("classifier", tmp_path / name))
-        with pytest.raises(ValueError, match=said):
-            load_reward(str(tmp_path / name), mean=0, std=1)
-
-
-def test_networks_say_what_they_read_pairs_go_alone_without_padding_and_lost_scores_are_named() -> None:
-    bare = word_tokenizer()
-    bare.pad_token = None
-    padded = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    single = SequenceClassifierReward(bert_classifier(), bare, mean=0, std=1)
-    assert single.score(PROMPTS, ANSWERS) == pytest.approx(padded.score(PROMPTS, ANSWERS), abs=1e-5)
-    short = CallableReward(lambda prompt, answer: 0.0, name="short")
-    short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
-    refused(lambda: score_checked(short, ["a", "b"], ["", ""]), "reward model short returned 1 scores for 2 pairs")
-    model = SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1)
-    assert isinstance(model, RewardModel) and model.template == "pair"
-    assert bounds_of(model) == model.bounds
-    assert reads_whole(model, "the cat", "sat") and not reads_whole(model, "the " * 200, "sat")
-
-
 def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
     one = np.array([[1.0]])
     for scores in (one, torch.tensor(one), [*one], iter([np.float32(1)])):
@@ -119,13 +71,6 @@ def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
         refused(
             lambda scores=scores: check_scores("odd", ["a"], scores), f"reward model odd returned {scores!r}: a list"
         )
-
-
-@pytest.mark.parametrize("turns", [True, False])
-def test_turns_are_given_where_the_model_reads_them(turns: bool) -> None:
-    model, dialogue = CallableReward(lambda prompt, answer: 0.0), Dialogue(("a", "b", "c"))
-    model.reads_turns = turns  # type: ignore[attr-defined]
-    assert prompts_for(model, [dialogue, Dialogue(("a",)), "b"]) == [dialogue if turns else dialogue.text, "a", "b"]
 
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -203,14 +148,3 @@ def test_shipped_rewards_are_bounded_closely_and_a_score_outside_is_refused() ->
     with pytest.raises(ValueError, match=r"scored 3\.0: its bounds"):
         decode(bert_predictor(), ["a dog"], RWS(1.0), Shape(length=4, steps=2, block=4), reward=reward)
     refused(lambda: CallableReward(lambda prompt, answer: 3.0, bounds=(2.0, 0.0)), "bounds of reward model callable")
-
-
-@given(st.floats(0.01, 100), st.floats(-30, 30), st.floats(0, 20), st.floats(0, 1))
-def test_factors_of_bounded_rewards_stay_in_their_range(scale: float, low: float, width: float, share: float) -> None:
-    reward = np.array([low + share * width])
-    for rule in (RWS(scale), FlippedReward(scale)):
-        least, most = rule.factor_range(low, low + width)
-        assert least <= rule.factor(MaskedPositions(0, 1, reward=reward))[0] <= most
-    assert RWS(scale).factor_range(-math.inf, math.inf) == pytest.approx(
-        (float(reward_factor(-math.inf, scale)), float(reward_factor(math.inf, scale)))
-    )

@@ -7,11 +7,10 @@ import torch
 from misuse import refused
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from rws_decode import CausalReward, load_reward
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards import CausalReward, load_reward, loading
-from rws_decode.rewards.registry import SKYWORK_V2, known_reward, locate_reward
-from rws_decode.text.dialogue import Dialogue
+from rws_decode.rewards import loading
 
 HUB_ID = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
 PAIRS = [("the cat", "sat on the mat."), ("a dog", ""), ("why?", "it was\n\nblue. " * 6), ("the cat", "sat on the mat")]
@@ -47,14 +46,6 @@ def recipe(folder: Path, prompt: str, answer: str) -> float:
         return float(model(**tokenizer(text, return_tensors="pt")).logits[0][0])
 
 
-def test_the_eight_are_known_by_short_name_and_hub_id() -> None:
-    assert len(SKYWORK_V2) == 8 and all(entry.template == "chat" for entry in SKYWORK_V2.values())
-    for name, entry in SKYWORK_V2.items():
-        assert known_reward(name) is known_reward(entry.hub_id) is entry
-        assert locate_reward(name)[0].name == entry.hub_id
-    refused(lambda: load_reward("skywork-v2"), "nor Skywork-Reward-V2's, ... is skywork-v")
-
-
 @pytest.mark.parametrize("name", ["skywork-v2-qwen3-0.6b", HUB_ID])
 def test_scores_are_those_of_the_authors_recipe(name: str, hub: list[tuple[str, str | None]], folder: Path) -> None:
     reward = load_reward(name, mean=3.0, std=2.0)
@@ -67,15 +58,6 @@ def test_scores_are_those_of_the_authors_recipe(name: str, hub: list[tuple[str, 
     assert [session.score([0], [p], [a])[0] for p, a in PAIRS] == pytest.approx(expected, rel=1e-4, abs=1e-5)
     assert session.tokens_saved[0] > 0
     assert len(set(expected)) == len(expected)
-
-
-def test_a_directory_is_read_as_a_chat_since_its_tokenizer_lays_one_out(folder: Path) -> None:
-    plain, named = load_reward(str(folder), mean=0, std=1), load_reward(str(folder), mean=0, std=1, published=HUB_ID)
-    assert isinstance(plain, CausalReward) and plain.template == "chat"
-    assert plain.score(PROMPTS, ANSWERS) == named.score(PROMPTS, ANSWERS)
-    prompt = Dialogue(("the cat", "sat.", "where?"))
-    said = plain.tokenizer.decode(plain.ids(prompt, "on the mat"))
-    assert said.count("<|im_start|>") == 4 and said.endswith("on the mat<|im_end|>\n")
 
 
 def test_the_llamas_begin_their_texts_once_and_another_model_is_refused(tmp_path: Path) -> None:

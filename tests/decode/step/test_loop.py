@@ -1,6 +1,5 @@
-"""The one loop and its observers; and records: whole ones, whose steps are diagnosed together, and tokens alone."""
+"""Records: whole ones, whose steps are diagnosed together, and tokens alone; and near-ties of sets."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,9 @@ import torch
 from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Options,
-    Shape,
-    Trace,
-    decode,
-    diff,
-    load_trace,
-    plots,
-    replay,
-    strategy_log_prob,
-)
-from rws_decode.gpu import decode_compact
-from rws_decode.job import prepare
+import rws_decode as rws
+from rws_decode import CallableReward, Options, Shape, Trace, decode, diff, load_trace, plots, replay
 from rws_decode.step import record
-from rws_decode.step.completion import TokenSampler
-from rws_decode.step.step import Decoder, Done, State, run
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -64,53 +48,12 @@ def test_a_record_of_tokens_is_the_same_decode(strategy: str, tmp_path: Path) ->
         assert load_trace(few.save(tmp_path / "few.parquet")) == few and load_trace(tmp_path / "few.parquet").missing
 
 
-def test_the_compact_decoder_records_tokens_alone() -> None:
-    few = decode_compact(PREDICTOR, PROMPTS, "rws:8", SHAPE, reward=REWARD, options=Options(record="tokens"))
-    assert np.array_equal(few.tokens, decode_compact(PREDICTOR, PROMPTS, "rws:8", SHAPE, reward=REWARD).tokens)
-    assert few[0].near_ties is None and few[0].missing
-
-
 def test_readers_say_what_a_record_of_tokens_lacks(tmp_path: Path) -> None:
     (whole, _), (few, _) = traces("rws:8"), traces("rws:8", record="tokens")
     for reader in (replay, plots.steps, lambda trace: plots.order(trace, values=True)):
         refused(lambda reader=reader: reader(few), "record 'tokens' ... ranking values")
     assert diff(whole, few).same and "ranking values" in few.view().save(tmp_path / "page.html").read_text()
     assert plots.order(few) is not None and "rws:8" in repr(few) and len(few.to_frame()) > 0
-
-
-def test_an_observer_ends_a_batch_and_a_number_of_steps_does() -> None:
-    job = prepare(PREDICTOR, PROMPTS, "default", SHAPE, None, Options())
-    sampler = TokenSampler(0.0, 0, 2)
-    decoder = Decoder(PREDICTOR, job.strategy, SHAPE.plan, Options(), job.ends, sampler, None, 2)
-    state, did = decoder.init([0, 1], [prompt.ids for prompt in job.prompts]), list[Done]()
-
-    def third(state: State, done: Done) -> bool:
-        did.append(done)
-        return done.step == 2
-
-    assert run(decoder, state, [third]).step == 3 and len(did) == 3
-    assert run(decoder, state, steps=1).step == 1
-    assert not run(decoder, state).masked.any()
-    told = strategy_log_prob(PREDICTOR, PROMPTS, decode(PREDICTOR, PROMPTS, "default", SHAPE).tokens, "default", SHAPE)
-    assert np.isfinite(told.log_prob).all()
-
-
-@dataclass(frozen=True)
-class Ordinal:
-    """A factor whose numbers are called as methods of other strategies are."""
-
-    order: int = 3
-    count: float = 0.5
-    name = "ordinal"
-    needs_reward = False
-
-    def factor(self, view: Any) -> Any:
-        return np.full(view.rows, float(self.order))
-
-
-def test_a_number_that_is_called_order_gives_no_order() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], Ordinal(), SHAPE)
-    assert trace.ranking == "log-odds" and (trace.factor == 3).all()
 
 
 @pytest.mark.parametrize("strategy", ["lookum:3", "information-gain:3"])
@@ -128,7 +71,7 @@ def test_a_set_that_an_ulp_puts_in_place_of_another_is_a_near_tie(strategy: str)
         for to in (-99.0, 99.0):
             moved = base.clone()
             moved[place] = torch.nextafter(moved[place], torch.tensor(to))
-            model = CallablePredictor(
+            model = rws.CallablePredictor(
                 lambda canvas, z=moved, w=reads: z + w[canvas].sum(dim=1), mask_id=0, vocab_size=4
             )
             (trace,) = decode(model, [[]], strategy, Shape(6, 3, 6))

@@ -1,28 +1,21 @@
-"""Ranking values, selections, exact order at the cut, and the proof that no reward is needed, against slow versions."""
+"""Ranking values, selections, and the proof that no reward is needed, against slow versions."""
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tiny_models import fixed_predictor
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rws_decode import CallablePredictor, MaskedPositions, Options, Shape, Temperature, load_predictor, scale_path
-from rws_decode.decode import decode
+from rws_decode import CallablePredictor, Shape, decode
 from rws_decode.extra.savings import certain
-from rws_decode.extra.testing.strategies import logit_tensors
-from rws_decode.replay.replay import replay
-from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.select import rank_rows, rank_values, select_top
-from rws_theory import log_odds, selection_path, stability_radius
+from rws_theory import selection_path
 
 LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
 
@@ -89,64 +82,6 @@ def test_probability_is_what_public_decoders_compute(precision: str, factor: flo
     assert torch.equal(rank_values(logits, best, factor, "probability", precision), expected.double())
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64", "model"])
-@pytest.mark.parametrize("factor", [0.1, 2.37, 32.0])
-def test_log_odds_in_a_precision_are_computed_throughout_in_it(precision: str, factor: float) -> None:
-    logits, best = random_logits(100, 30)
-    logits = logits.bfloat16() if precision == "model" else logits
-    rounded = logits.to(torch.bfloat16 if precision == "model" else getattr(torch, precision))
-    expected = []
-    for row, token in zip(rounded, best.tolist(), strict=True):
-        others = torch.cat([row[:token], row[token + 1 :]]) - row[token]
-        expected.append(-torch.logsumexp(others * factor, dim=-1).double())
-    values = rank_values(logits, best, factor, "log-odds", precision)
-    # Sums of bfloat16 are rounded once, whatever their order; others to the last digits.
-    eps = 0.0 if rounded.dtype == torch.bfloat16 else 4 * torch.finfo(rounded.dtype).eps
-    assert values.dtype == torch.float64
-    np.testing.assert_allclose(values, torch.stack(expected), rtol=eps, atol=eps)
-
-
-@pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
-def test_the_factor_must_be_positive(factor: float) -> None:
-    with pytest.raises(ValueError, match=rf"^factor is {factor}:"):
-        rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
-
-
-def predictor_of(rows: list[list[float]]) -> CallablePredictor:
-    return fixed_predictor(torch.tensor([[-np.inf, *row] for row in rows], dtype=torch.float64), decode=str)
-
-
-@given(st.integers(0, 2**32), st.floats(0.01, 60.0), st.integers(2, 5), st.integers(2, 5), st.integers(1, 2))
-def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
-    seed: int, scale: float, count: int, words: int, steps: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, 4, size=(count, words)).astype(float).tolist()
-    predictor, shape = predictor_of(rows), {"length": count, "steps": min(steps, count), "block": count}
-    path = scale_path(predictor, [], 0.01, 60.0, **grouped(**shape))
-    (trace,) = decode(predictor, [[]], Temperature(scale), **grouped(**shape))
-    if all(not gap.lower * (1 - 1e-9) < scale < gap.upper * (1 + 1e-9) for gap in path.breakpoints):
-        piece = path.at(scale)
-        assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
-    assert replay(trace).diverged_at is None
-
-
-def test_guidance_amplifies_what_rounding_does() -> None:
-    """Logits a little further apart than rounding: with guidance they are within it."""
-    gap = 3 * logit_error(torch.tensor([[10.0]], dtype=torch.float32)).item()
-    predictor, counted = fixed_predictor(torch.tensor([[-20.0, 10.0 + gap, 10.0]] * 2)), []
-    for cfg in (0.0, 3.0):
-        (trace,) = decode(predictor, [[1]], "default", Shape(1, 1, 1), options=Options(cfg=cfg))
-        counted.append(trace.near_tokens.tolist())
-    assert counted == [[0], [1]]
-
-
-def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
-    predictor = fixed_predictor(torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]] * 3))
-    (trace,) = decode(predictor, [[1]], "default", Shape(2, 2, 2), options=Options(cfg=2.0))
-    assert trace.tokens.tolist() == [3, 3]
-
-
 def ask(z: np.ndarray, k: int, low: float, high: float, error: float = 0.0) -> bool:
     logits, count = torch.tensor(z), len(z)
     coordinates = torch.zeros(count, dtype=torch.int64), torch.arange(count)
@@ -178,43 +113,6 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
     contested[1, 1:] = torch.tensor([False, True])
     assert certain(z, *candidates, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
     assert certain(z, *candidates, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]
-
-
-LENGTH = 16
-
-
-@dataclass(frozen=True)
-class Recording:
-    """Confidence decoding that keeps the logits of each step."""
-
-    steps: list[np.ndarray] = field(default_factory=list)
-    name = "recording"
-    needs_reward = False
-
-    def order(self, view: MaskedPositions) -> Tensor:
-        self.steps.append(view.logits.double().numpy().copy())
-        return view.logits.new_tensor(log_odds(self.steps[-1], 1.0)).double()
-
-
-@pytest.mark.parametrize(("model", "k"), [("mini", 2), ("english", 1)])
-def test_every_interval_is_certified_and_the_cheap_bound_proves_a_useful_share(model: str, k: int) -> None:
-    predictor, recording = load_predictor(model), Recording()
-    for prompt in predictor.prompts[:2]:
-        decode(predictor, prompt, recording, Shape(LENGTH, LENGTH // k, LENGTH))
-    stable = [stability_radius(logits, k) for logits in recording.steps if len(logits) > k]
-    shares = [min(s.cheap[1] - 1, 1 - s.cheap[0]) / s.radius for s in stable if s.radius]
-    assert len(stable) == 2 * (LENGTH // k - 1) and all(s.certified for s in stable)
-    assert all(0 < share <= 1 + 1e-9 for share in shares)
-    assert 0.15 < float(np.median(shares)) < 0.6  # 23 to 40 % over six prompts: docs/theory.md, section 19
-    for s in stable:
-        assert s.lower <= s.cheap[0] * (1 + 1e-12) + 1e-12 and s.cheap[1] <= s.upper * (1 + 1e-12)
-
-
-@given(logit_tensors())
-def test_the_best_token_is_the_first_of_the_largest_and_leads_the_next(logits: Tensor) -> None:
-    for row, token, lead in zip(logits.tolist(), *(each.tolist() for each in greedy(logits)), strict=True):
-        others = sorted([*row[:token], *row[token + 1 :], -math.inf])
-        assert (token, lead) == (row.index(max(row)), max(row) - others[-1])
 
 
 class Operations(TorchDispatchMode):

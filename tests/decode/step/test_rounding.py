@@ -1,4 +1,4 @@
-"""Ranges of ranking values, near-ties and saturation, each against the definition."""
+"""Ranges of ranking values and near-ties, each against the definition."""
 
 import math
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 
-from rws_decode import CallablePredictor, Margin, MaskedPositions, Options, Shape, Temperature, decode
-from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
+from rws_decode import CallablePredictor, Options, Shape, Temperature, decode
+from rws_decode.step.rounding import logit_error, near_ties, value_range
 from rws_decode.step.select import rank_values, select_deferring, select_top
 
 
@@ -92,13 +91,6 @@ def test_deferred_positions_wait_for_all_others(
     assert int(counted) == ties
 
 
-@pytest.mark.parametrize("dtype", ROUNDING_UNITS)
-def test_the_tolerance_follows_dtype_and_size(dtype: torch.dtype) -> None:
-    z = torch.tensor([[1.0, -16.0, -math.inf], [2.0, 4.0, 0.0]], dtype=dtype)
-    expected = [ROUNDING_UNITS[dtype] * torch.finfo(dtype).eps * size for size in (16.0, 4.0)]
-    assert logit_error(z).tolist() == expected
-
-
 @pytest.mark.parametrize(("errors", "near"), [(1.5, 1), (2.5, 0)])
 def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(errors: float, near: int) -> None:
     table = torch.tensor([[0.0, 0.0, 16.0]])
@@ -107,34 +99,11 @@ def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(err
     assert trace.near_tokens.tolist() == [near]
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
-def test_saturation_is_that_of_the_softmax(precision: str) -> None:
-    dtype = getattr(torch, precision)
-    margins = torch.linspace(1, 60, 400, dtype=torch.float64)
-    z = torch.stack([torch.zeros_like(margins), margins], dim=1)
-    best = torch.ones(400, dtype=torch.int64)
-    by_softmax = torch.softmax(z.to(dtype), dim=-1)[:, 1] == 1
-    by_odds = saturated(rank_values(z, best, 1.0), dtype)
-    value = rank_values(z, best, 1.0, "probability", precision)  # type: ignore[arg-type]
-    assert torch.equal(value == 1, by_softmax)
-    assert 0 < int(by_softmax.sum()) < 400
-    assert int((by_odds != by_softmax).sum()) <= 2
-
-
 def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:
     """Margins 21, 22, ..., 28: in bfloat16 and float32 all probabilities are 1."""
     table = torch.zeros(8, 12, dtype=dtype)
     table[:, 9] = torch.arange(21.0, 29.0).to(dtype)
     return fixed_predictor(table, mask_id=4)
-
-
-class Leftmost:
-    """An order that has nothing to do with confidence."""
-
-    name, needs_reward = "leftmost", False
-
-    def order(self, view: MaskedPositions) -> torch.Tensor:
-        return -view.position.double()
 
 
 DOWN, UP, NONE, ALL = [3, 3, 2, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 4, [8, 6, 4, 2]
@@ -165,24 +134,3 @@ def test_a_trace_says_what_rounding_did(dtype: str, scale: float, ranking: Any, 
         assert numbers is None or getattr(trace, name).tolist() == numbers, name
     assert trace.logits_dtype == dtype and (ranking != "topk" or trace.ties[0] == 6)
     assert trace.to_frame().groupby("step")["inexact"].first().tolist() == trace.inexact.tolist()
-
-
-def test_a_probability_is_saturated_as_it_was_computed() -> None:
-    """In bfloat16 the softmax is rounded once, the log-odds before their sigmoid is: these lie between the two."""
-    table = torch.tensor([[-math.inf, 1.5625, 0.0625, 8.0]])
-    predictor = fixed_predictor(table)
-    for ranking, expected in (("probability", [0]), ("log-odds", [1])):
-        options = {"ranking": ranking, "precision": "bfloat16", "length": 1, "steps": 1, "block": 1}
-        assert decode(predictor, [[]], Temperature(1.0), **grouped(**options))[0].saturated.tolist() == expected
-
-
-def test_an_order_of_its_own_is_not_inexact() -> None:
-    (trace,) = decode(
-        staircase(), [[]], Margin("logit"), Shape(length=8, steps=4, block=8), options=Options(precision="float32")
-    )
-    assert trace.ranking == "order" and trace.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
-    assert not trace.inexact.any() and trace.saturated.tolist() == [8, 6, 4, 2]
-    assert np.array_equal(trace.factor, np.ones(4))
-    # Nor where it is not the order of confidence at all.
-    (trace,) = decode(staircase(), [[]], Leftmost(), Shape(length=8, steps=4, block=8))
-    assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()

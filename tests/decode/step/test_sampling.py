@@ -1,4 +1,4 @@
-"""Gumbel-max sampling, classifier-free guidance and end-of-text policies."""
+"""Gumbel-max sampling and classifier-free guidance."""
 
 import math
 from dataclasses import replace
@@ -7,19 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bert_predictor, fixed_predictor, modernbert_predictor
+from tiny_models import MASK, VOCABULARY, bert_predictor
 
-from rws_decode import CallablePredictor, Confidence, Options, Shape, decode, replay, replay_with
-from rws_decode.extra.testing.networks import MASK, VOCABULARY
-from rws_decode.step.completion import TokenSampler, cut, guided_logits, gumbel_scores
+from rws_decode import CallablePredictor, Options, Shape, decode, load_trace, replay, replay_with
+from rws_decode.step.completion import TokenSampler, cut, gumbel_scores
 from rws_decode.step.rounding import logit_error
-from rws_decode.trace.trace import load
+from rws_decode.step.step import guided_logits
 
 PREDICTOR = bert_predictor()
-SIZE = {"length": 12, "steps": 6, "block": 12}
 
 
 @given(st.integers(0, 999), st.floats(0.05, 4), st.sampled_from([torch.float32, torch.bfloat16]))
@@ -82,17 +79,11 @@ def test_cut_keeps_what_sorting_the_vocabulary_keeps(z: list[float], temperature
         assert int(drawn.token) in stays
 
 
-def test_equals_go_by_the_smaller_id_in_top_p_and_together_in_top_k() -> None:
-    row = torch.zeros(1, 4)
-    assert cut(row, 1.0, top_p=0.5).isfinite().tolist() == [[True, True, False, False]]
-    assert cut(row, 1.0, top_k=2).isfinite().all()
-
-
 def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path) -> None:
     drawn = Options(sampling_temperature=2.0, drawing="commit", seed=4)
     options = replace(drawn, top_p=0.9, top_k=3)
     (trace,) = decode(PREDICTOR, ["a dog"], options=options, shape=Shape(12, 6, 12))
-    again = load(trace.save(tmp_path / "cut.parquet"))
+    again = load_trace(trace.save(tmp_path / "cut.parquet"))
     assert (again.top_p, again.top_k) == (0.9, 3) and again == trace
     assert replay(again).diverged_at is None and replay_with(again, PREDICTOR).tokens.tolist() == trace.tokens.tolist()
     (plain,) = decode(PREDICTOR, ["a dog"], options=drawn, shape=Shape(12, 6, 12))
@@ -100,34 +91,6 @@ def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path
     assert np.array_equal(trace.chosen[0], plain.chosen[0])  # the first step sees the same canvas
     (one,) = decode(PREDICTOR, ["a dog"], options=replace(drawn, top_k=1), shape=Shape(12, 6, 12))
     assert one.tokens.tolist() == decode(PREDICTOR, ["a dog"], shape=Shape(12, 6, 12))[0].tokens.tolist()
-
-
-@pytest.mark.parametrize("shift", [-5000.0, 5000.0])
-def test_logits_beyond_the_exponents_of_float64_are_drawn_all_the_same(shift: float) -> None:
-    z = torch.linspace(0, 4, 9, dtype=torch.float64).expand(50, 9)
-    row = torch.zeros(50, dtype=torch.int64)
-    assert torch.equal(TokenSampler(1.0, 0, 1).draw(z + shift, row).token, TokenSampler(1.0, 0, 1).draw(z, row).token)
-
-
-def test_the_same_seed_the_same_answer_and_seeds_per_row() -> None:
-    def run(prompts: list[str], seed: object) -> list[list[int]]:
-        options = SIZE | {"sampling_temperature": 2.0, "seed": seed}
-        return decode(PREDICTOR, prompts, Confidence(), **grouped(**options)).tokens.tolist()  # type: ignore[arg-type]
-
-    assert run(["a dog"], 1) == run(["a dog"], 1) != run(["a dog"], 2)
-    assert run(["a dog", "a dog"], [1, 2]) == [*run(["a dog"], 1), *run(["a dog"], 2)]
-    assert run(["a dog", "the cat"], 1)[0] == run(["a dog"], 1)[0]
-
-
-@pytest.mark.parametrize(("make", "padding"), [(bert_predictor, "right"), (modernbert_predictor, "left")])
-def test_guidance_under_an_attention_mask_is_guidance_alone(make: object, padding: str) -> None:
-    predictor, prompts = make(), ["a dog", "the cat sat on the mat ."]  # type: ignore[operator]
-    together = decode(predictor, prompts, Confidence(), **grouped(cfg=2.0, padding=padding, **SIZE))  # type: ignore[arg-type]
-    plain = decode(predictor, prompts, Confidence(), **grouped(**SIZE))
-    for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(predictor, [prompt], Confidence(), **grouped(cfg=2.0, **SIZE))
-        assert trace.tokens.tolist() == alone.tokens.tolist()
-    assert together.tokens.tolist() != plain.tokens.tolist()
 
 
 def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
@@ -148,9 +111,3 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
     assert torch.equal(plain, conditional[places]) and none is None
     assert len(seen[-1]) == 1
-
-
-def test_a_policy_needs_an_end_of_text() -> None:
-    endless = fixed_predictor(torch.zeros(20, VOCABULARY))
-    with pytest.raises(ValueError, match=r"^end_of_text is 'suppress': predictor callable names no end of text"):
-        decode(endless, [[7]], Confidence(), **grouped(end_of_text="suppress", **SIZE))

@@ -1,9 +1,5 @@
 """The commit schedule against its definition."""
 
-import pickle
-from copy import deepcopy
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 
-from rws_decode import Shape, decode, diff, load_trace, replay, replay_with, scale_path
+from rws_decode import Shape, decode, replay, replay_with, scale_path
 from rws_decode.canvas.schedule import block_plan, commit_counts
-from rws_decode.commands.options import ShapeOptions
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors
 from rws_decode.gpu.decode import decode_compact
@@ -40,34 +35,6 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
     assert [tuple(step) for step in plan] == expected
 
 
-@pytest.mark.parametrize(
-    ("length", "steps", "block", "message"),
-    [
-        (0, 1, 1, "length is 0:"),
-        (8, 0, 4, "steps is 0:"),
-        (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2 or 4; or length 6 or 9"),
-        (2**20 - 3, 4, 2, "block is 2: it must divide length, which is 1048573, such as 1 or 1048573"),
-        (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4), such as 2 or 4"),
-        (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
-        (100, 130, 4, "steps is 130: it must be a multiple of 25, the blocks (length 100 // block 4), such as 100"),
-        (8.0, 4, 4, "length is 8.0:"),
-    ],
-)
-def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
-    refused(lambda: block_plan(length, steps, block), message)
-
-
-SHAPES = [Shape(8), Shape(8, 4), Shape(8, block=4), Shape(8, 4, 8), Shape(8, counts=[1, 2, 5]), Shape(8).resolved()]
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=repr)
-def test_a_shape_is_its_fields(shape: Shape) -> None:
-    for copy in (replace(shape), type(shape)(**asdict(shape)), pickle.loads(pickle.dumps(shape)), deepcopy(shape)):
-        assert copy == shape and hash(copy) == hash(shape) and copy.plan == shape.plan
-        assert copy.counts or copy.one_by_one() == shape.one_by_one()
-    assert [shape == other for other in SHAPES].count(True) == 1 and replace(Shape(8), length=16) == Shape(16)
-
-
 @given(
     mask_predictors(), st.sampled_from(["default", "temperature:3", "margin", "random-order", "lookum:2"]), st.data()
 )
@@ -88,26 +55,6 @@ def test_every_step_commits_what_is_given(drawn: Any, strategy: str, data: st.Da
         assert list(piece.commit_step) == trace.commit_step.tolist()
 
 
-def test_even_counts_are_the_usual_steps_and_a_trace_keeps_the_others(tmp_path: Path) -> None:
-    predictor = exact_predictor(random_table(0, 4, 2))
-    (usual,), (even,), (other,) = (
-        decode(predictor, [[]], "default", shape)
-        for shape in (Shape(4, 2, 4), Shape(4, counts=[2, 2]), Shape(4, counts=[1, 3]))
-    )
-    assert "counts" not in usual.metadata() and even.metadata() == usual.metadata() | {"counts": [2, 2]}
-    assert (even.commit_step == usual.commit_step).all()
-    again = load_trace(other.save(tmp_path / "trace.parquet"))
-    assert again == other and again.counts == [1, 3]
-    found = diff(usual, other)
-    assert [(one.name, one.first, one.second) for one in found.settings] == [("counts", None, [1, 3])]
-    assert found.parting is not None and found.parting.why == "plan"
-
-
-def test_options_of_a_command_make_the_shape() -> None:
-    assert ShapeOptions(counts=(1, 2, 5)).make("a law") == Shape(8, counts=(1, 2, 5))
-    assert ShapeOptions(counts=(1, 2)).make("a [MASK:3] law") == Shape(3, counts=(1, 2))
-
-
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -116,7 +63,6 @@ def test_options_of_a_command_make_the_shape() -> None:
         (lambda: Shape(8, block=4, counts=(4, 4)), "counts are (4, 4): 2 that sum to length, 8, are needed, and one"),
         (lambda: Shape(8, counts=(8, 0)), "counts[1] is 0:"),
         (lambda: Shape(4, counts=(1, 3)).one_by_one(), "counts are (1, 3): a strategy that counts itself"),
-        (lambda: ShapeOptions(length=9, counts=(1, 2)).make("a law"), "length, 9, are needed"),
         (lambda: decode(THREE, [[]], "threshold:0.9", Shape(3, counts=(1, 2))), "leave them out"),
     ],
 )

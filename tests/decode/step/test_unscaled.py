@@ -11,14 +11,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD
 
-from rws_decode import CallablePredictor, CallableReward, Options, RWSEvery, Savings, Shape, Trace, decode
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
 from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
-from rws_theory.testing import selection_cases
 
-FACTORS = [Confidence(), Temperature(0.1), Temperature(1.0), Temperature(6.0), RWS(0.2), RWS(8.0), RWSEvery(8.0, 2)]
-ORDERS = [LeftToRight(), Margin(), RandomOrder(3)]
+FACTORS = [
+    rws.Confidence(),
+    Temperature(0.1),
+    Temperature(1.0),
+    Temperature(6.0),
+    RWS(0.2),
+    RWS(8.0),
+    rws.RWSEvery(8.0, 2),
+]
+ORDERS = [rws.LeftToRight(), rws.Margin(), rws.RandomOrder(3)]
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
@@ -150,18 +156,3 @@ def test_the_compact_decoder_says_the_same(
             assert trace.near_ties[step]  # within its own rounding; from here on the canvases differ
             break
         assert usual.changed[step] == trace.changed[step]
-
-
-@settings(max_examples=examples(160))
-@given(selection_cases(max_positions=6), st.integers(1, 6))
-def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_positions_apart(
-    case: tuple[np.ndarray, int, float, float], steps: int
-) -> None:
-    rows, _, _, scale = case
-    table = torch.from_numpy(np.concatenate([np.full((len(rows), 1), -np.inf), rows], axis=1))
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, decode=str)
-    shape = Shape(len(rows), min(steps, len(rows)), len(rows))
-    (default,) = decode(predictor, [[]], Confidence(), shape)
-    for strategy in (Temperature(scale), LeftToRight()):
-        (trace,) = decode(predictor, [[]], strategy, shape)
-        assert np.array_equal(trace.unscaled[0], default.chosen[0])

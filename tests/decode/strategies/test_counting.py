@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,33 +10,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from slow_rows import Row, Rule, by_value, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Klass,
-    Options,
-    Savings,
-    Shape,
-    Temperature,
-    Trace,
-    diff,
-    load_predictor,
-)
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import P2, EntropyBound, Klass, MaskedPositions, ParallelFactor, ReMDM, Shape, Threshold, Wino, decode
 from rws_decode.extra.lookahead import LoPA
-from rws_decode.extra.revising.strategies import P2, ReMDM, Wino
-from rws_decode.extra.testing.exact import exact_predictor
-from rws_decode.gpu import decode_compact
-from rws_decode.replay.replay import replay
-from rws_decode.strategies.apart import ApartChoice
-from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies
-from rws_decode.strategies.parallel import Dilated, EntropyBound, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import Abilities, MaskedPositions
-from rws_theory.testing import random_table
+from rws_decode.strategies.parallel import Dilated
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -156,9 +135,9 @@ COUNTING: list[tuple[Any, Rule, Shape]] = [
 WEIGHED: list[tuple[Any, Rule, Shape]] = [
     (Klass(0.3, 0.05, 1), klass(0.3, 0.05, 1), Shape(12, 10, 6)),
     (Klass(0.5, 0.2, 2), klass(0.5, 0.2, 2), Shape(12, 10, 6)),
-    (CertaintyPrior(1.5), PRIOR, Shape(12, 10, 6)),
-    (Calibrated(FREQUENCY, 0.25, 2.0), WEIGHT, Shape(12, 10, 6)),
-    (OracleOrder(TRUTH), ORACLE, Shape(12, 10, 6)),
+    (rws.CertaintyPrior(1.5), PRIOR, Shape(12, 10, 6)),
+    (rws.Calibrated(FREQUENCY, 0.25, 2.0), WEIGHT, Shape(12, 10, 6)),
+    (rws.OracleOrder(TRUTH), ORACLE, Shape(12, 10, 6)),
 ]
 REVISING: list[tuple[Any, Rule, Shape]] = [
     *((ReMDM(eta, "cap", 5), remdm(eta, "cap", 5), Shape(12, 6, 12)) for eta in (0.2, 1.0)),
@@ -180,23 +159,14 @@ CASES = [*COUNTING, *WEIGHED, *REVISING]
     ids=[str(strategy)[:40] for strategy, *_ in CASES],
 )
 def test_a_strategy_is_its_slow_loop(strategy: Any, rule: Rule, shape: Shape, scale: float) -> None:
-    scaled = replace(strategy, scaled=Temperature(scale))
+    scaled = replace(strategy, scaled=rws.Temperature(scale))
     for prompt, trace in zip(PROMPTS, decode(PREDICTOR, PROMPTS, scaled, shape), strict=True):
         slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), shape, rule, scale)
         assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
         assert trace.commit_step.tolist() == slow.commit_step and (trace.factor == scale).all()
         assert trace.forwards == slow.forwards and trace.steps_run <= shape.steps
-    (alone,) = decode(PREDICTOR, PROMPTS[1], scaled, shape, savings=Savings(block_only=True))
+    (alone,) = decode(PREDICTOR, PROMPTS[1], scaled, shape, savings=rws.Savings(block_only=True))
     assert np.array_equal(alone.canvas, trace.canvas)
-
-
-def test_the_loops_above_commit_different_numbers_and_mask_tokens_again() -> None:
-    counts = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].chosen.sum(axis=1).tolist() for one, _, shape in COUNTING]
-    assert len(set(map(tuple, counts))) >= 4 and any(len(set(numbers)) > 2 for numbers in counts)
-    revisions = [decode(PREDICTOR, PROMPTS[0], one, shape)[0].revisions for one, _, shape in REVISING]
-    assert sum(number > 0 for number in revisions) >= 9, revisions
-    assert all(strategy.abilities.counts for strategy, *_ in COUNTING)
-    assert all(strategy.abilities.revises for strategy, *_ in REVISING)
 
 
 @pytest.mark.parametrize(("stride", "shape", "steps"), [(6, (12, 12, 12), 3), (4, (16, 16, 8), 6), (1, (12, 12, 6), 2)])
@@ -206,46 +176,6 @@ def test_dilated_groups_are_the_published_ones(stride: int, shape: tuple[int, in
         slow = slow_decode(PREDICTOR, PREDICTOR.encode_prompt(prompt), Shape(*shape), rule)
         assert trace.canvas.tolist() == slow.canvases and trace.tokens.tolist() == slow.tokens
         assert trace.steps_run == steps == slow.forwards
-
-
-def test_dilation_helps_in_english_and_a_distance_between_the_surest_helps_more() -> None:
-    english, means = load_predictor("english"), []
-    for strategy in ("default", "dus:16", "default+apart:3"):
-        traces = decode(english, english.prompts[:2], strategy, Shape(32, 5, 32))
-        means.append(np.mean([english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in traces]))
-    assert means == sorted(means)
-
-
-def test_rows_that_are_done_take_no_more_forwards() -> None:
-    rows: list[int] = []
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        rows.append(len(canvas))
-        sure = torch.where(canvas[:, :1] == 1, 9.0, 0.5)  # the first token says how sure all are
-        table = torch.zeros(*canvas.shape, 4)
-        table[..., 3] = sure
-        return table
-
-    predictor = CallablePredictor(logits, mask_id=0)
-    sure, unsure = decode(predictor, [[1], [2]], "threshold:0.9", Shape(4, 4, 4))
-    assert (sure.forwards, unsure.forwards) == (1, 4) and rows == [2, 1, 1, 1]
-
-
-def test_scaling_commits_no_fewer_positions_of_a_canvas() -> None:
-    first = [decode(PREDICTOR, PROMPTS[0], f"threshold:0.55+temperature:{c}", SHAPE)[0] for c in (1, 1.5, 2, 3, 4, 8)]
-    sets = [set(np.flatnonzero(trace.chosen[0]).tolist()) for trace in first if trace.chosen[0].sum() > 1]
-    assert len(sets) >= 3 and all(small <= large for small, large in pairwise(sets))
-
-
-def test_rws_scales_what_is_counted() -> None:
-    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
-    (trace,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE, reward=reward, reward_scale=12.0)
-    assert trace.reward_calls and trace.strategy["scaled"]["name"] == "rws" and (trace.factor != 1).all()
-    for step in range(trace.steps_run):
-        passed = trace.value[step] >= math.log(0.6 / 0.4)
-        assert set(np.flatnonzero(passed)) <= set(np.flatnonzero(trace.chosen[step]))
-    (plain,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.6", SHAPE)
-    assert trace.forwards < plain.forwards and trace.changed.any() and not plain.changed.any()
 
 
 @given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=8), st.floats(0.01, 0.99), st.floats(0.01, 9))
@@ -280,7 +210,7 @@ def _nats(odds: float) -> float:
 
 _GROWN = 1.1 * 3.0  # log-odds 3 after a commit
 _MOVED = _p(_GROWN) * math.log(_p(_GROWN) / _p(3.0)) + _p(-_GROWN) * math.log(_p(-_GROWN) / _p(-3.0))
-_APART, _SECOND = (ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
+_APART, _SECOND = (rws.ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
 
 
 @pytest.mark.parametrize(
@@ -307,109 +237,16 @@ def test_what_rounding_could_carry_across_a_cut_is_counted(
             grown = 1.1 ** (canvas != 0).sum(dim=1, keepdim=True) * torch.tensor(row)
             return torch.stack([torch.full_like(grown, 9.0), torch.zeros_like(grown), grown], dim=2)
 
-        (trace,) = decode(CallablePredictor(logits, mask_id=0), [[]], strategy, Shape(3, 3, 3))
+        (trace,) = decode(rws.CallablePredictor(logits, mask_id=0), [[]], strategy, Shape(3, 3, 3))
         assert (trace.near_ties[step] > 0) == counted
-
-
-def test_counts_work_with_rankings_and_sampling() -> None:
-    strategy = Threshold(0.6, scaled=Temperature(2.0))
-    (exact,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE)
-    (rounded,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="probability"))
-    assert np.array_equal(rounded.commit_step, exact.commit_step)
-    (public,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(ranking="topk"))
-    assert (public.value[public.chosen & (public.chosen.sum(axis=1) > 1)[:, None]] >= 0.6).any()
-    options = Options(sampling_temperature=1.0, seed=3)
-    drawn = [decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=options)[0] for _ in range(2)]
-    assert drawn[0] == drawn[1] and replay(drawn[0]).diverged_at is None
-
-
-@dataclass(frozen=True)
-class Three:
-    """A user's own strategy: three at a time, whatever the schedule says."""
-
-    shape: tuple[int, ...] = ()
-    name = "three"
-    needs_reward = False
-    abilities = Abilities(counts=True)
-
-    def factor(self, view: MaskedPositions) -> np.ndarray:
-        return np.ones(view.rows)
-
-    def count(self, view: MaskedPositions) -> torch.Tensor:
-        return torch.full(self.shape or (view.rows,), 3)
-
-
-def test_a_strategy_of_ones_own_counts() -> None:
-    traces = decode(PREDICTOR, PROMPTS, Three(), SHAPE)
-    assert [trace.chosen.sum(axis=1).tolist() for trace in traces] == [[3, 3, 3, 3]] * 2
-    refused(lambda: decode(PREDICTOR, PROMPTS, Three((5,)), SHAPE), "gives counts of shape (5,) and dtype torch.int64:")
-    refused(lambda: decode_compact(PREDICTOR, [[3]], Three(), SHAPE), "the compact decoder goes by confidence and the")
-
-
-def test_runs_that_commit_other_numbers_say_so() -> None:
-    (one,), (many,) = (decode(PREDICTOR, PROMPTS[0], f"threshold:{tau}", SHAPE) for tau in (0.99, 0.3))
-    difference = diff(one, many)
-    assert difference.parting is not None and difference.parting.why == "count" and difference.parting.reversals == ()
-    assert "other numbers of positions were committed" in str(difference)
-    counts = [int(trace.chosen[difference.parting.step].sum()) for trace in (one, many)]
-    assert f"A commits {counts[0]} position, B {counts[1]}." in one.view(many).html
-
-
-def test_without_a_number_of_steps_nothing_is_forced() -> None:
-    (free,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8))
-    assert (free.steps, free.forwards) == (8, 8) and (free.chosen.sum(axis=1) == 1).all()
-    (forced,) = decode(PREDICTOR, PROMPTS[0], "threshold:0.99", Shape(8, 4))
-    assert (forced.steps, forced.forwards) == (4, 4) and forced.chosen[-1].sum() == 5
-    (usual,) = decode(PREDICTOR, PROMPTS[0], "default", Shape(8))
-    assert usual.steps == 4
-
-
-def test_what_was_masked_in_another_block_is_compared_too() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[0], Klass(0.01, 1e9, 1), Shape(12, 10, 6))
-    assert trace.chosen.sum(axis=1).tolist() == [1, 5, 6]  # the second block has a step before it
 
 
 @pytest.mark.parametrize("scale", [1.0, 64.0])
 def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
     gap, error = 0.01, 64 * 2.0**-23  # of float32 logits up to 1
     table = torch.tensor([[0.0, 1.0, 1.0 - gap], [0.0, 1.0, 1.0 - gap - error]])
-    predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
-    for strategy in (CertaintyPrior(1e6), Calibrated(np.array([0.5, 0.25, 0.25]))):
-        scaled = replace(strategy, scaled=Temperature(scale))
+    predictor = rws.CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
+    for strategy in (rws.CertaintyPrior(1e6), rws.Calibrated(np.array([0.5, 0.25, 0.25]))):
+        scaled = replace(strategy, scaled=rws.Temperature(scale))
         (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
         assert trace.near_ties[0] == 2  # two logits that are off by their error change places
-
-
-def test_frequent_tokens_wait() -> None:
-    frequency = token_frequencies([[6] * 90, [7, 8]], 28)
-    assert frequency.sum() == pytest.approx(1) and frequency[6] > 0.7 and (frequency > 0).all()
-    (trace,) = decode(PREDICTOR, PROMPTS[0], Calibrated(FREQUENCY, decay=5.0), Shape(12, 10, 6))
-    assert trace.god_steps == 0  # a large decay writes from left to right
-
-
-def runs(strategy: Any) -> list[Trace]:
-    """Decode small exact worlds."""
-    return [decode(exact_predictor(random_table(seed, 5, 3)), [[]], strategy, Shape(5, 5, 5))[0] for seed in range(6)]
-
-
-@pytest.mark.parametrize("strategy", [ReMDM(0.0), ReMDM(0.0, "rescale"), P2(0.0), P2(1.0), P2(5.0)], ids=str)
-def test_without_a_revision_it_is_the_default(strategy: Any) -> None:
-    """P2's visible evidence is 0 nats in an exact world: the token is given."""
-    for revising, default in zip(runs(strategy), runs("default"), strict=True):
-        assert revising.revisions == 0
-        mine, theirs = revising.arrays(), default.arrays()
-        assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine if name != "near_ties")
-
-
-def test_wino_is_threshold_where_nothing_fails() -> None:
-    for revising, plain in zip(runs(Wino(0.4, 1e-12)), runs("threshold:0.4"), strict=True):
-        assert revising.revisions == 0 and revising.tokens.tolist() == plain.tokens.tolist()
-        assert revising.commit_step.tolist() == plain.commit_step.tolist()
-
-
-def test_a_seed_of_its_own_gives_each_row_its_draws() -> None:
-    rule = ReMDM(0.5, seed=(3, 8))
-    first, second = decode(BERT, ["the cat"] * 2, rule, Shape(12, 6, 12))
-    assert not np.array_equal(first.canvas, second.canvas)
-    (alone,) = decode(BERT, "the cat", ReMDM(0.5, seed=8), Shape(12, 6, 12))
-    assert np.array_equal(alone.canvas, second.canvas)

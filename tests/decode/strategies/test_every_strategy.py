@@ -13,51 +13,35 @@ from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import P2, RWS, CallableReward, Edit, Options, ReMDM, Savings, Shape, Temperature, Wino, recorded, steer
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import RWS, Abilities, Calibrated, Edit, OracleOrder, Schedule, Temperature, Threshold, decode, recorded
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.check.fragility import moved_answers
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.extra.testing.strategies import mask_predictors
 from rws_decode.gpu import decode_compact
-from rws_decode.replay.replay import replay, replay_with
-from rws_decode.strategies.apart import Apart, ApartChoice
-from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
-from rws_decode.strategies.orders import (
-    Calibrated,
-    CertaintyPrior,
-    Entropy,
-    LeftToRight,
-    Margin,
-    OracleOrder,
-    RandomOrder,
-    token_frequencies,
-)
-from rws_decode.strategies.parallel import Dilated, EntropyBound, Klass, ParallelFactor, Threshold
-from rws_decode.strategies.protocol import Abilities, MaskedPositions, abilities_of, describe, gives_order
-from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.parallel import Dilated
+from rws_decode.strategies.protocol import abilities_of, describe, gives_order
 from rws_decode.strategies.table import STRATEGIES as NAMED
 from rws_decode.strategies.table import as_strategy, check_text, offered, strategy_from
 from rws_decode.trace.labels import strategy_label
-from rws_decode.trace.trace import load
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(length=8, steps=6, block=4)
-REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+SHAPE = rws.Shape(length=8, steps=6, block=4)
+REWARD = rws.CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 FREQUENCY, TRUTH = np.linspace(0.01, 0.2, 28), np.array([9, 11, 7, 13, 6, 8, 20, 21])
-VIEW = MaskedPositions(2, 3)
 STRATEGIES = [
-    *(Temperature(2.0), RWS(8.0), RWSEvery(8.0, 2), FlippedReward(8.0), RandomReward(8.0, 1)),
-    *(Margin("logit"), Entropy(), RandomOrder(3), LeftToRight()),
-    *(Threshold(0.42), ParallelFactor(1.9), EntropyBound(1.9), Threshold(0.6, scaled=RWS(12.0))),
-    *(Klass(0.3, 0.05, 1, scaled=Temperature(2.0)), Dilated(3), LoPA(0.42, scaled=RWS(8.0))),
-    *(CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
+    *(Temperature(2.0), RWS(8.0), rws.RWSEvery(8.0, 2), rws.FlippedReward(8.0), rws.RandomReward(8.0, 1)),
+    *(rws.Margin("logit"), rws.Entropy(), rws.RandomOrder(3), rws.LeftToRight()),
+    *(Threshold(0.42), rws.ParallelFactor(1.9), rws.EntropyBound(1.9), Threshold(0.6, scaled=RWS(12.0))),
+    *(rws.Klass(0.3, 0.05, 1, scaled=Temperature(2.0)), Dilated(3), LoPA(0.42, scaled=RWS(8.0))),
+    *(rws.CertaintyPrior(1.5, scaled=Temperature(2.0)), Calibrated(FREQUENCY, 0.25, 2.0), OracleOrder(TRUTH)),
     *(InformationGain(4, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
-    *(ReMDM(0.5, scaled=RWS(8.0)), P2(1.0, "left-out"), Wino(0.2, scaled=RWS(8.0))),
+    *(rws.ReMDM(0.5, scaled=RWS(8.0)), rws.P2(1.0, "left-out"), rws.Wino(0.2, scaled=RWS(8.0))),
     *(Edit(0.2, 0.6, scaled=RWS(8.0)), Edit(0.0, 0.5, 3)),
-    *(Apart(RWS(8.0), 2), Apart(RandomOrder(3), 4), ApartChoice(Threshold(0.42), 2)),
+    *(rws.Apart(RWS(8.0), 2), rws.Apart(rws.RandomOrder(3), 4), rws.ApartChoice(Threshold(0.42), 2)),
 ]
 
 
@@ -68,17 +52,17 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
     for trace, other in zip(batch, repeated, strict=True):
         assert np.array_equal(other.canvas, trace.canvas) and np.array_equal(other.tokens, trace.tokens)
         assert other.reward_calls == 0
-    saved = load(trace.save(tmp_path / "t.parquet"))
+    saved = rws.load_trace(trace.save(tmp_path / "t.parquet"))
     assert saved == trace and saved.strategy["name"] == strategy.name
     if not isinstance(strategy, Calibrated | OracleOrder):  # their tables are not written down
         assert strategy_from(saved.strategy) == strategy
-    assert replay(trace).diverged_at is None
-    again = replay_with(trace, PREDICTOR)
+    assert rws.replay(trace).diverged_at is None
+    again = rws.replay_with(trace, PREDICTOR)
     assert np.array_equal(again.canvas, trace.canvas) and np.array_equal(again.tokens, trace.tokens)
     if gives_order(strategy):
         assert trace.ranking == "order" and again.strategy == {"name": "recorded-order"}
         assert again.forwards == trace.steps_run  # the order is known: nothing is looked at
-    less = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings.everything())
+    less = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=rws.Savings.everything())
     assert less.texts == batch.texts
 
 
@@ -116,7 +100,7 @@ CHOOSING += "p2:1 edit:0.4 threshold:0.4+apart:2 entropy-bound:0.6+apart:2 defau
 @given(mask_predictors(), st.sampled_from(CHOOSING), st.integers(0, 99))
 def test_logits_that_move_within_rounding_change_nothing_that_is_not_counted(model: Any, text: str, seed: int) -> None:
     predictor, length = model
-    (trace,) = decode(predictor, [[]], text, Shape(length))
+    (trace,) = decode(predictor, [[]], text, rws.Shape(length))
     if not (trace.near_ties.any() or trace.near_tokens.any()):
         assert (moved_answers(trace, predictor, decodes=4, seed=seed) == trace.tokens).all()
 
@@ -128,64 +112,28 @@ GUESSED += "factor_range tensor_factor sensitivity counts chooses revises".split
 @pytest.mark.parametrize("value", [0.5, True, len])
 def test_what_a_strategy_can_do_is_not_guessed_from_names(value: Any) -> None:
     strategy, plain = own(dict.fromkeys(GUESSED, value)), decode(PREDICTOR, PROMPTS, "default", SHAPE)
-    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, savings=Savings(certain=True))
+    batch = decode(PREDICTOR, PROMPTS, strategy, SHAPE, savings=rws.Savings(certain=True))
     assert all(np.array_equal(mine.canvas, theirs.canvas) for mine, theirs in zip(batch, plain, strict=True))
     assert abilities_of(strategy) == Abilities() and isinstance(recorded(list(batch)), Schedule)
 
 
-TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
 COMPACT = "the compact decoder goes by confidence and the schedule alone"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
-        (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
-        (lambda: RandomReward(8.0, 2**63), f"seed is {2**63}"),
-        (lambda: Schedule(()), f"factors {TABLE}"),
-        (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
-        (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
-        (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
-        (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
-        (lambda: Margin("odds"), "of is 'odds'"),  # type: ignore[arg-type]
-        (lambda: Threshold(0.9, scaled=Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Calibrated(np.array([0.0, 1.0])), "token_frequencies gives them"),
-        (lambda: Calibrated(FREQUENCY, decay=-1.0), "decay is -1.0"),
+        (lambda: Threshold(0.9, scaled=rws.Entropy()), "a strategy with a factor is needed, such as RWS(8.0)"),
         (lambda: decode(PREDICTOR, "a", Calibrated(FREQUENCY[:5]), SHAPE), "frequency has 5 tokens: the model has 28"),
         (lambda: decode(PREDICTOR, "a", OracleOrder(TRUTH[:3]), SHAPE), "truth has 3 tokens: the answer has 8"),
-        (lambda: OracleOrder(np.array([0.5])), "the answer's token ids"),
-        (lambda: token_frequencies([[30]], 28), "texts[0] holds the id 30"),
-        (lambda: InformationGain(4, position_temperature=0.0), "position_temperature is 0.0"),
-        (lambda: LookUM(2).order(VIEW), "view.look is None: lookum looks ahead, give it to decode"),
-        (lambda: ReMDM(0.5, "loop"), "form is 'loop':"),  # type: ignore[arg-type]
-        (lambda: P2(1.0, "none"), "evidence is 'none':"),
-        (lambda: Wino(0.5, 2.0), "verify is 2.0:"),
-        (lambda: as_strategy("lookum:2.5"), "a whole number is needed after the colon, as in lookum:8"),
-        (lambda: as_strategy("rws:8+evry:2"), "evry is no number of rws, whose numbers are reward_scale"),
-        (lambda: as_strategy("rws-every:8+every:2+every:3"), "every is given twice"),
-        (lambda: check_text("margin+apart:x", "--compare"), "a whole number is needed after apart:, as in apart:3"),
         (lambda: own({}, Abilities(memory=2.5)), "memory is 2.5: a whole number, at least 0, is needed"),
         (lambda: decode(PREDICTOR, "a", own({}, {"counts"}), SHAPE), "abilities is {'counts'}: strategy own"),
-        (lambda: decode(PREDICTOR, "a", own({}, Abilities(edits=0)), SHAPE), "edits is 0: strategy own has no method"),
         (lambda: decode(PREDICTOR, "a", own({"count": 3}, Abilities(counts=True)), SHAPE), "has no method count"),
         (lambda: Threshold(0.9, scaled=own({}, Abilities(asks_at_steps=True))), "own has no method asks_reward, write"),
         (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
-        (lambda: Threshold(0.9, scaled=RWS), "a strategy with a factor is needed, such as RWS(8.0)"),
-        (lambda: Threshold(0.9, scaled=ReMDM(0.5)), "a strategy with a factor is needed, such as RWS(8.0)"),
         (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
-        (lambda: LoPA(0.9, 0), "hypotheses is 0: a whole number, at least 1, is needed, such as 3"),
-        (lambda: as_strategy("lopa:0.9+apart:2"), "strategy lopa masks again, compares steps, looks ahead"),
-        (lambda: check_text("klass:0.9+apart:2", "--compare"), "apart is 2: strategy klass masks again, compares"),
-        (lambda: check_text("edit:0.9+apart:2", "--compare"), "apart is 2: strategy edit masks again, compares"),
-        (lambda: Edit(0.9, after=-1), "after is -1: a whole number, at least 0, is needed"),
-        (lambda: decode_compact(PREDICTOR, "a", "edit:0.9", SHAPE), COMPACT),
         (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
-        (lambda: as_strategy("rws:8+apart:0"), "apart is 0: a whole number, at least 1, is needed"),
-        (lambda: decode(PREDICTOR, "a", "rws:8+apart:2", SHAPE, options=Options(ranking="topk")), "ranking is 'topk'"),
-        (lambda: decode_compact(PREDICTOR, "a", "default+apart:2", SHAPE), COMPACT),
         (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
-        (lambda: steer(PREDICTOR, "a", "best-of:2", SHAPE, strategy="lookum:2", reward=len), "copies stay in step"),
     ],
 )
 def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:

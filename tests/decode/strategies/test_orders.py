@@ -1,4 +1,4 @@
-"""Orders, factors and controls from the outside: what they promise, what they refuse, and a user's own."""
+"""Orders, factors and controls from the outside: what they promise."""
 
 import math
 from collections.abc import Callable
@@ -11,20 +11,32 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import Apart, CallablePredictor, CallableReward, MaskedPositions, Options, Shape, decode, replay, steer
-from rws_decode.extra.testing.networks import MASK, VOCABULARY
+from rws_decode import (
+    RWS,
+    Abilities,
+    Apart,
+    CallablePredictor,
+    CallableReward,
+    Margin,
+    MaskedPositions,
+    Options,
+    RandomOrder,
+    RewardReplay,
+    RWSEvery,
+    Schedule,
+    Shape,
+    Temperature,
+    constant_of,
+    decode,
+    recorded,
+    replay,
+    shuffled,
+)
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.given import RecordedOrder, RewardReplay, Schedule
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.protocol import Abilities
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.strategies.reward_controls import RWSEvery
-from rws_theory.gain import factor_range
+from rws_theory import factor_range
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -39,14 +51,6 @@ def counting() -> tuple[CallableReward, list[str]]:
         return float(len(set(answer.split())))
 
     return CallableReward(reward, mean=4.0, std=1.5), asked
-
-
-def test_random_orders_differ_by_seed_and_a_row_has_its_own() -> None:
-    options = {"length": 12, "steps": 12, "block": 12}
-    orders = [decode(PREDICTOR, PROMPTS[:1], RandomOrder(seed), **grouped(**options))[0].commit_step for seed in (1, 2)]
-    both = decode(PREDICTOR, PROMPTS[:1] * 2, RandomOrder((1, 2)), **grouped(**options))
-    assert [trace.commit_step.tolist() for trace in both] == [order.tolist() for order in orders]
-    assert (orders[0] != orders[1]).any()
 
 
 @pytest.mark.parametrize("every", [1, 2, 7])
@@ -75,37 +79,6 @@ class Odd:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        (Odd(order=lambda view: torch.full(view.candidate.shape, math.nan)), "strategy odd gives NaN at step 0:"),
-        (Odd(order=lambda view: view.logits), "strategy odd gives an order of shape (6, 28): one number for each"),
-        (Odd(factor=lambda view: np.ones(3)), "strategy odd gives factors of shape (3,): one for each of 1 rows"),
-        (Odd(factor=lambda view: np.ones((1, 1))), "strategy odd gives factors of shape (1, 1): one for each"),
-        (RandomOrder((1, 2)), "seed has 2 rows: the batch has 1"),
-        (RecordedOrder(np.zeros((1, 2, 12))), "values has shape (1, 2, 12): (1, more than 2, 12) is needed"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_misuse_is_named(strategy: object, message: str) -> None:
-    refused(lambda: decode(PREDICTOR, PROMPTS[:1], strategy, **grouped(**SIZE)), message)  # type: ignore[arg-type]
-
-
-def test_a_factor_may_be_one_number_or_a_list_and_an_order_any_array() -> None:
-    exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **grouped(**SIZE))
-    for value in (2, [2, 2], np.float32(2)):
-        decoding = decode(PREDICTOR, PROMPTS, Odd(factor=lambda view, value=value: value), **grouped(**SIZE))  # type: ignore[arg-type]
-        for trace, other in zip(exact, decoding, strict=True):
-            assert trace.arrays().keys() == other.arrays().keys()
-            for name, array in trace.arrays().items():
-                np.testing.assert_array_equal(array, other.arrays()[name], name)
-    (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **grouped(**SIZE))
-    (by_array,) = decode(
-        PREDICTOR, PROMPTS[:1], Odd(order=lambda view: -view.position.numpy().astype(np.float32)), **grouped(**SIZE)
-    )
-    assert by_array.commit_step.tolist() == left.commit_step.tolist() and by_array.value.dtype == np.float64
-
-
-@pytest.mark.parametrize(
     ("sensitivity", "distance", "near"), [(None, 4, 2), (None, 5, 0), (1.0, 2, 2), (1.0, 3, 0), (0.0, 0, 2)]
 )
 def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
@@ -121,27 +94,6 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
         CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(length=2, steps=2, block=2)
     )
     assert trace.near_ties.tolist() == [near, 0] and trace.ties.tolist() == [int(distance == 0), 0]
-
-
-def test_a_batch_of_orders_and_factors_cannot_be_repeated_as_one() -> None:
-    order = decode(PREDICTOR, PROMPTS[:1], Entropy(), **grouped(**SIZE))[0]
-    factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **grouped(**SIZE))[0]
-    assert isinstance(recorded([order, order]), RecordedOrder) and isinstance(recorded([factor]), Schedule)
-    for traces in ([order, factor], []):
-        strategies = [trace.strategy for trace in traces]
-        refused(lambda traces=traces: recorded(traces), f"traces come from {strategies}")
-
-
-def test_one_possible_token_has_the_widest_margin() -> None:
-    table = torch.full((4, VOCABULARY), -math.inf)
-    table[:, 9] = 0.0
-    table[2, 10] = -1.0
-    predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
-    for strategy, values in ((Margin("logit"), [math.inf, 1.0]), (Margin(), [1.0, math.tanh(0.5)])):
-        (trace,) = decode(predictor, [[7]], strategy, Shape(length=2, steps=2, block=2))
-        assert trace.value[0].tolist() == pytest.approx(values)
-    single = CallablePredictor(lambda c: torch.zeros(*c.shape, 1), mask_id=1)
-    assert decode(single, [[0]], Margin(), Shape(length=2, steps=2, block=2))[0].value[0].tolist() == [1.0, 1.0]
 
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10)
@@ -180,17 +132,6 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
     assert recorded(run) == Schedule(tuple(run.factor.tolist()))
     assert recorded([run]) == Schedule((tuple(run.factor.tolist()),))
     assert constant_of([run]) == Temperature((float(run.factor.mean()),))
-
-
-def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
-    (plain,) = decode(PREDICTOR, PROMPTS[:1], Confidence(), Shape(length=4, steps=2, block=4))
-    (other,) = decode(PREDICTOR, PROMPTS[:1], RWS(2.0), Shape(length=4, steps=2, block=4), reward=REWARD)
-    default, eight, two = {"name": "default"}, RUN[0].strategy, other.strategy
-    for traces, strategies in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
-        refused(lambda traces=traces: shuffled(traces, np.random.default_rng(0)), f"traces come from {strategies}")
-
-
-WORDS = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 
 
 def spaced(value: dict[int, float], waits: set[int], apart: int, k: int) -> list[int]:
@@ -234,15 +175,6 @@ def test_a_decode_is_that_of_the_slow_version(data: st.DataObject, apart: int, o
         assert (plain.commit_step == run[0].commit_step).all()
 
 
-def test_a_strategy_that_counts_commits_fewer() -> None:
-    nearest = {}
-    for text in ("threshold:0.35", "threshold:0.35+apart:3"):
-        traces = list(decode(PREDICTOR, ["the cat", "a dog ran over"], text, Shape(24, 24, 12)))
-        gaps = [np.diff(np.flatnonzero(chosen)) for trace in traces for chosen in trace.chosen]
-        nearest[text] = int(np.concatenate(gaps).min())
-    assert nearest == {"threshold:0.35": 1, "threshold:0.35+apart:3": 3}
-
-
 def test_positions_that_are_level_go_from_the_left() -> None:
     """All confidences equal: the leftmost, then the leftmost that is far enough; where none is, the furthest."""
     level = CallablePredictor(lambda canvas: torch.eye(4)[torch.full_like(canvas, 2)], mask_id=0)
@@ -250,20 +182,3 @@ def test_positions_that_are_level_go_from_the_left() -> None:
     assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 3, 6], [1, 4], [2, 5]]
     (trace,) = decode(level, [[]], "default+apart:5", Shape(7, 2, 7))
     assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 1, 2, 5], [3, 4, 6]]
-
-
-def test_copies_of_a_steering_method_keep_it() -> None:
-    (trace,) = steer(PREDICTOR, "the cat", "best-of:2+rws:8+apart:4", Shape(12, 6, 12), reward=WORDS)
-    assert trace.strategy["base"]["of"]["name"] == "rws" and trace.strategy["base"]["apart"] == 4
-    first = np.flatnonzero(trace.chosen[0])
-    assert first[1] - first[0] >= 4
-
-
-def test_near_ties_are_those_of_the_distance() -> None:
-    """A position that rounding could put in another's place, where the plain cut is far from both."""
-    z = torch.tensor([[9.0, 0.0], [9.0 - 1e-6, 0.0], [2.0, 0.0], [1.0, 0.0]]).double()
-    canvas_logits = torch.cat([torch.full((4, 1), -torch.inf).double(), z], dim=1).float()
-    predictor = CallablePredictor(lambda canvas: canvas_logits.expand(len(canvas), -1, -1), mask_id=0)
-    (trace,) = decode(predictor, [[]], Apart(Confidence(), 3), Shape(4, 2, 4))
-    (plain,) = decode(predictor, [[]], Confidence(), Shape(4, 2, 4))
-    assert trace.near_ties[0] > 0 == plain.near_ties[0]

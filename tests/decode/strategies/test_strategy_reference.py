@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from grouped import grouped
 from slow_rows import Row, Rule, by_value, confidence, slow_decode
-from tiny_models import bert_predictor, llada_predictor, modernbert_predictor
+from tiny_models import EOS, bert_predictor, modernbert_predictor
 
-from rws_decode import RWS, CallableReward, Confidence, MaskPredictor, Shape, Strategy, Temperature, decode
-from rws_decode.extra.testing.networks import EOS
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, Entropy, Margin, MaskPredictor, RWSEvery, Shape, Strategy, decode, shuffled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor()}
 PROMPT = "the cat sat on the mat ."
@@ -64,22 +61,22 @@ def rules(predictor: MaskPredictor, run_options: dict[str, Any]) -> dict[str, tu
         return rws_factor(normalised(predictor, answer))
 
     scales: dict[str, tuple[Strategy, Scale]] = {
-        "default": (Confidence(), lambda step, answer: 1.0),
-        "temperature": (Temperature(0.3), lambda step, answer: 0.3),
+        "default": (rws.Confidence(), lambda step, answer: 1.0),
+        "temperature": (rws.Temperature(0.3), lambda step, answer: 0.3),
         "rws": (RWS(S_R), by_reward),
         "rws-every": (RWSEvery(S_R, every=3), lambda step, answer: 1.0 if step % 3 else by_reward(step, answer)),
-        "rws-flipped": (FlippedReward(S_R), lambda step, answer: rws_factor(-normalised(predictor, answer))),
-        "rws-random": (RandomReward(S_R, 11), lambda step, answer: rws_factor(noise(step))),
-        "schedule": (recorded(run), lambda step, answer: float(run.factor[step])),
-        "constant": (constant_of(run), lambda step, answer: float(np.mean(run.factor))),
+        "rws-flipped": (rws.FlippedReward(S_R), lambda step, answer: rws_factor(-normalised(predictor, answer))),
+        "rws-random": (rws.RandomReward(S_R, 11), lambda step, answer: rws_factor(noise(step))),
+        "schedule": (rws.recorded(run), lambda step, answer: float(run.factor[step])),
+        "constant": (rws.constant_of(run), lambda step, answer: float(np.mean(run.factor))),
         "shuffled": (shuffled(run, np.random.default_rng(5)), lambda step, answer: rws_factor(float(permuted[step]))),
     }
     orders: dict[str, tuple[Strategy, Rule]] = {
         "margin": (Margin(), by_value(probability_margin)),
         "logit-margin": (Margin("logit"), by_value(logit_margin)),
         "entropy": (Entropy(), by_value(lambda row, i: -row.entropy[i])),
-        "random-order": (RandomOrder(7), by_value(lambda row, i: float(drawn[i]))),
-        "left-to-right": (LeftToRight(), by_value(lambda row, i: -i)),
+        "random-order": (rws.RandomOrder(7), by_value(lambda row, i: float(drawn[i]))),
+        "left-to-right": (rws.LeftToRight(), by_value(lambda row, i: -i)),
     }
     found = {name: (strategy, scale, confidence) for name, (strategy, scale) in scales.items()}
     return found | {name: (strategy, scales["default"][1], rule) for name, (strategy, rule) in orders.items()}
@@ -117,29 +114,3 @@ def test_every_strategy_commits_what_its_definition_says(name: str, turn: int) -
     told |= {chosen["end_of_text"]: [EOS]} if "end_of_text" in chosen else {}
     slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**SHAPE), rule, scale, **told)
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        *(("rws", shape) for shape in ((1, 1, 1), (12, 5, 12), (12, 12, 4), (12, 1, 12), (16, 6, 8))),
-        *(("default", (6, 6, 6)), ("temperature", (12, 4, 6))),
-    ],
-    ids=str,
-)
-def test_every_shape_is_filled_as_it_says(name: str, shape: tuple[int, int, int]) -> None:
-    predictor, size = llada_predictor(), dict(zip(SHAPE, shape, strict=True))
-    strategy, scale, rule = rules(predictor, {})[name]
-    (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**size))
-    slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**size), rule, scale)
-    assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)
-    assert trace.text == predictor.decode_answer(trace.tokens.tolist()) and trace.forwards == shape[1]
-
-
-def test_the_strategies_are_not_all_alike() -> None:
-    outcomes = {
-        name: tuple(decode(PREDICTORS["bert"], [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE))[0].commit_step)
-        for name, (strategy, *_) in rules_of("bert", "greedy").items()
-    }
-    assert len(set(outcomes.values())) >= 6
-    assert outcomes["schedule"] == outcomes["rws"]

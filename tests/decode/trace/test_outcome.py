@@ -1,8 +1,6 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
 import json
-import math
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +9,28 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from table_models import END, LENGTH
-from tiny_models import bert_predictor
+from tiny_models import CLS, MASK, SEP, bert_predictor
+from trace_files import SCHEMA
 
-from rws_decode import Dialogue, LeftToRight, RandomOrder, Savings, Schedule, Shape, Trace, decode, final_reward
-from rws_decode.extra.testing.networks import CLS, MASK, SEP
-from rws_decode.gpu import decode_compact
-from rws_decode.predictors import CallablePredictor, WorldPredictor
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+import rws_decode as rws
+from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, diff, load_trace, replay
 from rws_decode.text.gaps import row_of
-from rws_decode.trace.file import SCHEMA
-from rws_decode.trace.trace import load
 
 BERT = bert_predictor()
 STRATEGIES = [
-    *(Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 4), FlippedReward(8.0), RandomReward(8.0, 1)),
-    *(Schedule((2.0,) * 6), LeftToRight(), RandomOrder(2)),
+    *(
+        rws.Confidence(),
+        rws.Temperature(3.0),
+        RWS(8.0),
+        rws.RWSEvery(8.0, 4),
+        FlippedReward(8.0),
+        rws.RandomReward(8.0, 1),
+    ),
+    *(rws.Schedule((2.0,) * 6), rws.LeftToRight(), rws.RandomOrder(2)),
 ]
 PROMPTS: dict[str, Any] = {
     "text": "the cat sat",
-    "dialogue": Dialogue(("the cat", "it ran", "a dog")),
+    "dialogue": rws.Dialogue(("the cat", "it ran", "a dog")),
     "ids": [CLS, 6, 8, SEP],
     "gaps": [CLS, MASK, 6, *[MASK] * 5, 9, SEP],
     "gaps in text": "the [MASK:4] sat [MASK:2]",
@@ -48,7 +46,7 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
     return CallableReward(score, mean=4.0, std=1.5, name="different words")
 
 
-def raw_and_normalised(trace: Trace) -> tuple[float, float]:
+def raw_and_normalised(trace: rws.Trace) -> tuple[float, float]:
     assert trace.final_reward is not None and list(trace.final_reward) == ["model", "raw", "normalised"]
     return trace.final_reward["raw"], trace.final_reward["normalised"]
 
@@ -60,7 +58,9 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
     seen: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
     scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist()))
+    assert raw_and_normalised(trace) == tuple(
+        rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
+    )
     assert trace.final_reward is not None and trace.final_reward["model"] == "different words"
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
@@ -74,45 +74,6 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
         (plain,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX)
         assert plain.final_reward is None
         assert replace(trace, final_reward=None) == plain
-
-
-@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
-def test_the_compact_decoder_keeps_it_too(strategy: Any) -> None:
-    seen: list[tuple[str, str]] = []
-    (trace,) = decode_compact(BERT, "the cat sat", strategy, SIX, reward=counting(seen))
-    scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), "the cat sat", trace.tokens.tolist()))
-    assert trace.reward_calls == int((trace.reward_use == 1).sum())
-    assert scored == trace.reward_calls + (seen[-1] not in seen[: trace.reward_calls])
-
-
-@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0)], ids=str)
-def test_there_is_none_where_masks_are_left_or_there_is_no_text(strategy: Any) -> None:
-    prompts = ["the cat", "a small dog"]
-    stopped = decode(BERT, prompts, strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 2)
-    for trace in stopped:
-        assert trace.steps_run == 3 and (trace.tokens == MASK).sum() == 3
-        assert trace.final_reward is None and trace.log_prob is None and trace.rules_broken is None
-    (last,) = decode(BERT, prompts[0], strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 5)
-    assert last.final_reward is not None  # no mask is left there
-    silent = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    (trace,) = decode(silent, [[2]], "default", Shape(3, 3, 3), reward=REWARD_OF_WORDS)
-    assert (trace.final_reward, trace.text) == (None, None)
-
-
-REWARD_OF_WORDS = CallableReward(lambda prompt, answer: float(len(answer.split())), name="words")
-
-
-def test_a_text_that_ends_early_has_its_reward() -> None:
-    table = torch.zeros(LENGTH, 21, dtype=torch.float64)
-    table[0, 3], table[1, END], table[2:, 5] = 9.0, 8.0, 1.0
-    predictor = CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1).clone(),
-        mask_id=20, end_id=END, encode=lambda text: [], decode=lambda ids: " ".join(map(str, ids)),
-    )  # fmt: skip
-    shape = Shape(LENGTH, LENGTH, LENGTH)
-    (trace,) = decode(predictor, "", Confidence(), shape, reward=REWARD_OF_WORDS, savings=Savings(settled=True))
-    assert trace.steps_run == 2 and trace.text == "3" and raw_and_normalised(trace) == (1.0, 1.0)
 
 
 def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
@@ -133,35 +94,11 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
     ],
 )
 def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str, length: int, strategy: str) -> None:
-    (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=load_reward("era"))
+    (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=rws.load_reward("era"))
     row = row_of(trace.prompt.tolist(), english.mask_id, length)
     assert trace.log_prob is not None and trace.log_prob < 0
     assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
     assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
-
-
-def test_rows_of_a_batch_have_their_own_log_probability_and_other_models_have_none(english: WorldPredictor) -> None:
-    prompts = ["we must", "the people of the united states"]
-    batch = decode(english, prompts, "default", Shape(4, 4, 4))
-    assert [trace.log_prob for trace in batch] == [
-        english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in batch
-    ]
-    assert batch[0].log_prob != batch[1].log_prob
-    (trace,) = decode(BERT, "the cat", "default", SIX)
-    assert trace.log_prob is None
-
-
-class Impossible(CallablePredictor):
-    """A predictor whose world gives its answers no probability at all."""
-
-    def log_prob(self, prompt: list[int], answer: list[int]) -> float:
-        return -math.inf
-
-
-def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> None:
-    predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
-    assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
 
 
 DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
@@ -183,46 +120,30 @@ def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fi
     return path
 
 
-@pytest.mark.parametrize(
-    ("version", "without", "fields", "message"),
-    [
-        (5, ("masked_again",), {}, "the columns are not those of a trace"),
-        (5, (), {"pieces": ...}, "lacks parts of a trace, or holds others"),
-        (4, (), {}, "trace version 4: this reads versions 5 to 6"),
-        (7, (), {}, "trace version 7: this reads versions 5 to 6"),
-    ],
-)
-def test_each_version_has_its_own_parts(
-    tmp_path: Path, version: Any, without: tuple[str, ...], fields: dict[str, Any], message: str
-) -> None:
-    path = written(tmp_path / "t.parquet", version=version, without=without, **fields)
-    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load(path)
+def version_3(path: Path) -> Path:
+    """Write TRACE as version 3 had it: without two columns, the pieces and the outcome."""
+    return written(path, version=3, without=("unscaled", "masked_again"), **dict.fromkeys(NEW, ...))
 
 
-REWARDED = {"model": "m", "raw": 1.0, "normalised": 0.5}
-NEEDED = "model, raw and normalised are needed, or None"
-HUGE = 10**400
+def test_a_file_of_version_4_is_read_and_nothing_was_masked_again(tmp_path: Path) -> None:
+    old = load_trace(written(tmp_path / "old.parquet", version=4, without=("masked_again",)))
+    assert old == TRACE and old.revisions == 0 and not old.masked_again.any()
+    assert old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t.parquet").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"pieces": []}, "pieces is []: a trace needs dict"),
-        ({"pieces": {"6": 1}}, "pieces holds '6': 1: texts by token id in decimal are needed"),
-        ({"pieces": {"the": "6"}}, "pieces holds 'the': '6': texts by token id in decimal are needed"),
-        ({"pieces": {"٦": "the"}}, "pieces holds '٦': 'the': texts by token id in decimal are needed"),
-        ({"final_reward": {"raw": 1.0}}, f"final_reward is {{'raw': 1.0}}: {NEEDED}"),
-        *(
-            ({"final_reward": REWARDED | change}, f"final_reward is {REWARDED | change}: {NEEDED}")
-            for change in ({"more": 1}, {"model": None}, {"raw": True}, {"raw": HUGE})
-        ),
-        ({"log_prob": HUGE}, f"log_prob is {HUGE}: a finite number of nats is needed, or None"),
-        ({"rules_broken": [1]}, "rules_broken must be a list of texts, or None"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-def test_an_outcome_that_is_none_is_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
-    path = written(tmp_path / "t.parquet", **fields)
-    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
-        load(path)
+def test_a_file_of_version_3_is_read_and_what_it_does_not_know_is_unknown(tmp_path: Path) -> None:
+    assert TRACE.changed.any() and TRACE.pieces and TRACE.final_reward is not None
+    old = load_trace(version_3(tmp_path / "old.parquet"))
+    assert not old.unscaled.any() and not old.changed.any() and old.unscaled.shape == (5, 12)
+    assert [getattr(old, name) for name in NEW] == [{}, None, None, None]
+    for name, array in TRACE.arrays().items():
+        if name != "unscaled":
+            np.testing.assert_array_equal(getattr(old, name), array, name)
+    assert {**TRACE.metadata(), **{name: getattr(old, name) for name in NEW}} == old.metadata()
+    assert old.words([6, -1]) == ["6", ""]
+    assert replay(old).diverged_at is None and np.array_equal(replay(old).tokens, TRACE.tokens)
+    assert rws.replay_with(old, BERT).tokens.tolist() == TRACE.tokens.tolist()
+    assert diff(old, TRACE).same and diff(TRACE, old).settings == ()
+    assert load_trace(old.save(tmp_path / "new.parquet")) == old
+    # It shows itself, without saying that factor 1 would have changed nothing.
+    assert "factor 1" not in old._repr_html_() and repr(old).startswith("Trace(rws:0.2 on tiny-bert: 12 tokens")

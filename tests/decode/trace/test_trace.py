@@ -1,4 +1,4 @@
-"""Traces: what they hold and keep, that files are small, readable by others, and whole or refused."""
+"""Traces: what they hold and keep, that files are readable by others, and whole or refused."""
 
 import json
 import re
@@ -20,16 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 from tiny_models import bert_predictor
+from trace_files import NOT_NEEDED, SCHEMA
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, RecordedOrder, Shape, decode, replay
+from rws_decode import RWS, CallableReward, Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
-from rws_decode.strategies.recorded import constant_of, recorded, shuffled
-from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.trace import Trace, load
-from rws_theory.orders.deviation import generation_order_deviation
+from rws_theory import generation_order_deviation
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
 PREDICTOR = bert_predictor()
@@ -88,10 +85,10 @@ def made(
 
 def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) -> None:
     path = TRACE.save(tmp_path / "new" / "a.parquet")
-    assert load(path) == TRACE
+    assert load_trace(path) == TRACE
     assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
-    assert load(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
-    assert load(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+    assert load_trace(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
+    assert load_trace(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
 
 
 @settings(max_examples=examples(150))
@@ -109,25 +106,9 @@ def test_whatever_was_kept_comes_back_and_replays(
 ) -> None:
     fewer = min(fewer, shape[1] - 1)
     trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, vocabulary=vocabulary, seed=seed)
-    again = load(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
+    again = load_trace(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
     assert again == trace
     assert replay(again).diverged_at is None and np.array_equal(replay(again).tokens, trace.tokens)
-
-
-def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
-    predictor = CallablePredictor(lambda canvas: torch.eye(2)[canvas], mask_id=0)  # one token alone is possible
-    (trace,) = decode(predictor, [[]], Confidence(), Shape(length=2, steps=2, block=2))
-    again = load(trace.save(tmp_path / "t.parquet"))
-    assert again == trace and np.isposinf(again.value[0]).all()
-    assert again.text is None and again.prompt.shape == (0,)
-
-
-def test_short_answers_early_ends_and_ties_everywhere_cost_no_more() -> None:
-    assert len(trace_bytes(made(4, 4, 4))) <= 1024 * 4
-    early = made(512, 512, 32, fewer=480)
-    assert len(trace_bytes(early)) <= 1024 * int((early.commit_step >= 0).sum()) == 1024 * 32
-    level = made(512, 512, 512, changing=1.0, grid=100.0)
-    assert np.isfinite(level.value[level.eligible]).mean() > 0.99 and len(trace_bytes(level)) <= 1024 * 512
 
 
 def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
@@ -152,18 +133,6 @@ def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> No
             assert f"`{name}`" in page
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends_and_so_is_another(tmp_path: Path) -> None:
-    data = TRACE.save(tmp_path / "whole.parquet").read_bytes()
-    path = tmp_path / "part.parquet"
-    for content in (b"", data[:4], data[:8], data[:100], data[:-1], b"not a trace at all"):
-        path.write_bytes(content)
-        refused(lambda: load(path), "part.parquet: not a whole Parquet file")
-    pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(path)
-    refused(lambda: load(path), "not a trace")
-    with pytest.raises(FileNotFoundError, match=r"no trace at"):
-        load(tmp_path / "missing.parquet")
-
-
 def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
     """Write TRACE as another program might, with a changed table or metadata."""
     TRACE.save(path)
@@ -184,14 +153,6 @@ def changed(column: str, row: int, value: object) -> Any:
 
 LAST = len(TRACE.to_frame()) - 1
 CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
-WHOLE = "candidates are missing: whole_candidates says that all are kept"
-ORDER = "rows must go by step and position, each once, within steps_run and length"
-MISSING = "positions are not committed, and uncommitted_token does not say what stands there"
-COUNT = "unscaled must hold as many masked positions as a step commits, or none"
-NONE_THERE = "must be NaN just at the steps where reward_use says that there is none"
-UNKNOWN_PARTS = "lacks parts of a trace, or holds others"
-SPELLED = "it is not what its tokens spell"
-KINDS = "uncommitted_token must be a whole number and whole_candidates true or false"
 
 
 def settings_of(**changed: object) -> dict[str, Any]:
@@ -199,68 +160,35 @@ def settings_of(**changed: object) -> dict[str, Any]:
     return {"trace": TRACE.metadata() | changed}
 
 
-def with_row(step: int, position: int) -> Any:
-    """Add a row that commits nothing, in its place."""
-
-    def change(frame: pd.DataFrame) -> pd.DataFrame:
-        row = frame[frame["step"] == step].iloc[[0]].assign(position=np.int32(position), committed=False)
-        return pd.concat([frame, row]).sort_values(["step", "position"], kind="stable")
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f.assign(extra=1.0), "the columns are not those of a trace"),
-        (lambda f: f.assign(near_ties=f["near_ties"].astype("int64")), "the columns are not those of a trace"),
-        (lambda f: f.assign(ties=pd.array([None] * len(f), dtype="Int32")), "ties must not be null"),
-        (lambda f: f.iloc[::-1], ORDER),
-        (lambda f: pd.concat([f, f.tail(1)]), ORDER),
-        (lambda f: f.iloc[:0], "0 rows do not fit steps_run 5 and length 12"),
-        (lambda f: f[f["step"] != 2], MISSING),
-        (lambda f: f[~f["committed"]], MISSING),
-        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), WHOLE),
-        (changed("position", LAST, 12), ORDER),
-        (lambda f: f.assign(unscaled=f["step"] == 0), COUNT),
-        (changed("committed", 0, True), "a position is committed twice"),
-        (with_row(1, 2), "a row stands at a position that was committed before"),
-        (changed("ties", LAST, 99), "ties differs among the rows of a step"),
-        (changed("factor", 0, 99.0), "factor differs among the rows of a step"),
-        (lambda f: f.assign(factor=np.nan), f"factor {NONE_THERE}"),
-        (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), f"reward_raw {NONE_THERE}"),
-        (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9: 0 to 3 are known"),
-        (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
-        ({"version": 2}, "trace version 2: this reads versions 5 to 6"),
-        ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
-        ({"trace": {}}, UNKNOWN_PARTS),
-        (settings_of(more=1), UNKNOWN_PARTS),
-        ({"prompt": ["a"]}, "invalid literal for int() with base 10: 'a'"),
-        ({"uncommitted_token": None}, KINDS),
-        ({"whole_candidates": 1}, KINDS),
-        (settings_of(length=24), MISSING),
-        (settings_of(length=10**12), f"steps_run 5 times length {10**12} is more than 67108864"),
-        (settings_of(steps_run=4), ORDER),
-        (settings_of(steps=4), "steps_run is 5: 1 to steps, 4, is needed"),
-        (settings_of(block=5), "block is 5: it must divide length, which is 12, such as 4 or 6"),
-        (settings_of(cfg="much"), "cfg is 'much': a trace needs float or int"),
-        (settings_of(seed=False), "seed is False: a trace needs int"),
-        (settings_of(text=f"{TRACE.text} dog"), f"text is '{TRACE.text} dog': {SPELLED}"),
-        (settings_of(forwards=-5), "forwards is -5: at least 0 and below 2**36 is needed"),
-        (settings_of(drawing="dice"), "drawing is 'dice': one of completion, commit is needed"),
-        (settings_of(width=16), "width is 16: columns of the prompt and the answer, from 5 on, are needed"),
+        (lambda f: f.assign(near_ties=f["near_ties"].astype("int64")), "columns"),
+        (lambda f: f.assign(ties=pd.array([None] * len(f), dtype="Int32")), "ties"),
+        (lambda f: f.iloc[::-1], "rows must go by step and position"),
+        (lambda f: f[f["step"] != 2], "uncommitted_token"),
+        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), "whole_candidates"),
+        (lambda f: f.assign(unscaled=f["step"] == 0), "unscaled"),
+        (changed("committed", 0, True), "committed twice"),
+        (changed("ties", LAST, 99), "ties"),
+        (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), "reward_raw"),
+        (changed("value", CHOSEN, None), "value holds NaN"),
+        ({"version": 2}, "version 2"),
+        ({"trace": {}}, "parts of a trace"),
+        ({"prompt": ["a"]}, "'a'"),
+        ({"uncommitted_token": None}, "uncommitted_token"),
+        (settings_of(length=10**12), f"length {10**12}"),
+        (settings_of(steps=4), "steps_run is 5:"),
+        (settings_of(seed=False), "seed is False:"),
+        (settings_of(text=f"{TRACE.text} dog"), f"text is '{TRACE.text} dog':"),
+        (settings_of(drawing="dice"), "drawing is 'dice':"),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(tmp_path: Path, change: Any, message: str) -> None:
-    assert load(rewritten(tmp_path / "p.parquet")) == TRACE  # by another program
+    assert load_trace(rewritten(tmp_path / "p.parquet")) == TRACE  # by another program
     rows = {"change": lambda frame: change(frame.astype({"step": "int32"}))} if callable(change) else change
     path = rewritten(tmp_path / "p.parquet", **rows)
-    refused(lambda: load(path), f"{path}: {message}")
-
-
-def test_a_trace_with_numbers_that_json_has_not_is_not_saved(tmp_path: Path) -> None:
-    refused(lambda: replace(TRACE, cfg=float("nan")).save(tmp_path / "t.parquet"), "Out of range float")
-    assert not list(tmp_path.iterdir())
+    refused(lambda: load_trace(path), f"{path}:  ... {message}")
 
 
 def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
@@ -271,75 +199,13 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
         start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
         for offset in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
             path.write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
-            refused(lambda: load(path), f"{path}: not a whole Parquet file: ")
-
-
-EARLY = made(8, 8, 8, fewer=5)
-NEVER = int(np.flatnonzero(EARLY.commit_step < 0)[0])
-NOT_COMMITTED = "commit_step must be -1 where a position was not committed, and the tokens there the same"
+            refused(lambda: load_trace(path), f"{path}: not a whole Parquet file: ")
 
 
 def at(array: Any, index: Any, value: object) -> Any:
     array = array.copy()
     array[index] = value
     return array
-
-
-@pytest.mark.parametrize(
-    ("trace", "fields", "message"),
-    [
-        (TRACE, {"tokens": TRACE.tokens[:-1]}, "tokens is int64 (11,): a trace needs int64 (12,)"),
-        (TRACE, {"tokens": TRACE.tokens + 1}, "tokens are not the candidates of the steps that committed them"),
-        (TRACE, {"commit_step": np.zeros(12, np.int64)}, "commit_step must hold every step from 0 to 4, the steps run"),
-        (TRACE, {"commit_step": TRACE.commit_step - 2}, "commit_step must hold every step from 0 to 4, the steps run"),
-        (TRACE, {"steps_run": 4}, "candidate is int64 (5, 12): a trace needs int64 (4, 12)"),
-        (TRACE, {"steps_run": 6}, "steps_run is 6: 1 to steps, 5, is needed"),
-        (TRACE, {"steps": 13}, "steps is 13: at most length, 12, so that each step commits a token"),
-        (TRACE, {"reward_use": np.zeros(5, np.int8)}, f"reward_raw {NONE_THERE}"),
-        (TRACE, {"reward_use": np.full(5, NOT_NEEDED, np.int8)}, f"factor {NONE_THERE}"),
-        (TRACE, {"reward_use": np.array([1, 2, 4, 1, 2], np.int8)}, "reward_use holds 4: 0 to 3 are known"),
-        (EARLY, {"commit_step": at(EARLY.commit_step, NEVER, -2)}, NOT_COMMITTED),
-        (EARLY, {"tokens": at(EARLY.tokens, NEVER, 5)}, NOT_COMMITTED),
-    ],
-)
-def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dict[str, Any], message: str) -> None:
-    refused(lambda: replace(trace, **fields), message)
-
-
-def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
-    trace = unneeded(TRACE, 2)
-    given = {name: array.copy() for name, array in trace.arrays().items()}
-    for name in ("value", "factor", "reward_raw"):
-        given[name][np.isnan(given[name])] = -np.float64("nan")  # other bits
-        assert given[name].tobytes() != getattr(trace, name).tobytes()
-    copy = replace(trace, **given)
-    for array in given.values():
-        array[...] = 0
-    assert copy == trace and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
-    assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
-
-
-def test_where_one_candidate_was_not_computed_those_of_kept_positions_are_kept(tmp_path: Path) -> None:
-    recorded = made(100, 100, 100, fewer=99)
-    left_out = int(np.flatnonzero(np.isnan(recorded.value[0]))[0])
-    trace = replace(recorded, candidate=at(recorded.candidate, (0, left_out), -1))
-    assert np.array_equal(trace.candidate >= 0, ~np.isnan(trace.value)) and not trace.whole_candidates
-    assert load(trace.save(tmp_path / "t.parquet")) == trace
-
-
-@pytest.mark.parametrize("token", [0, 1])
-def test_whatever_token_stands_where_nothing_was_committed_comes_back(tmp_path: Path, token: int) -> None:
-    trace = replace(EARLY, tokens=np.where(EARLY.commit_step < 0, token, EARLY.tokens))
-    path = trace.save(tmp_path / "t.parquet")
-    assert load(path) == trace and load(path).tokens[NEVER] == token
-    assert json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])["uncommitted_token"] == token
-
-
-def test_no_array_of_a_trace_can_be_written_to() -> None:
-    trace = replace(TRACE)
-    for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
-        with pytest.raises(ValueError, match=r"read-only"):
-            getattr(trace, name)[0] = 3
 
 
 def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
@@ -364,7 +230,7 @@ def unneeded(trace: Trace, step: int) -> Trace:
 
 def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
     trace = unneeded(TRACE, 2)
-    assert load(trace.save(tmp_path / "t.parquet")) == trace
+    assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
     assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
     table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
     for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
@@ -376,22 +242,3 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
         message = "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"
         refused(partial(control, [TRACE, trace]), message)
         refused(partial(control, trace), message.replace("[1]", "[0]"))
-
-
-def test_a_run_that_was_settled_early_repeats_and_is_not_shuffled() -> None:
-    early = made(8, 8, 8, fewer=5)
-    schedule = recorded(early)
-    assert schedule.factors == (*early.factor.tolist(), *early.factor[[-1]].repeat(5).tolist())  # type: ignore[union-attr]
-    assert constant_of(early).scale == early.factor.mean()
-    message = "traces[0] was settled after 3 of 8 steps: decode again with every step run"
-    refused(lambda: shuffled(early, np.random.default_rng(0)), message)
-    # Of steps without a factor the order alone is known: earlier steps first, what was never committed last.
-    known = recorded([early, unneeded(early, 1)])
-    assert isinstance(known, RecordedOrder) and known.values.shape == (2, 8, 8)
-    assert set(np.unique(known.values)) == {-np.inf, -2.0, -1.0, 0.0}
-    assert ((known.values == -np.inf) == (early.commit_step < 0)).all()
-    # An order of the strategy's own is known as far as its values are kept, and the last one stands for the rest.
-    ranked = recorded(replace(early, ranking="order"))
-    assert isinstance(ranked, RecordedOrder)
-    kept = np.where(np.isnan(early.value), -np.inf, early.value)[[0, 1, 2, 2, 2, 2, 2, 2]]
-    assert np.array_equal(ranked.values, kept[None])

@@ -10,21 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from misuse import refused
-from tiny_models import bert_predictor
+from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
-from rws_decode import CallableReward, FactorStrategy, Margin, Schedule, Shape, strategy_log_prob
+from rws_decode import (
+    RWS,
+    CallableReward,
+    FactorStrategy,
+    MaskPredictor,
+    Shape,
+    strategy_log_prob,
+)
 from rws_decode.extra.adapters.dream import DreamHooks
-from rws_decode.extra.adapters.generation import RWSGenerationConfig, generate
-from rws_decode.extra.adapters.lm_eval import RWSLM, likelihood_bound
+from rws_decode.extra.adapters.generation import generate
+from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.testing import exact_predictor
-from rws_decode.extra.testing.networks import CLS, EOS, MASK, PAD, SEP, bert, word_tokenizer
-from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
-from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
-from rws_theory.gain import reward_factor
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory import reward_factor
+from rws_theory.worlds import JointTable
 
 Hook = Callable[..., Tensor]
 MODEL, CODEC = bert(), word_tokenizer()
@@ -41,11 +43,6 @@ def words(ids: list[int]) -> str:
 def keep_tokens(step: int | None, x: Tensor, logits: Tensor | None) -> Tensor:
     """Return the tokens as they are, as Dream's default hook does."""
     return x
-
-
-def keep_logits(step: int, x: Tensor, logits: Tensor) -> Tensor:
-    """Return the logits as they are, as Dream's default hook does."""
-    return logits
 
 
 def dream(
@@ -123,31 +120,8 @@ def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) ->
     assert len(np.unique([done.factor for done in rws.steps])) > 3
 
 
-def test_strategies_without_a_reward_need_neither_reward_nor_text() -> None:
-    plain, _ = dream(keep_tokens, keep_logits)
-    for strategy in (Confidence(), Temperature(1.0), Schedule((1.0,) * 5)):
-        alone = DreamHooks(strategy, mask_id=MASK)
-        assert torch.equal(dream(alone.tokens, alone.logits)[0], plain)
-    hot = DreamHooks(Temperature((2.0, 3.0, 4.0)), mask_id=MASK)
-    x, logits = torch.nn.functional.pad(IDS, (0, 2), value=MASK), torch.randn(3, IDS.shape[1] + 2, 9)
-    assert torch.equal(hot.logits(0, x, logits), logits * torch.tensor([2.0, 3.0, 4.0])[:, None, None])
-
-
-def test_a_reward_is_asked_when_the_strategy_asks() -> None:
-    calls: list[int] = []
-    reward = CallableReward(lambda prompt, answer: calls.append(1) or 5.0, mean=4.0, std=1.5)
-    every = hooks(RWSEvery(8.0, 2), reward=reward)
-    dream(every.tokens, every.logits)
-    assert [bool(np.isnan(done.reward_raw).all()) for done in every.steps] == [False, True, False, True, False]
-    assert every.steps[1].factor.tolist() == [1.0] * 3
-    flipped = hooks(FlippedReward(8.0))
-    dream(flipped.tokens, flipped.logits)
-    assert flipped.steps[0].factor == pytest.approx(reward_factor(-flipped.steps[0].reward_normalised, 8.0, 1e-5))
-
-
 PREDICTOR = bert_predictor()
 SMALL: dict[str, Any] = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
-LONG = " ".join(["the cat sat on a mat ."] * 20)  # 140 tokens, the model reads 64
 
 
 def requests(*args: Any) -> list[Any]:
@@ -231,34 +205,6 @@ def test_results_depend_on_neither_order_nor_batches() -> None:
     assert values[2] == 0 and all(value < 0 for value in values[:2])
 
 
-def test_what_greedy_decoding_gives_is_greedy() -> None:
-    config = RWSGenerationConfig(max_new_tokens=3, steps=3, block_length=3)
-    # This model answers with special tokens, which only an encoder of its own reads from text.
-    model = RWSLM(PREDICTOR, mc_num=2, encode=lambda text: CODEC(text, add_special_tokens=False)["input_ids"])
-    for context in ("the cat", "a dog ran over"):
-        tokens = CODEC.convert_ids_to_tokens(generate(PREDICTOR, [context], config, return_dict=False)[0].tolist())
-        other = ["bird" if token != "bird" else "dog" for token in tokens]
-        asked = requests(*((context, f" {' '.join(words)}") for words in (tokens, other, tokens[:2] + other[2:])))
-        assert [greedy for _, greedy in model.loglikelihood(asked)] == [True, False, False]
-        model.check_greedy = False
-        assert not any(greedy for _, greedy in model.loglikelihood(asked))
-        model.check_greedy = True
-
-
-def test_long_contexts_lose_their_beginning_and_long_texts_are_scored_in_chunks() -> None:
-    model = RWSLM(PREDICTOR, mc_num=4)
-    ((value, _),) = model.loglikelihood(requests((LONG, " then it ran")))
-    assert math.isfinite(value)
-    (rolled,) = model.loglikelihood_rolling(requests((LONG,)))
-    ids = CODEC(LONG, add_special_tokens=False)["input_ids"]
-    starts = range(0, len(ids), 32)
-    pairs = [(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts]
-    options = {"samples": 4, "batch": 1, "seed": 0}
-    assert rolled == pytest.approx(sum(likelihood_bound(PREDICTOR, *pair, **options) for pair in pairs))
-    assert model.loglikelihood_rolling(requests(("",))) == [0.0]
-    assert model.loglikelihood(requests(("the cat ", "sat"))) == model.loglikelihood(requests(("the cat", " sat")))
-
-
 def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     contexts = ["the cat", "a dog sat on the mat", "it was red"]
     texts = generate(PREDICTOR, contexts, **SMALL).texts
@@ -272,53 +218,3 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
         requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
     )
     assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
-
-
-def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
-    hot = {"do_sample": True, "temperature": 2.0}
-    model = RWSLM(PREDICTOR, seed=3, **SMALL)
-    asked = requests(("the cat", hot), ("the cat", hot), ("the cat", {}), ("the cat", hot))
-    answers = model.generate_until(asked)
-    assert len(set(answers)) == 4 and model.generate_until(asked) == answers
-    drawn = [generate(PREDICTOR, ["the cat"], **SMALL, temperature=2.0, seed=seed).texts[0] for seed in (3, 4, 6)]
-    assert [answers[0], answers[1], answers[3]] == drawn
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        *(
-            (lambda name=name: hooks(RWS(8.0), **{name: None}), f"{name} is None: strategy rws needs it")
-            for name in ("reward", "prompts", "decode")
-        ),
-        (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
-        (lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits), "prompts has 1 texts: the canvas has 3"),
-        (lambda: hooks(RWS(8.0)).tokens(None, IDS, None), "x holds a row without masks"),
-        (lambda: RWSLM(PREDICTOR, strategy="rws", reward_scale=8.0), "reward is None: strategy rws needs a reward"),
-        (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
-        (lambda: RWSLM(PREDICTOR, preset="llada-gsm9k"), "is llada-gsm8k meant?"),
-        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", gen_length=8), "gen_length is not an option"),
-        (lambda: RWSLM(PREDICTOR, preset="llada-gsm8k", config=RWSGenerationConfig()), "give one of them"),
-        (lambda: RWSLM(PREDICTOR, likelihood="law"), "likelihood is 'law'"),
-        (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
-        (lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)), "encode is None: predictor callable has"),
-        (lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))), "top_p is 0.9: of generation"),
-        (lambda: RWSLM(PREDICTOR).loglikelihood(requests(("a", LONG))), "continuation has 140 tokens: tiny-bert"),
-    ],
-)
-def test_what_neither_does_is_refused(make: Callable[[], Any], said: str) -> None:
-    refused(make, said)
-
-
-def test_the_harness_knows_the_model_where_it_is_installed() -> None:
-    if find_spec("lm_eval") is None:
-        assert RWSLM.__bases__ == (object,)
-        return
-    from lm_eval.api.model import LM
-    from lm_eval.api.registry import get_model
-
-    assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
-    adapter = RWSLM.create_from_arg_string(
-        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
-    )
-    assert (adapter.config.steps, adapter.batch_size, adapter.rank, adapter.world_size) == (8, 2, 0, 1)

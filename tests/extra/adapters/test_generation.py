@@ -1,6 +1,5 @@
 """The generation config and `generate`: names, checks, round trips, seeds, and equality with `decode`."""
 
-import io
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -9,15 +8,11 @@ from typing import Any
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor
+from tiny_models import EOS, bert_predictor
 
-from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
+from rws_decode import CallableReward, RandomOrder, RWSEvery, RWSGenerationConfig, Savings, Shape, decode, recorded
 from rws_decode.extra.adapters.config import CONFIG_NAME
-from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
-from rws_decode.extra.drafts import DraftStreamer
-from rws_decode.extra.path_diagnostics.diagnostics import path_diagnostics
-from rws_decode.extra.testing.networks import EOS
-from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.extra.adapters.generation import RWSGenerationOutput, generate
 from rws_decode.strategies.table import STRATEGIES, offered
 
 PREDICTOR = bert_predictor()
@@ -51,35 +46,6 @@ def test_a_config_is_saved_in_a_directory_and_read_again(tmp_path: Path) -> None
     assert RWSGenerationConfig.from_pretrained(path.parent, steps=8) == config.update(steps=8)
     with pytest.raises(FileNotFoundError, match="no generation config at"):
         RWSGenerationConfig.from_pretrained(tmp_path)
-    for text, said in (
-        ("{", "rws_generation_config.json: "),
-        ('{"step": 3}', "step is not an option of RWSGenerationConfig: the nearest is steps"),
-        ('{"temperature": NaN}', "temperature is nan"),
-        ('{"steps": 33}', "steps is 33: it must be a multiple of 2"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=said) as error:
-            RWSGenerationConfig.from_pretrained(path.parent)
-        assert str(path) in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"gen_length": 8}, "gen_length is not an option of RWSGenerationConfig: the nearest is max_new_tokens"),
-        ({"savings": {"settle": True}}, "settle is not an option of Savings: the nearest is settled"),
-        ({"max_new_tokens": 7}, "block_length is 4: it must divide length, which is 7, such as 1 or 7"),
-        ({"strategy": "rwz"}, "strategy is 'rwz':"),
-        ({"strategy": "rws"}, "reward_scale is None: strategy rws needs it"),
-        ({"strategy": "schedule"}, "run is None: strategy schedule needs it"),
-        ({"eos_token_id": [1, "2"]}, r"eos_token_id is \(1, '2'\): token ids"),
-    ],
-)
-def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:
-    for refused in (lambda: SMALL.update(**options), lambda: generate(PREDICTOR, PROMPTS, SMALL, **options)):
-        with pytest.raises(ValueError, match=said) as error:
-            refused()
-        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -157,36 +123,3 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     assert order.sequences.tolist() == decoding.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
-
-
-ENDING = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, end_id=3)
-
-
-@pytest.mark.parametrize(("predictor", "strategy"), [(ENDING, "default"), (PREDICTOR, "remdm"), (PREDICTOR, "lookum")])
-def test_tokens_per_forward_are_those_of_the_trace_everywhere(predictor: MaskPredictor, strategy: str) -> None:
-    size = {"max_new_tokens": 8, "steps": 8, "block_length": 8}
-    output = generate(predictor, [[2], [1, 2]], strategy=strategy, **NUMBERS[strategy], **size)
-    paths = [path_diagnostics(trace, predictor).tokens_per_forward for trace in output.traces]
-    per = [8 / trace.forwards for trace in output.traces]
-    assert output.tokens_per_forward.tolist() == output.to_frame()["tokens_per_forward"].tolist() == paths == per
-    assert (strategy == "remdm") is any(trace.revisions for trace in output.traces)
-
-
-def streamed() -> tuple[DraftStreamer, io.StringIO]:
-    out = io.StringIO()
-    return DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids), out), out
-
-
-def test_a_stream_is_closed_however_a_decode_ends() -> None:
-    streamer, out = streamed()
-    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == 1)
-    assert out.getvalue().splitlines()[-1] == output.texts[0] and output.traces[0].steps_run == 2
-    streamer, out = streamed()
-    settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=streamer)
-    assert len(out.getvalue().splitlines()) == settled.forwards + 1
-    streamer, out = streamed()
-    with pytest.raises(ValueError, match="reward is None"):
-        generate(PREDICTOR, PROMPTS[:1], SMALL, strategy="rws", reward_scale=8.0, streamer=streamer)
-    assert out.getvalue() == "\n"
-    with pytest.raises(ValueError, match="streamer shows one prompt at a time: prompts holds 2"):
-        generate(PREDICTOR, PROMPTS, SMALL, streamer=streamer)

@@ -2,17 +2,15 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import readme_pictures
-import torch
 from PIL import Image, ImageColor, ImageSequence
 from table_models import REWARD, table_predictor
 
-from rws_decode import Animation, CallablePredictor, Shape, Trace, decode, diff
+from rws_decode import Animation, Shape, Trace, decode, diff
 from rws_decode.common.palette import AMBER, BLUE, RULE
 from rws_decode.extra.animation.animation import animate, layout_of
 from rws_decode.extra.animation.lockstep import frames_of, prompt_before
@@ -78,67 +76,6 @@ def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() ->
             assert list(shown.words) == stands
             assert shown.marked == {n for n, word in enumerate(stands) if word is not None and word != elsewhere[n]}
     assert any(shown.marked for frame in frames for shown in frame.runs)
-
-
-def test_the_step_that_parts_the_runs_and_the_end_stand_longer() -> None:
-    seed = parted_seed()
-    first, second = run("default", seed), run("temperature:6", seed)
-    parting = diff(first, second).parting
-    assert parting is not None
-    made = animate(first, second)
-    usual = [2.0, *[0.5] * 4, 4.0]
-    usual[1 + parting.step] = 3.0
-    assert list(made.seconds) == usual
-    file = Image.open(io.BytesIO(made.gif))
-    assert [frame.info["duration"] for frame in ImageSequence.Iterator(file)] == [1000 * s for s in usual]
-    assert file.info["loop"] == 0
-    said = frames_of(first, second, diff(first, second))[1 + parting.step].sentence
-    assert said.startswith(f"Step {parting.step}: the runs part.") and made.alt.startswith("Two decodes in lock-step")
-
-
-def test_equal_runs_say_so_and_runs_of_other_lengths_stand_beside_each_other() -> None:
-    equal = frames_of(run(), run(), diff(run(), run()))
-    assert {frame.sentence for frame in equal[1:]} == {"Both runs commit the same words at the same steps."}
-    assert not any(shown.marked for frame in equal for shown in frame.runs)
-    pair = run(), run(shape=Shape(length=8, steps=8, block=8))
-    assert len(pictures(animate(*pair))) == len(frames_of(*pair, diff(*pair))) == max(one.steps_run for one in pair) + 2
-
-
-def hostile(words: Sequence[str], seed: int = 1) -> CallablePredictor:
-    generator = torch.Generator().manual_seed(seed)
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return 3 * torch.randn(*canvas.shape, len(words) + 1, generator=generator, dtype=torch.float64)
-
-    return CallablePredictor(
-        logits, mask_id=len(words), encode=lambda text: [0], decode=lambda ids: "".join(words[i] for i in ids)
-    )
-
-
-def test_any_text_is_drawn() -> None:
-    words = ["猫", "\U0001f600\u200d", "\x00\x07", "\n", "", "  ", "\u202eab", "\ud800", "x" * 500, "\u0301", "<b>"]
-    (trace,) = decode(hostile(words), "q", "default", Shape(24, 1, 24))
-    for name in words:
-        assert len(pictures(animate(replace(trace, prompt_text=name * 9)))) == 3
-    text = replace(trace, prompt_text="before [MASK:20] within [MASK:4].")
-    frames = frames_of(text)
-    (panel,) = layout_of([text], frames, prompt_before(text)).panels
-    assert [slot.text for slot in panel.slots if slot.position is None] == ["before", "within", "."]
-    assert prompt_before(text) is None and len(pictures(animate(text))) == len(frames)
-
-
-def test_sixty_four_tokens_take_less_than_a_megabyte_and_what_is_too_large_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names = [f" {'abcdefgh'[: 2 + n % 7]}{n}" for n in range(200)]
-    predictor, shape = hostile(names), Shape(64, 64, 64)
-    pair = [decode(predictor, "q", rule, shape)[0] for rule in ("default", "temperature:2")]
-    made = animate(*pair)
-    assert len(made.gif) < 1e6 and animate(run(), run()).gif == animate(run(), run()).gif
-    assert layout_of(pair, frames_of(*pair), None).size[0] == 960
-    monkeypatch.setattr("rws_decode.extra.animation.animation._PIXELS", 1e6)
-    with pytest.raises(ValueError, match=r"6 frames of 960 x \d+ pixels are too many .* FILE\.html$"):
-        animate(run(), run())
 
 
 MEGABYTE = 1_000_000

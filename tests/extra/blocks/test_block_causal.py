@@ -13,7 +13,7 @@ from documented_commands import ran
 from misuse import refused
 from torch import Tensor
 
-from rws_decode import CallableReward, Options, Savings, Shape, decode, load_predictor, scale_path, steer, watch
+from rws_decode import CallableReward, Options, Savings, Shape, decode, load_predictor, scale_path, steer
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.plain_loop import plain_loop, plain_rws
@@ -262,39 +262,6 @@ def test_a_step_computes_its_block_alone(models: dict[str, BlockCausalPredictor]
     finally:
         hook.remove()
     assert widths == [9, *[4] * 4, 4, *[4] * 4, 4, *[4] * 4]  # what is kept of the prompt, then of each block
-
-
-def test_who_watches_sees_the_whole_canvas(models: dict[str, BlockCausalPredictor]) -> None:
-    seen: list[tuple[int, ...]] = []
-    with watch(models["sdar"], lambda step, _, tensor: seen.append((step, *tensor.shape[:2])), r"model\.norm"):
-        (watched,) = decode(models["sdar"], prompts(9), "default", Shape(8, 4))
-    assert seen == [(step, 1, 17) for step in range(4)]
-    assert watched.tokens.tolist() == decode(models["sdar"], prompts(9), "default", Shape(8, 4))[0].tokens.tolist()
-
-
-def test_a_forward_that_fails_leaves_nothing_behind(models: dict[str, BlockCausalPredictor]) -> None:
-    model = models["sdar"]
-    canvas = torch.tensor([[5, 6, 7, 8, *[model.mask_id] * 4]])
-    at = (canvas == model.mask_id).nonzero(as_tuple=True)
-    expected = model.logits_at(canvas, None, *at)
-
-    def fail(*_: Any) -> None:
-        raise MemoryError
-
-    hook = model.model.model.norm.register_forward_pre_hook(fail)
-    with pytest.raises(MemoryError):
-        model.logits_at(canvas, None, *at)
-    hook.remove()
-    assert torch.equal(model.logits_at(canvas, None, *at), expected)
-
-
-def test_a_converted_model_is_the_same(tmp_path: Path) -> None:
-    loaded: Any = [
-        load_predictor(str(tiny_checkpoint(layout, tmp_path / layout)), progress=False)
-        for layout in ("sdar", "sdar-converted")
-    ]
-    canvas = torch.tensor([[5, 6, 7, 8, 9, *[loaded[0].mask_id] * 4]])
-    assert loaded[1].block == 4 and torch.equal(*(each.logits(canvas, None) for each in loaded))
 
 
 def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -> None:

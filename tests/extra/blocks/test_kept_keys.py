@@ -11,7 +11,7 @@ from grouped import grouped
 from misuse import refused
 from torch import Tensor
 
-from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, replay_with, step_logits, watch
+from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, replay_with, step_logits
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors.base import forbidden_ids
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
@@ -148,12 +148,6 @@ def test_rows_in_other_blocks_and_places_do_not_change_a_row(
         assert one.commit_step.tolist() == trace.commit_step.tolist()
 
 
-def test_one_step_a_block_keeps_nothing(predictors: dict[str, BidirectionalPredictor]) -> None:
-    each = [grouped(length=8, steps=2, block=4, key_cache=cache) for cache in ("none", "dual")]
-    plain, kept = (decode(predictors["llada"], PROMPTS, "default", **options) for options in each)
-    assert [trace.tokens.tolist() for trace in plain] == [trace.tokens.tolist() for trace in kept]
-
-
 def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPredictor], tmp_path: Path) -> None:
     (trace,) = run(predictors["llada"], "dual", "rws:4", PROMPTS[:1])
     trace.save(tmp_path / "kept.parquet")
@@ -161,25 +155,6 @@ def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPred
     assert loaded.key_cache == "dual" and (trace.candidate >= 0).all()  # later blocks, too
     assert replay_with(loaded, predictors["llada"]).tokens.tolist() == trace.tokens.tolist()
     refused(lambda: step_logits(trace, predictors["llada"], 1), "trace has key_cache 'dual'")
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"cache": "triple"}, "^key_cache is 'triple': none, prefix, dual, or delayed:N"),
-        ({"cache": "delayed:1"}, "^key_cache is 'delayed:1': none, prefix"),
-        ({"cache": "dual", "cfg": 1.0}, "^key_cache is 'dual': guidance computes a second canvas"),
-        ({"cache": "dual", "strategy": "information-gain:2"}, "^key_cache is 'dual': strategy .* looks ahead"),
-    ],
-)
-def test_what_needs_fresh_keys_is_refused(
-    changes: dict[str, Any], told: str, predictors: dict[str, BidirectionalPredictor]
-) -> None:
-    with pytest.raises(ValueError, match=told):
-        run(predictors["llada"], **changes)
-    with watch(predictors["llada"], lambda *_: None), pytest.raises(ValueError, match=r"^key_cache is on: watched"):
-        run(predictors["llada"], "dual")
-    refused(lambda: run(load_predictor("mini"), "dual"), "key_cache is 'dual': mini keeps no keys; LLaDA")
 
 
 def test_kept_keys_change_what_the_page_shows(

@@ -3,14 +3,12 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from command_lines import refusal
+from command_lines import main
 
 from rws_decode import compare_digests, load_digest
-from rws_decode.__main__ import main
 from rws_decode.extra.testing import tiny_checkpoint
 
 SMALL = ["--length", "8", "--steps", "4", "--block", "8"]
@@ -61,38 +59,6 @@ def test_the_digest_is_what_the_file_holds(folder: Path, capsys: pytest.CaptureF
     assert out.endswith("write the digest to a file with -o.\n")
 
 
-def test_the_printed_command_is_the_one_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out = said(capsys, folder / "model", "-o", folder / "e.json", "--prompt", "a cat", "--prompt", "a dog", *SMALL)
-    *_, command = out.strip().splitlines()
-    assert command == f"  rws check {folder / 'model'} --against {folder / 'e.json'}"
-    assert said(capsys, *command.split()[2:])[0] == 0
-    assert load_digest(folder / "e.json").prompts == ("a cat", "a dog")
-
-
-def test_a_model_without_text_is_checked_by_ids(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    silent = [folder / "silent", "--mask-id", 4]
-    assert said(capsys, *silent, *SMALL)[0] == 2
-    ids = ["--input-ids", "[7, 8]", "--input-ids", "[9]"]
-    assert said(capsys, *silent, *ids, "-o", folder / "ids.json", *SMALL)[0] == 0
-    status, out = said(capsys, *silent, "--against", folder / "ids.json")
-    assert status == 0 and out.startswith("Nothing differs: the same model, the same tokens in all 4 decodes")
-
-
-def test_what_the_digest_decides_cannot_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    raw: dict[str, Any] = json.loads((folder / "d.json").read_text())
-    raw["prompts"][0] = [10**9]
-    (folder / "far.json").write_text(json.dumps(raw))
-    for words, line in {
-        ("--against", "far.json"): "holds the id 1000000000",
-        ("--against", "d.json", "--steps", "8"): "--steps is 8: --against takes the shape of its digest, leave",
-        ("--against", "d.json", "--prompt", "a"): "--prompt is 'a': --against takes the prompts of its digest",
-        ("-o", "model"): f"--out is {folder / 'model'}: a directory; a file is needed",
-        ("-o", "/dev/null"): "--out is /dev/null: a device or pipe; a file is needed",
-    }.items():
-        at = [str(folder / word) if word in ("d.json", "far.json", "model") else word for word in words]
-        assert line in refusal(capsys, "check", folder / "model", *at)
-
-
 @pytest.mark.long
 def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting = "cpu=default,batch=1,dtype=float64"
@@ -109,19 +75,6 @@ def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pyte
     assert context["batch"]["here"] == 1
     assert context["dtype"] == {"name": "dtype", "there": "float32", "here": "float64"}
     assert each["last_digits"]["logits"] < 1e-4
-
-
-def test_settings_and_a_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # In this process: the test above has a real one.
-    monkeypatch.setattr("rws_decode.extra.check.command.digests_in", map)
-    assert said(capsys, folder / "model", *SMALL, "--settings", "batch=2")[1].count("Nothing differs: ") == 1
-    words = [folder / "model", "--reward", folder / "reward", "--against", folder / "d.json"]
-    status, out = said(capsys, *words, "--settings", "threads=1", "batch=2")
-    assert status == 0
-    for name, lines in zip(("threads=1", "batch=2"), out.split("\n\n"), strict=True):
-        first, second = lines.splitlines()
-        assert first == f"{name} (here) and {folder / 'd.json'} (there):"
-        assert second.startswith("  Nothing differs: ")
 
 
 GUIDE = Path(__file__).parents[3] / "docs" / "extra" / "check.md"

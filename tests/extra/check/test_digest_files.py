@@ -7,20 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from misuse import refused
 from safetensors.torch import load_file, save_file
-from tiny_models import bert_predictor
 
 import rws_decode
-from rws_decode import CallablePredictor, CallableReward, Digest, HFMaskPredictor, Shape, load_predictor, load_reward
+from rws_decode import CallablePredictor, Digest, Shape, load_predictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.threads import torch_threads
-from rws_decode.extra.check.fingerprints import PROMPTS, SHAPE, half_filled
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import bert, word_tokenizer
+from rws_decode.extra.check.fingerprints import SHAPE
 
 SMALL = Shape(8, 4, 8)
 WORDS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
@@ -75,38 +70,6 @@ def test_decodes_and_rewards_are_those_of_the_decoder(mini: Digest) -> None:
         question, answer = mini.prompts[each.prompt], mini.prompts[each.answer]
         with torch_threads():
             assert each.reward == reward.score([question], [answer])[0]
-
-
-def test_logits_are_those_of_the_canvases(mini: Digest) -> None:
-    predictor = load_predictor("mini")
-    assert {(each.kind, each.prompt) for each in mini.logits} == {
-        (kind, prompt) for kind in ("masked", "half masked") for prompt in range(2)
-    }
-    for each in mini.logits:
-        ids = list(mini.prompt_ids[each.prompt])
-        masks = [predictor.mask_id] * 32
-        answer = masks if each.kind == "masked" else half_filled(ids, 32, predictor.mask_id)
-        with torch.inference_mode():
-            logits = predictor.logits(torch.tensor([[*ids, *answer]]), None)[0, len(ids) :]
-        masked = np.flatnonzero(np.array(answer) == predictor.mask_id)
-        chosen = masked[np.linspace(0, len(masked) - 1, 8).round().astype(int)]
-        for position, best, values in zip(chosen, each.ids, each.logits, strict=True):
-            assert list(values) == sorted(values, reverse=True) and len(values) == 5
-            np.testing.assert_allclose(logits[position, list(best)], values, atol=1e-4)
-        assert each.quantiles[-1] == pytest.approx(float(logits[chosen].max()), abs=1e-4) and each.error < 1e-3
-
-
-def test_any_other_model_has_fixed_prompts_and_one_without_text_needs_ids(tmp_path: Path) -> None:
-    assert rws_decode.check_digest(bert_predictor(), shape=SMALL).prompts == PROMPTS
-    silent = load_predictor(str(tiny_checkpoint("bert", tmp_path / "ids", tokenizer=False)), mask_id=4)
-    refused(lambda: rws_decode.check_digest(silent, shape=SMALL), "prompts are missing: ids reads no text, give token")
-    digest = rws_decode.check_digest(silent, prompts=[[7, 8, 9]], shape=SMALL)
-    assert str(digest).startswith("ids: 2 decodes of 1 prompt, no reward model\n")
-    assert digest.tokenizer is None and digest.prompts == ((7, 8, 9),) and digest.words == {}
-    assert rws_decode.compare_digests(digest, digest).same
-    refused(lambda: rws_decode.check_digest(silent, prompts=[[7]], batch=0), "batch is 0: ... at least 1")
-    with pytest.raises(ValueError, match=r"^attention is 'flash': .*usual"):
-        rws_decode.check_digest(silent, prompts=[[7]], attention="flash")  # type: ignore[arg-type]
 
 
 def test_a_batch_of_one_differs_in_last_digits_at_most() -> None:
@@ -197,102 +160,6 @@ def test_what_differs_in_the_files_is_named(
     assert any(named in each["text"] for each in data["differences"] if each["kind"] == "checkpoint")
 
 
-def test_a_changed_weight_of_the_reward_model_is_named(small: Digest) -> None:
-    """A change this small leaves every reward as it is, up to rounding."""
-    reward = load_reward("mini")
-    with torch.no_grad():
-        reward.model.state_dict()["model.embeddings.tok_embeddings.weight"][0, 0] += 1e-7  # type: ignore[attr-defined]
-    diff = beside(small, load_predictor("mini"), reward)
-    (change,) = diff.models
-    assert change.kind == "rewards" and change.text.startswith("The weights of the reward model have the hash ")
-
-
-def test_another_vocabulary_is_named_by_its_ids_and_its_texts_are_not_compared(small: Digest, tmp_path: Path) -> None:
-    def swap(raw: Any) -> None:
-        vocabulary, token = raw["model"]["vocab"], small.decodes[0].tokens[0]
-        first, second = (next(word for word, id in vocabulary.items() if id == each) for each in (token, 700))
-        vocabulary[first], vocabulary[second] = 700, token
-
-    diff = beside(small, copied("mini", tmp_path, of_json("tokenizer.json", swap)), load_reward("mini"))
-    assert not diff.same and {change.kind for change in diff.models} == {"tokenizer"}
-    assert "Names of tokens, in ranges by their first id, differ in 2 of " in str(diff) and ", 676." in str(diff)
-    assert diff.not_compared == ("rewards of answers, whose tokens are other words",)
-
-
-def test_another_scale_of_the_reward_is_named(small: Digest) -> None:
-    reward = load_reward("mini")
-    wide = CallableReward(
-        lambda prompt, answer: reward.score([prompt], [answer])[0], mean=reward.mean, std=2.0, name="mini"
-    )
-    diff = beside(small, load_predictor("mini"), wide)
-    (change,) = diff.models
-    assert change.kind == "rewards" and change.text.startswith("The mean and deviation of the reward model are ")
-    assert change.text.endswith(" and 2 here.")
-    assert "Likely cause: the reward model has other weights or another scale" in str(diff)
-
-
-def test_an_edited_chat_template_is_named_with_the_first_token(tmp_path: Path) -> None:
-    def edit(folder: Path) -> None:
-        path = folder / "chat_template.jinja"
-        path.write_text(path.read_text().replace("<|start_header_id|>", "<|start_header_id|>the ", 1))
-
-    first = checked(load_predictor(str(tiny_checkpoint("llada", tmp_path / "a"))), prompts=["a cat"])
-    edit(tiny_checkpoint("llada", tmp_path / "b"))
-    diff = rws_decode.compare_digests(first, checked(load_predictor(str(tmp_path / "b")), prompts=["a cat"]))
-    assert diff.kinds[0] == "template" and not {"checkpoint", "tokenizer", "end of text"} & set(diff.kinds)
-    change, *_, rest = diff.models
-    assert change.text.startswith("The ids of the prompt 'The cat sat on the mat.' are ")
-    assert rest.text == "6 more entries differ."
-    assert "'t'" in change.text and "logits of prompts that have other ids" in diff.not_compared
-    assert all(row.other_ids for row in diff.rows) and "Likely cause: prompts are laid out otherwise." in str(diff)
-    plain = checked(load_predictor(str(tmp_path / "a"), chat=False), prompts=["a cat"])
-    assert "Prompts are messages of a chat there and plain text here." in str(rws_decode.compare_digests(first, plain))
-
-
-def test_another_end_of_text_is_named(tmp_path: Path) -> None:
-    first = checked(HFMaskPredictor(bert(), word_tokenizer(), end_ids=[2]))
-    diff = rws_decode.compare_digests(first, checked(HFMaskPredictor(bert(), word_tokenizer(), end_ids=[9])))
-    assert diff.kinds[0] == "end of text" and "checkpoint" not in diff.kinds
-    assert "The text of an answer ends at 2 (" in str(diff) and ") there and 9 (" in str(diff)
-    ends = of_json("config.json", lambda raw: raw.update(eos_token_id=9))
-    first = checked(load_predictor(str(tiny_checkpoint("llada", tmp_path / "a"))), prompts=["a cat"])
-    ends(tiny_checkpoint("llada", tmp_path / "b"))
-    diff = rws_decode.compare_digests(first, checked(load_predictor(str(tmp_path / "b")), prompts=["a cat"]))
-    assert diff.kinds == ["checkpoint", "end of text"]
-    assert "Likely cause: other tokens are special, or end the text." in str(diff)
-    cut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "a" * len(ids))
-    uncut = CallablePredictor(lambda canvas: torch.eye(9)[canvas], mask_id=0, decode=lambda ids: "b" * len(ids))
-    told = rws_decode.compare_digests(*(checked(each, prompts=[[3, 4]]) for each in (cut, uncut)))
-    assert "The same tokens are cut to 'aa', 'aa' there and 'bb', 'bb' here." in str(told)
-
-
-def test_another_model_is_told_first(small: Digest) -> None:
-    diff = beside(small, load_predictor("english"))
-    assert diff.kinds[:3] == ["checkpoint", "tokenizer", "end of text"]
-    assert "Weights differ in " in str(diff) and "The number of tokens is " in str(diff)
-    assert "Prompts are" not in str(diff)  # plain text, both of them
-
-
-def test_weights_changed_in_memory_are_more_than_rounding() -> None:
-    predictor = bert_predictor()
-    first = checked(predictor)
-    with torch.no_grad():
-        predictor.model.get_output_embeddings().bias += 1.0
-    diff = rws_decode.compare_digests(first, checked(predictor))
-    assert {"checkpoint", "logits"} <= set(diff.kinds) and "more than rounding explains" in str(diff)
-
-
-def test_another_reward_is_more_than_rounding() -> None:
-    scores = [CallableReward(lambda prompt, answer, s=s: s * len(answer), name="length") for s in (1.0, 1.01)]
-    first, second = (checked(bert_predictor(), score) for score in scores)
-    assert rws_decode.compare_digests(first, second).kinds[0] == "rewards"
-    diff = rws_decode.compare_digests(first, checked(bert_predictor()))
-    assert diff.same and diff.not_compared == (
-        "decodes by rws:8, which are there alone",
-        "rewards of length, which are there alone",
-    )
-
-
 def by_table(shift: float) -> CallablePredictor:
     """Return a predictor whose third position is surer than the second by `shift` logits."""
     table = torch.zeros(4, 5)
@@ -326,32 +193,6 @@ def test_an_order_that_flips_is_told_with_its_near_tie(shift: float, near: bool)
         assert "more than rounding explains" in said
 
 
-@pytest.mark.parametrize(
-    ("facts", "near", "cause"),
-    [
-        ({}, 0, "Run the check again to see whether this device repeats itself."),
-        ({"PyTorch": "2.1.0"}, 0, "does not explain a difference without a near-tie.\nSuspect PyTorch first."),
-        ({"threads": 8}, 0, "Suspect threads first.\nTo rule it out, check again with --threads 8."),
-        ({"Python": "3.8.0", "PyTorch": "2.1.0"}, 1, "is listed above, first of all on PyTorch."),
-    ],
-    ids=["nothing else differs", "a version", "threads", "PyTorch at a near-tie"],
-)
-def test_the_likely_cause_is_among_what_differs(facts: dict[str, Any], near: int, cause: str, small: Digest) -> None:
-    row = small.decodes[0]
-    changed = replace(row, tokens=(row.tokens[0] + 1, *row.tokens[1:]), near=(near,) * len(row.near))
-    there = replace(small, decodes=(changed, *small.decodes[1:]), machine=small.machine | facts)
-    said = str(rws_decode.compare_digests(there, small))
-    assert said.endswith(cause) and "In the end 1 of 8 tokens differs." in said
-
-
-def test_other_prompts_are_named_and_versions_are_context(small: Digest) -> None:
-    diff = rws_decode.compare_digests(small, replace(small, prompts=("a", "b")))
-    assert diff.kinds == ["prompts"] and diff.compared == 0 and "--against does that by itself" in str(diff)
-    newer = replace(small, machine=small.machine | {"PyTorch": "3.0", "device": "NVIDIA H100"})
-    diff = rws_decode.compare_digests(small, newer)
-    assert diff.same and [each.name for each in diff.context] == ["device", "PyTorch"]
-
-
 def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     words = dict.fromkeys(small.words, "\x1b[2J\x9b31m" + "y" * 900)
     old = replace(small, words=words, machine=small.machine | {"device": "\x1b]0;x\x07"})
@@ -360,57 +201,3 @@ def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     for said in (str(rws_decode.compare_digests(old, small)), str(old)):
         assert all(line.isprintable() and len(line) <= 400 for line in said.splitlines())
     assert "<script>" not in replace(old, reward_model="<script>")._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda raw: raw.update(digest=2), "it is of format 2, and format 1 is read here; update this package"),
-        (lambda raw: raw.pop("digest"), "it is not what `check -o` writes"),
-        (lambda raw: raw.pop("machine"), "digest has no machine"),
-        (lambda raw: raw.update(extra=1), "digest has 'extra', which is unknown"),
-        (lambda raw: raw.update(length=2**40), "at most 256 prompts and 16384 steps and tokens are read"),
-        (lambda raw: raw["decodes"][0].update(commit_step=[99] * 8), "a decode does not fit"),
-        (lambda raw: raw["logits"][0].update(error=float("nan")), "error is 'nan': float is needed"),
-        (lambda raw: raw["logits"][0]["ids"].pop(), "logits and their ids are not as many"),
-        (lambda raw: raw["end_of_text"]["cuts"].pop(), "cuts are one for no special token, for each of the ends"),
-        (lambda raw: raw["words"].update(a="\ud800"), "surrogates not allowed"),
-        (lambda raw: raw.update(prompts=[[1.5]]), "prompts is '1.5': int is needed"),
-    ],
-)
-def test_a_damaged_digest_is_refused_in_a_line_that_names_it(
-    change: Callable[[Any], object], message: str, small: Digest, tmp_path: Path
-) -> None:
-    raw = json.loads(json.dumps(small.as_data()))
-    change(raw)
-    (tmp_path / "other.json").write_text(json.dumps(raw))
-    refused(
-        lambda: rws_decode.load_digest(tmp_path / "other.json"), f"other.json cannot be read as a digest: ... {message}"
-    )
-
-
-def test_a_truncated_or_missing_digest_is_refused(small: Digest, tmp_path: Path) -> None:
-    path = small.save(tmp_path / "half.json")
-    path.write_bytes(path.read_bytes()[:5000])
-    for content in (path.read_bytes(), b"", b"\x80\x04cos\nsystem\n", b"[" * 100_000, b" " * 2**24):
-        path.write_bytes(content)
-        refused(lambda: rws_decode.load_digest(path), "half.json cannot be read as a digest: ")
-    with pytest.raises(FileNotFoundError, match=r"no digest at .*gone\.json"):
-        rws_decode.load_digest(tmp_path / "gone.json")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("layout", ["a2d-qwen3-converted", "bert", "world"])
-def test_every_layout_has_a_digest_that_finds_another_seed(layout: str, tmp_path: Path) -> None:
-    folders = (tmp_path / "a", tmp_path / "b", tmp_path / "c")
-    for folder, seed in zip(folders, (0, 0, 1), strict=True):
-        tiny_checkpoint(layout, folder, seed=seed)
-    first, again, other = (
-        checked(load_predictor(str(folder), progress=False), prompts=["the cat"]) for folder in folders
-    )
-    same = rws_decode.compare_digests(first, again)
-    assert same.same and same.last_digits is None and first.checkpoint.read == "files"
-    assert rws_decode.load_digest(first.save(tmp_path / "digest.json")) == first
-    assert (tmp_path / "digest.json").stat().st_size < 100_000
-    different = rws_decode.compare_digests(first, other)
-    assert not different.same and different.models[0].kind == "checkpoint"

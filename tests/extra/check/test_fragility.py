@@ -1,4 +1,4 @@
-"""Fragility: what is not within rounding stays, what is can change, and the interval of the score holds every case."""
+"""Fragility: what is not within rounding stays, what is can change, and the span of the score holds every case."""
 
 import json
 from itertools import product
@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from decode_again import main as decode_again
+from command_lines import main
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
-from scipy import stats
 
-from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode, load_predictor, load_reward, steer
-from rws_decode.__main__ import main
+from rws_decode import CallablePredictor, CallableReward, Fragility, Trace, decode, fragility, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM
-from rws_decode.extra.check.fragility import Fragility, fragility, moved_answers
+from rws_decode.extra.check.fragility import moved_answers
 
 V, MASK = 8, 0
 
@@ -90,27 +88,6 @@ def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
     assert found.span(~fragile | fragile) == (0.0, 1.0) and found.score == pytest.approx(scores.mean())
 
 
-def test_the_interval_of_sampling_is_wilsons() -> None:
-    for right in (0, 3, 17, 40):
-        scores, none = np.repeat([1.0, 0.0], [right, 40 - right]), np.zeros(40, dtype=np.int64)
-        exact = stats.binomtest(right, 40).proportion_ci(0.95, "wilson")
-        assert Fragility(none > 0, none, scores).sampling == pytest.approx((exact.low, exact.high), abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("scores", "said"), [([1.0, 0.0], "2 numbers for 1"), ([72.0], "holds 72.0"), ([np.nan], "nan")]
-)
-def test_other_scores_are_refused(scores: list[float], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        fragility(runs(predictor(1.0), "default"), scores)
-
-
-def test_a_trace_of_copies_is_refused() -> None:
-    model = load_predictor("mini")
-    copies = steer(model, model.prompts[:1], "best-of:2", Shape(8, 4, 8), reward=load_reward("exact"))
-    refused(lambda: moved_answers(copies.traces[0], model), "best-of:2, which chooses among copies")
-
-
 @pytest.mark.long
 def test_the_guide_is_as_its_example_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -144,18 +121,3 @@ def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys
     assert said["span"] == [0.5, 0.5] and said["fragile"] == [False, False] and said["first_step"] == [None, None]
     assert main([*words.split()[:-1]]) == 0
     assert "The score, 0.5000, then lies between 0.5000 and 0.5000." in capsys.readouterr().out
-
-
-def test_the_script_of_the_tables_counts_what_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = tmp_path / "usual.json"
-    asked = [
-        *"mini stories --reward mini --prompts 3 --strategies default --steps 16 --block 8 --usual".split(),
-        str(kept),
-    ]
-    decode_again([*asked, "--ways", "alone"])
-    fragile, alone = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (fragile["fragile"], alone["changed"], alone["tokens equal"]) == (0, 0, 1.0)
-    kept.write_text(json.dumps({"default": [[1, *row[1:]] for row in json.loads(kept.read_text())["default"]]}))
-    decode_again(asked)
-    _, usual = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (usual["changed"], usual["tokens equal"]) == (3, 15 / 16)

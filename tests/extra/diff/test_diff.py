@@ -2,12 +2,12 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from command_lines import main
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from tiny_models import bert_predictor, fixed_predictor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, LeftToRight, Temperature, Trace, decode, diff
-from rws_decode.__main__ import main
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.trace.data import NOT_NEEDED
 from rws_theory import crossings
 
 GOLDEN = 10 * math.log((1 + math.sqrt(5)) / 2)  # where the two positions of Appendix D cross
@@ -147,29 +145,6 @@ def test_drawn_tokens_are_not_explained_by_curves_of_the_most_likely() -> None:
     }
     assert any("is not the most likely token" in note for note in notes)
     assert "candidate" in {parting.why for parting in partings if parting is not None}
-
-
-def test_an_unknown_factor_is_said_to_be_unknown() -> None:
-    first = appendix(Confidence())
-    nan = np.full(2, np.nan)
-    second = appendix(Temperature(8.0))
-    second = replace(second, factor=nan, reward_use=np.full(2, NOT_NEEDED, np.int8))
-    difference = diff(first, second, APPENDIX)
-    assert difference.parting is not None and "a factor is not known" in difference.parting.reversals[0].note
-    assert "the factor is 1 in the first run, not known in the second" in str(difference)
-    assert difference.as_json()["parting"]["factors"] == [1.0, None]
-
-
-def test_other_models_prompts_and_plans_part_for_their_own_reasons() -> None:
-    plain = run(Confidence())
-    other = diff(plain, run(Confidence(), bert_predictor(seed=5)))
-    assert other.parting is not None and other.parting.why in ("order", "candidate") and other.parting.candidates
-    difference = diff(plain, run(Confidence(), prompt="a dog"))
-    assert difference.parting is not None and difference.parting.why == "prompt"
-    assert {"prompt", "prompt_text"} <= {change.name for change in difference.settings}
-    for options in ({"steps": 4}, {"steps": 12}, {"block": 6}, {"length": 24, "steps": 24}):
-        difference = diff(plain, run(Confidence(), **options))  # type: ignore[arg-type]
-        assert difference.parting is not None and difference.parting.why == "plan" and str(difference)
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

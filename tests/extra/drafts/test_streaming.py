@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from tiny_models import bert_predictor
+from tiny_models import MASK, bert_predictor, word_tokenizer
 from transformers import TextDiffusionStreamer, TextStreamer
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Decoding, Savings, decode, recorded, replay
+from rws_decode import RWS, CallableReward, Decoding, Savings, decode, load_trace, recorded, replay
 from rws_decode.extra.drafts import MASK_CHARACTER, DraftStreamer, Feed
-from rws_decode.extra.testing.networks import EOS, MASK, word_tokenizer
 from rws_decode.step.callback import StepView
-from rws_decode.trace.trace import load
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]
@@ -63,7 +61,7 @@ def test_a_stopped_decode_is_the_start_of_the_whole_one(last: int, savings: Savi
         np.testing.assert_array_equal(part.factor, full.factor[: last + 1])
         assert part.text == PREDICTOR.decode_answer(full.tokens[done].tolist())
         assert replay(part).diverged_at is None
-        assert load(part.save(tmp_path / "part.parquet")) == part
+        assert load_trace(part.save(tmp_path / "part.parquet")) == part
     assert stopped.forwards == last + 1
 
 
@@ -75,23 +73,6 @@ def test_a_stop_ends_its_batch_alone() -> None:
         PREDICTOR, PROMPTS[1:2], recorded(traces[1]), callback=lambda view: view.step == 1, **grouped(**SIZE)
     )
     np.testing.assert_array_equal(again[0].tokens, traces[1].tokens)
-
-
-def test_rows_that_settled_before_a_stop_keep_their_ends() -> None:
-    end = 1
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        """Prefer the end everywhere after prompt 2, word 3 after others; the leftmost is the surest."""
-        best = torch.where(canvas[:, :1] == 2, end, 3).expand(canvas.shape)
-        return torch.nn.functional.one_hot(best, 4) * (20.0 - torch.arange(canvas.shape[1])[:, None])
-
-    predictor = CallablePredictor(logits, mask_id=0, end_id=end, decode=str)
-    options: dict[str, Any] = {"length": 6, "steps": 6, "block": 6, "savings": Savings(settled=True)}
-    first, second = decode(
-        predictor, [[2], [3]], Confidence(), callback=lambda view: view.step == 2, **grouped(**options)
-    )
-    assert (first.steps_run, first.tokens.tolist(), first.text) == (1, [end] * 6, "[]")
-    assert (second.steps_run, second.tokens.tolist(), second.text) == (3, [3, 3, 3, 0, 0, 0], "[3, 3, 3]")
 
 
 def words(ids: list[int]) -> str:
@@ -111,22 +92,6 @@ def test_drafts_show_the_canvas_and_end_with_the_text() -> None:
     assert lines[-1] == trace.text
 
 
-def test_a_terminal_is_overdrawn() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    out = Terminal()
-    streamer = DraftStreamer(words, out)
-    for _ in range(2):  # it can be used again
-        streamer.put(torch.tensor([[1, 2, 3]]))
-        (trace,) = run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
-        streamer.end()
-    once = "██████\r\x1b[Jflew ████\r\x1b[Jflew ██\r\x1b[Jflew it tree\r\x1b[Jflew it tree\n"
-    assert out.getvalue() == once * 2
-    assert out.getvalue().endswith(f"\x1b[J{trace.text}\n")
-
-
 def test_streamers_of_transformers_show_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     codec = word_tokenizer()
     for streamer in (
@@ -141,37 +106,3 @@ def test_streamers_of_transformers_show_the_text(capsys: pytest.CaptureFixture[s
         if isinstance(streamer, TextDiffusionStreamer):  # its drafts are completions, as of DiffusionGemma
             for step in range(4):
                 assert f"\x1b[33m{codec.decode(trace.candidate[step], skip_special_tokens=True)}\x1b[0m" in shown
-
-
-class Log:
-    """A streamer without drafts."""
-
-    def __init__(self) -> None:
-        self.given: list[list[int]] = []
-
-    def put(self, value: torch.Tensor) -> None:
-        self.given.append(value.tolist())
-
-    def end(self) -> None:
-        self.given.append([])
-
-
-VIEW = StepView(0, 9, MASK, *(np.zeros(1, np.int64) for _ in range(4)), np.ones(1))  # type: ignore[arg-type]
-
-
-def test_blocks_are_put_once_complete_up_to_the_end_of_text() -> None:
-    log = Log()
-    after = Feed(log, PREDICTOR, block=2)
-    for canvas in ([7, MASK, 8, 9, MASK, MASK], [7, 6, 8, EOS, MASK, MASK], [7, 6, 8, EOS, 9, 9]):
-        after(replace(VIEW, canvas=np.array([canvas]), candidate=np.array([canvas])))
-    after.finish([7, 6, 8, EOS, 9, 9])
-    assert log.given == [[7, 6], [8]]
-
-
-def test_what_an_early_end_leaves_is_put_at_the_finish() -> None:
-    for settled, shown in (([7, 6, 8, EOS, EOS, EOS], [6, 8]), ([7, MASK, 8, 9, MASK, EOS], [8, 9])):
-        log = Log()
-        after = Feed(log, PREDICTOR, block=1)
-        after(replace(VIEW, canvas=np.array([[7] + [MASK] * 5]), candidate=np.array([[7] * 6])))
-        after.finish(settled)
-        assert log.given == [[7], shown]

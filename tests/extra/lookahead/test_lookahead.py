@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
-from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, Trace
-from rws_decode.decode import decode
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Savings, Shape, Temperature, Threshold, decode, replay
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_decode.replay.replay import replay
-from rws_decode.strategies.parallel import Threshold
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -99,7 +96,7 @@ def lopa(strategy: LoPA) -> Rule:
 
 
 def slow(
-    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: Trace
+    predictor: Any, prompt: list[int], strategy: Any, shape: Shape, trace: rws.Trace
 ) -> tuple[list[int], list[int], int]:
     """Return tokens, steps and forwards of one row, at the scales of a trace."""
     rule = lopa(strategy) if isinstance(strategy, LoPA) else ahead(strategy, shape.length)
@@ -141,19 +138,6 @@ def test_branches_are_the_published_ones(strategy: LoPA, shape: Shape) -> None:
     assert decoding.forwards <= 2 * max(trace.steps_run for trace in decoding)
 
 
-def test_nothing_is_looked_at_where_all_is_sure_or_for_what_rounding_may_change() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[0], LoPA(1e-6), SHAPE)
-    assert trace.forwards == trace.steps_run == 2  # a step for each block
-    rows: list[int] = []
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        rows.append(len(canvas))
-        return torch.tensor([0.0, 1.0, 0.5]).expand(*canvas.shape, 3)
-
-    (trace,) = decode(CallablePredictor(logits, mask_id=0), [[1]], LoPA(0.9, scaled=Temperature(0.5)), Shape(4, 4, 4))
-    assert sum(rows) == trace.forwards > trace.steps_run
-
-
 @given(mask_predictors(), st.data())
 @settings(max_examples=examples(100))
 def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, int], data: st.DataObject) -> None:
@@ -167,25 +151,6 @@ def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, 
     if all(a - b > 1e-9 for row in level for a, b in pairwise(np.unique(row)[::-1])):
         assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == (tokens, steps, forwards)
     assert replay(trace).diverged_at is None
-
-
-@pytest.mark.parametrize("make", [InformationGain, LookUM])
-@pytest.mark.parametrize(
-    ("scaled", "how"),
-    [
-        (Confidence(), Options(end_of_text="defer")),
-        (Temperature(0.2), Options(cfg=0.5)),
-        (RWS(8.0), Options(sampling_temperature=0.7, seed=3)),
-    ],
-    ids=repr,
-)
-def test_one_hypothesis_is_confidence(make: Any, scaled: Any, how: Options) -> None:
-    plain = decode(PREDICTOR, PROMPTS, scaled, SHAPE, reward=REWARD, options=how)
-    ahead = decode(PREDICTOR, PROMPTS, make(1, scaled=scaled), SHAPE, reward=REWARD, options=how)
-    for one, other in zip(plain, ahead, strict=True):
-        assert np.array_equal(one.commit_step, other.commit_step) and np.array_equal(one.tokens, other.tokens)
-        assert np.array_equal(one.value, other.value, equal_nan=True) and one.forwards == other.forwards
-    assert plain.forwards == ahead.forwards
 
 
 def test_information_gain_asks_what_settles_the_rest() -> None:
@@ -203,50 +168,3 @@ def test_information_gain_asks_what_settles_the_rest() -> None:
         assert trace.commit_step[0] > 0
         # The first step tries all four positions beside its own forward; the last has one position left.
         assert trace.forwards == (1 + 4) + (1 + 3) + (1 + 2) + 1
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES[3:5], ids=repr)
-def test_memory_splits_the_hypotheses_and_changes_nothing_else(strategy: Any) -> None:
-    whole = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD)
-    small = decode(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, savings=Savings(memory=1))
-    assert [trace.tokens.tolist() for trace in whole] == [trace.tokens.tolist() for trace in small]
-    assert [trace.forwards for trace in whole] == [trace.forwards for trace in small]
-    assert small.forwards == sum(trace.forwards for trace in small)  # a canvas at a time
-
-
-@pytest.mark.parametrize("strategy", [InformationGain(6), LookUM(4)], ids=repr)
-def test_gaps_ends_and_guidance(strategy: Any) -> None:
-    row = [6, *[PREDICTOR.mask_id] * 3, 8, 9, PREDICTOR.mask_id, *[PREDICTOR.mask_id] * 2, 7]
-    shape = Shape(6, 3, 6)
-    (trace,) = decode(PREDICTOR, canvas=row, strategy=strategy, shape=shape)
-    assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == slow(
-        PREDICTOR, row, strategy, shape, trace
-    )
-    # A deferred token waits whatever the score.
-    (trace,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="defer", end_ids=[9, 11, 13]))
-    assert replay(trace).diverged_at is None
-    for step in range(trace.steps_run):
-        ends = np.isin(trace.candidate[step], [9, 11, 13]) & trace.eligible[step]
-        early = trace.eligible[step] & ~ends
-        if (trace.chosen[step] & ends).any():
-            assert (trace.chosen[step][early]).all()
-    (never,) = decode(PREDICTOR, PROMPTS[0], strategy, SHAPE, options=Options(end_of_text="suppress", end_ids=[9, 11]))
-    assert not np.isin(never.tokens, [9, 11]).any()
-    assert decode(PREDICTOR, PROMPTS, strategy, SHAPE, options=Options(cfg=1.0))[0].forwards > SHAPE.steps
-
-
-def test_a_row_follows_its_own_seed() -> None:
-    rows = decode(PREDICTOR, [PROMPTS[0]] * 3, InformationGain(4, (1, 2, 1), 1.0), SHAPE)
-    for seed, trace in zip((1, 2, 1), rows, strict=True):
-        (alone,) = decode(PREDICTOR, [PROMPTS[0]], InformationGain(4, seed, 1.0), SHAPE)
-        assert (alone.commit_step == trace.commit_step).all() and alone.forwards == trace.forwards
-    assert (rows[0].commit_step == rows[2].commit_step).all()
-    assert (rows[0].commit_step != rows[1].commit_step).any()
-
-
-@pytest.mark.parametrize(("strategy", "near"), [(LoPA(0.9, 2), 1), (Temperature(1.0), 0)], ids=repr)
-def test_a_look_fills_in_candidates_that_are_near_equal(strategy: Any, near: int) -> None:
-    table = torch.tensor([[9.0, 9.0, 0.0], [9.0, 1.0, 1.0], [9.0, 2.0, 0.0]])
-    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    (trace,) = decode(predictor, [[]], strategy, Shape(3, 3, 3))
-    assert trace.commit_step[1] > 0 and trace.near_tokens[0] == near

@@ -1,7 +1,6 @@
-"""The interactive pages in a headless browser: keys and sliders move them, in silence, on a phone, and in a frame."""
+"""The interactive pages in a headless browser: keys and sliders move them, on a phone and in a frame."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -150,103 +149,6 @@ def test_the_slider_moves_by_keys_and_the_text_grows(browser: Chromium, files: d
     assert tab.evaluate(SAID) == data["sentences"][4]
 
 
-def test_keys_work_wherever_the_focus_is_and_buttons_too(browser: Chromium, files: dict[str, Path]) -> None:
-    tab = browser.open(files["decode"].as_uri(), width=1000)
-    tab.press("ArrowRight", 3)
-    assert tab.evaluate(f"{SLIDER}.value") == "3"
-    tab.press("ArrowLeft")
-    tab.point(*tab.middle("document.querySelector('#back')"), click=True)
-    assert tab.evaluate(f"{SLIDER}.value") == "1"
-    changed = data_of(run().view())["marked"]
-    tab.press("Home")
-    for step in changed if changed[0] > 0 else changed[1:]:
-        tab.point(*tab.middle("document.querySelector('#next')"), click=True)
-        assert tab.evaluate(f"{SLIDER}.value") == str(step)
-    assert tab.evaluate("document.querySelector('.said').textContent").count("At factor 1 it would have committed") == 1
-
-
-def test_play_runs_to_the_end_and_stays_quiet(browser: Chromium, files: dict[str, Path]) -> None:
-    tab = browser.open(files["decode"].as_uri(), width=1000)
-    spoke(tab, data_of(run().view())["runs"][0]["sentences"][0])
-    tab.evaluate(
-        "window.heard = []; new MutationObserver(() => heard.push(document.querySelector('#status').textContent))"
-        ".observe(document.querySelector('#status'), { childList: true, characterData: true, subtree: true }), 0"
-    )
-    tab.press(" ")
-    assert tab.evaluate("document.querySelector('#play').textContent") == "Pause"
-    tab.until(f"{SLIDER}.value === '4' && document.querySelector('#play').textContent === 'Play'")
-    tab.until("heard.length > 0")
-    assert set(tab.evaluate("heard")) == {data_of(run().view())["runs"][0]["sentences"][4]}
-    tab.press(" ")  # from the end it begins anew
-    assert tab.evaluate(f"{SLIDER}.value") == "0"
-    tab.press(" ")
-    assert tab.evaluate("document.querySelector('#play').textContent") == "Play"
-
-
-def test_pointing_shows_candidates_and_values(browser: Chromium, files: dict[str, Path]) -> None:
-    trace = run()
-    tab = browser.open(files["decode"].as_uri(), width=1000)
-    position = int(trace.commit_step.argmax())
-    tab.point(*tab.middle(f"document.querySelector('.word[data-position=\"{position}\"]')"))
-    lines = tab.evaluate("[...document.querySelectorAll('#tip > *')].map(line => line.textContent)")
-    assert lines[:2] == [trace.words([trace.candidate[0, position]])[0], f"position {position}, step 0: masked"]
-    assert re.search(r"log-odds \S+, rank \d of 8 kept values", lines[2])
-    assert not tab.evaluate("document.querySelector('#tip').hidden")
-    tab.point(2, 2)
-    assert tab.evaluate("document.querySelector('#tip').hidden")
-
-
-def test_the_map_is_read_by_mouse_and_by_keys(browser: Chromium, files: dict[str, Path]) -> None:
-    trace = run()
-    tab = browser.open(files["decode"].as_uri(), width=390)
-    cells = "document.querySelector('.heat canvas').getBoundingClientRect()"
-    tab.middle("document.querySelector('.heat')")
-    left, top, width = tab.evaluate(f"[{cells}.x, {cells}.y, {cells}.width]")
-    cell = (width - 56) / 4
-    tab.point(left + 46 + 2.5 * cell, top + 20 + 11 * 5.5, click=True)  # the third step, the sixth position
-    assert tab.evaluate(f"{SLIDER}.value") == "2"
-    assert tab.evaluate("document.querySelector('#tip').textContent").count("position 5, ") == 1
-    tab.evaluate("document.querySelector('.heat').focus()")
-    tab.press("ArrowDown")
-    tip = tab.evaluate("document.querySelector('#tip').textContent")
-    assert "position 6, " in tip and tab.evaluate("document.querySelector('.word.here').dataset.position") == "6"
-    tab.until("document.querySelector('#status').textContent.includes('position 6')")
-    word = trace.words([trace.candidate[2, 6]])[0]
-    assert tip.startswith(word)
-    tab.press("ArrowRight")
-    assert tab.evaluate(f"{SLIDER}.value") == "3"
-
-
-def test_switches_hide_candidates_and_colour_the_words(browser: Chromium, files: dict[str, Path]) -> None:
-    tab = browser.open(files["decode"].as_uri(), width=1000, calm=True)
-    visible = "getComputedStyle(word).visibility === 'visible'"
-    seen = f"[...document.querySelectorAll('.word.masked span')].filter(word => {visible}).length"
-    assert tab.evaluate(seen) == 6
-    tab.point(*tab.middle("document.querySelector('#candidates')"), click=True)
-    assert tab.evaluate(seen) == 0
-    tab.press("End")
-    tab.evaluate("document.querySelector('#coloured').click()")
-    lines = tab.evaluate("[...document.querySelectorAll('.word')].map(e => getComputedStyle(e).borderBottomColor)")
-    assert len(set(lines)) == 4
-    picture = "document.querySelector('canvas').toDataURL()"
-    before = tab.evaluate(picture)
-    tab.evaluate("document.querySelector('input[value=changes]').click()")
-    assert tab.evaluate(picture) != before
-
-
-def test_hostile_words_stay_text_and_less_motion_is_respected(browser: Chromium, files: dict[str, Path]) -> None:
-    duration = "getComputedStyle(document.querySelector('.word')).transitionDuration"
-    for calm in (False, True):
-        tab = browser.open(files["hostile"].as_uri(), width=390, calm=calm)
-        assert set(tab.evaluate(duration).split(", ")) == {"0s"}, "nothing moves before the reader does"
-        tab.press("ArrowRight", 4)
-        assert set(tab.evaluate(duration).split(", ")) == ({"0s"} if calm else {"0.18s"})
-    assert tab.evaluate("document.title") == "A decode, step by step"
-    assert tab.evaluate("document.querySelectorAll('main img, main b:not(#tip b), main script').length") == 0
-    assert any("<img" in word or "</script>" in word for word in tab.evaluate(WORDS))
-    assert tab.messages == [] and tab.requests == [files["hostile"].as_uri()]
-
-
 def test_two_runs_go_in_lock_step_from_their_first_difference(browser: Chromium, files: dict[str, Path]) -> None:
     first, second = run("default"), run()
     data = data_of(first.view(second))
@@ -293,27 +195,6 @@ def test_dragging_the_scale_changes_answers(browser: Chromium, pages: dict[str, 
     assert set(unexplored.evaluate(WORDS)) == {"\u00b7"} and unexplored.messages == []
 
 
-def test_slider_strip_and_table_move_the_scale(
-    browser: Chromium, pages: dict[str, Page], files: dict[str, Path]
-) -> None:
-    data = data_of(pages["path"])
-    tab = browser.open(files["path"].as_uri(), width=1000)
-    scale = "Number(document.querySelector('#where').textContent.split('= ')[1])"
-    tab.evaluate(f"{SLIDER}.focus()")
-    before = tab.evaluate(scale)
-    tab.press("ArrowRight", 40)
-    assert before < tab.evaluate(scale) < before * 1.2
-    tab.press("End")
-    assert tab.evaluate(scale) == data["high"]
-    x, y = tab.middle("document.querySelector('#strip svg')")
-    tab.point(x, y - 20, click=True)
-    assert 0.5 < tab.evaluate(scale) < 2.5
-    last = len(data["answers"]) - 1
-    tab.point(*tab.middle(f"document.querySelectorAll('td button')[{last}]"), click=True)
-    words = [data["words"][word] for word in data["answers"][last]["words"]]
-    assert tab.evaluate(WORDS) == words
-
-
 def test_dragging_the_factor_reverses_ranks(browser: Chromium, pages: dict[str, Page], files: dict[str, Path]) -> None:
     data = data_of(pages["curves"])
     assert len(data["pieces"]) > 1
@@ -344,38 +225,6 @@ def test_dragging_the_factor_reverses_ranks(browser: Chromium, pages: dict[str, 
     before = tab.evaluate("document.querySelector('.curve').getAttribute('d')")
     tab.evaluate("document.querySelector('input[value=rank]').click()")
     assert tab.evaluate("document.querySelector('.curve').getAttribute('d')") != before and tab.messages == []
-
-
-def test_every_slider_of_orders_moves_numbers(
-    browser: Chromium, pages: dict[str, Page], files: dict[str, Path]
-) -> None:
-    data = data_of(pages["orders"])
-    tab = browser.open(files["orders"].as_uri(), width=1000)
-    assert data["kl"] == (ORDERS.kl.reshape(-1, 2)).tolist() and len(data["said"]) == 18
-    settings = [(w, d, m) for w in range(3) for d in range(3) for m in range(2)]
-    for number, setting in [*enumerate(settings)][1::4]:
-        for name, value in zip(("words", "distance", "memory"), setting, strict=True):
-            tab.evaluate(f"document.querySelector('#{name}').focus()")
-            tab.press("Home")
-            tab.press("ArrowRight", value)
-        values = [f"{value:.3f}" for value in data["kl"][number]]
-        assert tab.evaluate("[...document.querySelectorAll('.bar-value')].map(e => e.textContent)") == values
-        label = f"KL(p || q) in nats: confidence {values[0]}, random order {values[1]}"
-        assert tab.evaluate("document.querySelector('#bars svg').getAttribute('aria-label')") == label
-        assert tab.evaluate("document.querySelector('#where').textContent") == data["said"][number]
-        steps = "[...document.querySelectorAll('#cells td')].map(e => Number(e.textContent) - 1)"
-        assert tab.evaluate(steps) == ORDERS.steps.reshape(18, -1)[number].tolist()
-    spoke(tab, data["said"][number])
-    assert data["said"][-1].startswith("4 words a step, 3 or more apart, memory 0.5: ")
-    assert "apart" not in data["said"][5]
-    _, y = tab.middle("document.querySelector('#lines svg')")
-    left = tab.evaluate("document.querySelector('#lines svg').getBoundingClientRect().left")
-    tab.point(left + 50, y, click=True)
-    assert tab.evaluate("document.querySelector('#memory').getAttribute('aria-valuetext')") == "0"
-    tab.evaluate("document.activeElement.blur()")
-    tab.press("ArrowLeft")
-    tab.press("ArrowDown")
-    assert tab.evaluate("document.querySelector('#where').textContent") == data["said"][8] and tab.messages == []
 
 
 def test_what_a_page_must_not_do_would_be_seen(browser: Chromium, pages: dict[str, Page], tmp_path: Path) -> None:

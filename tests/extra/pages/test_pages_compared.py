@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 import torch
 from chromium import Chromium
-from interactive_pages import data_of
 from table_models import REWARD, table_predictor
 
 from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
 
 SHAPE = Shape(length=8, steps=4, block=8)
-SLIDER, WHERE = "document.querySelector('#step')", "document.querySelector('#where').textContent"
-SAID = "document.querySelector('#said').textContent"
 SEEN = "[...document.querySelectorAll('.word')].filter(word => word.checkVisibility()).map(word => word.textContent)"
 TIP = "[...document.querySelectorAll('#tip > *')].map(line => line.textContent)"
 
@@ -46,26 +43,19 @@ SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisib
   .map(one => one.outerHTML.slice(0, 90))"""
 
 
-def speaker(words: tuple[str, ...] | None) -> CallablePredictor:
+def speaker() -> CallablePredictor:
     table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-
-    def encode(text: str) -> list[int]:
-        return [1 for _ in text.split()]
-
-    def decoded(ids: list[int]) -> str:
-        assert words is not None
-        return " ".join((*words, "?")[token] for token in ids)
-
-    spelling: dict[str, Any] = {} if words is None else {"encode": encode, "decode": decoded}
     return CallablePredictor(
-        lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1), mask_id=4, **spelling
+        lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1),
+        mask_id=4,
+        encode=lambda text: [1 for _ in text.split()],
+        decode=lambda ids: " ".join((*LONG, "?")[token] for token in ids),
     )
 
 
-@pytest.mark.parametrize(("kind", "width"), [("long", 390), ("infill", 1200), ("ids", 390)])
-def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, kind: str, width: int) -> None:
-    predictor = speaker(None if kind == "ids" else LONG)
-    prompt: Any = {"long": "", "infill": "of [MASK:3] of of [MASK:5] of", "ids": [1]}[kind]
+@pytest.mark.parametrize(("prompt", "width"), [("", 390), ("of [MASK:3] of of [MASK:5] of", 1200)])
+def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, prompt: str, width: int) -> None:
+    predictor = speaker()
     first, second = (decode(predictor, [prompt], each, SHAPE)[0] for each in ("default", "temperature:9"))
     path = scale_path(predictor, prompt, 0.1, 20.0, SHAPE)
     for page in (first.view(second, predictor), step_logits(first, predictor, 0).view(), path.view()):
@@ -96,17 +86,6 @@ def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_
     assert heights[0] == heights[1] != []
 
 
-def test_a_run_without_rewards_says_so_beside_one_that_has_them(browser: Chromium, tmp_path: Path) -> None:
-    predictor = table_predictor(5)
-    (plain,) = decode(predictor, "", "default", SHAPE)
-    tab = opened(browser, plain.view(run("rws:4")), tmp_path)
-    names = tab.evaluate("[...document.querySelectorAll('.drawn > svg:first-child .name')].map(e => e.textContent)")
-    assert names == ["reward, normalised: none was asked", "reward of the completed text, normalised"]
-    assert tab.messages == []
-    alone = opened(browser, plain.view(), tmp_path)
-    assert alone.evaluate("document.querySelectorAll('.drawn > svg').length") == 0
-
-
 def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium, tmp_path: Path) -> None:
     (trace,) = decode(ending(), "", "default", SHAPE)
     assert trace.commit_step.tolist() == [3, 3, 0, 0, 1, 1, 2, 2]
@@ -132,23 +111,3 @@ def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium,
     assert tab.evaluate(TIP)[1] == "positions 2 to 7, committed at steps 0 to 2"
     (gaps,) = decode(ending(), "[MASK:8] word", "default", SHAPE)
     assert len(opened(browser, gaps.view(), tmp_path).evaluate(SEEN)) == 8
-
-
-def test_keys_move_the_factor_and_a_button_goes_to_the_next_crossing(browser: Chromium, tmp_path: Path) -> None:
-    predictor, trace = table_predictor(5), run("rws:4")
-    page = step_logits(trace, predictor, 0).view()
-    data = data_of(page)
-    tab = opened(browser, page, tmp_path)
-    tab.evaluate(f"{SLIDER}.focus()")
-    tab.press("Home")
-    places = [0]
-    for key in ("ArrowRight", "PageUp", "PageDown", "ArrowLeft"):
-        tab.press(key)
-        places.append(int(tab.evaluate(f"{SLIDER}.value")))
-    assert places[1] == 1 and places[2] - places[1] >= 10 and places[3:] == [1, 0]
-    meets = sorted((crossing["lower"] * crossing["upper"]) ** 0.5 for crossing in data["crossings"])
-    assert len(meets) > 2
-    for meet in [*meets, meets[0]]:  # after the last comes the first
-        tab.point(*tab.middle("document.querySelector('#next')"), click=True)
-        assert float(tab.evaluate(WHERE).removeprefix("c = ")) == pytest.approx(meet, rel=1e-3)
-        assert f" cross at {meet:.6g}" in tab.evaluate(SAID)

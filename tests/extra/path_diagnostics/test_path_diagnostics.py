@@ -10,17 +10,10 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import CallablePredictor, Options, RandomOrder, Shape, decode, exchange_distance, load_predictor
-from rws_decode.extra.path_diagnostics.diagnostics import (
-    circulation,
-    order_log_likelihood,
-    path_diagnostics,
-    path_frame,
-)
+from rws_decode import CallablePredictor, Options, Shape, decode, exchange_distance, path_diagnostics, path_frame
 from rws_decode.extra.testing import exact_predictor
 from rws_theory.orders.invariance import Canvas, Rows
 from rws_theory.orders.invariance import exchange_distance as enumerated
@@ -33,7 +26,7 @@ def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
     table = random_table(seed, 4, 3)
     predictor = exact_predictor(table)
     options = Options(sampling_temperature=1.0, seed=seed)
-    for order in ("left-to-right", "default", RandomOrder(seed)):
+    for order in ("left-to-right", "default", rws.RandomOrder(seed)):
         (trace,) = decode(predictor, [[]], order, Shape(4, 4, 4), options=options)
         path = path_diagnostics(trace, predictor)
         assert path.total == pytest.approx(table.log_prob(trace.tokens.tolist()), abs=1e-9)
@@ -49,24 +42,7 @@ def marginal_entropy(table: object, length: int) -> float:
 def test_a_swap_of_two_commits_costs_nothing_where_conditionals_are_exact(seed: int, a: int, b: int) -> None:
     predictor = exact_predictor(random_table(seed, 4, 3))
     mask = predictor.mask_id
-    assert circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
-
-
-def test_the_order_of_a_trace_gives_its_path() -> None:
-    mini = load_predictor("mini")
-    for strategy in ("default", "threshold:0.9"):
-        (trace,) = decode(mini, mini.prompts[3], strategy, Shape(24, 12, 24))
-        asked = order_log_likelihood(mini, mini.prompts[3], trace.tokens.tolist(), trace.commit_step.tolist())
-        assert asked == pytest.approx(path_diagnostics(trace, mini).total, abs=1e-3)  # in batches of another size
-
-
-def test_steps_of_several_tokens_take_them_as_independent() -> None:
-    english = load_predictor("english")
-    (single,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 8, 8))
-    path = path_diagnostics(single, english)
-    assert path.total == pytest.approx(single.log_prob, abs=1e-6) and path.tokens_per_forward == 1
-    (double,) = decode(english, "we ask for peace", "left-to-right", Shape(8, 4, 8))
-    assert abs(path_diagnostics(double, english).total - double.log_prob) > 0.1
+    assert rws.circulation(predictor, [mask, 1, mask, mask], (0, a), (3, b)) == pytest.approx(0, abs=1e-9)
 
 
 def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
@@ -128,47 +104,3 @@ def test_the_bounds_hold_the_enumerated_distance(seed: int, left_out: float) -> 
         exact = enumerated(lambda canvas: fractions(seed, canvas), (-1, -1 if token == MASK else token, -1), 0, 2)
         assert lower - 1e-12 <= exact <= upper + 1e-12
         assert upper - lower <= 2 * left_out + 1e-12
-
-
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.2]))
-def test_exact_conditionals_allow_a_distance_of_zero(seed: int, left_out: float) -> None:
-    predictor = exact_predictor(random_table(seed, 4, 3))
-    lower, upper = exchange_distance(predictor, [predictor.mask_id, 1, *[predictor.mask_id] * 2], 0, 3, left_out)
-    assert lower < 1e-12 and upper <= 2 * left_out + 1e-12
-
-
-BERT = bert_predictor()
-RUN = decode(BERT, "the cat", "default", Shape(4, 4, 4))
-WORLD = exact_predictor(random_table(0, 2, 2))
-
-
-ONE = "is Decoding( ... : one trace is needed, such as the first, run[0]"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        *(
-            (lambda asked=asked: exchange_distance(of_no_law(0), *asked), said)
-            for asked, said in (
-                (([MASK, 1, MASK], 1, 2), "first is column 1: a masked column of the canvas is needed"),
-                (([MASK, 1, MASK], 0, 3), "second is column 3"),
-                (([MASK, 1, MASK], 0, 0), "first and second are both column 0"),
-                (("a cat", 0, 2), "canvas is 'a cat': ids are needed"),
-                (([MASK, 1, MASK], 0, 2, 0.5), "left_out is 0.5:"),
-            )
-        ),
-        (lambda: circulation(BERT, "the cat", (0, 1), (1, 1)), "canvas is 'the cat': ids are needed"),  # type: ignore[arg-type]
-        (lambda: path_diagnostics(RUN, BERT), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.replay(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.diff(RUN, RUN), f"first {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.plots.order(RUN), f"trace {ONE}"),  # type: ignore[arg-type]
-        (lambda: rws.replay_with(BERT, RUN[0]), "trace is HFMaskPredictor( ... : one trace is needed"),  # type: ignore[arg-type]
-        (lambda: rws.replay_with(BERT, RUN[0], "rws:8"), "strategy is 'rws:8': ... replay_with(trace, predictor), or"),  # type: ignore[arg-type]
-        (lambda: path_frame([], BERT), "traces is []: a list of traces is needed"),
-        (lambda: path_frame(RUN[0], BERT), "traces is Trace( ... : a list of traces is needed"),  # type: ignore[arg-type]
-        (lambda: order_log_likelihood(WORLD, [], [0, 1], [0]), "commit_step has 1 steps: one for each of 2 tokens"),
-    ],
-)
-def test_what_is_no_trace_no_canvas_or_no_order_is_named(call: Any, message: str) -> None:
-    refused(call, message)

@@ -1,16 +1,15 @@
-"""`presets`, and --preset of `generate` and `compare`; `models`: what it lists can be given, packages are as told."""
+"""--preset of `generate` and `compare`, and `models`: what it lists can be given."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import main
 
 from rws_decode import decode, load_predictor
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import locate_model
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, REQUIREMENTS
+from rws_decode.checkpoints.packages import PACKAGED
 from rws_decode.extra import presets
 from rws_decode.extra.sequences.chemistry import CHEMISTRY
 from rws_decode.rewards.registry import check_reward_name
@@ -40,23 +39,6 @@ def test_the_command_line_decodes_as_python_does(name: str, capsys: pytest.Captu
         assert f"note: --preset {name} leaves out {setting.published}: {setting.note}" in notes
 
 
-def test_what_is_given_wins_even_where_it_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--preset", "llada-gpqa", "--length", "16", *EXAMPLE]
-    usual, _ = printed(capsys, *words)
-    assert set(usual["preset"]["overridden"]) == {"length"}
-    assert usual["preset"]["followed"] == {"steps": 16, "block": 16}
-    given, notes = printed(capsys, *words, "--end-of-text", "none", "--steps", "8")
-    assert set(given["preset"]["overridden"]) == {"length", "steps", "end_of_text"}
-    assert given["preset"]["overridden"]["end_of_text"] == {"given": "none", "preset": "defer-published"}
-    assert given["preset"]["followed"] == {"block": 16} and given["forwards"] == 8
-    assert "note: --end-of-text none is given, --preset llada-gpqa has defer-published" in notes
-    same = "--length 16 --steps 8 --block 16 --ranking topk --precision model".split()
-    plain, _ = printed(capsys, "generate", *EXAMPLE, *same)
-    assert given["tokens"] == plain["tokens"] and "preset" not in plain
-    same, notes = printed(capsys, "generate", "--preset", "llada-gpqa", "--length", "64", *EXAMPLE)
-    assert same["preset"]["overridden"] == {} and notes == []
-
-
 def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["generate", "--preset", "rws-paper", "--length", "16", *EXAMPLE, "--reward", "mini"]
     assert main(words) == 2
@@ -66,41 +48,6 @@ def test_the_scale_of_the_paper_has_to_be_given(capsys: pytest.CaptureFixture[st
     results, notes = printed(capsys, "compare", *words[1:])
     assert [result["strategy"] for result in results] == ["default", "rws:8"]
     assert notes[0] == "note: --preset rws-paper has no reward scale, so --strategies is default rws:8"
-
-
-def test_gaps_have_a_shape_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", "--model", "english", "--infill", "we ask the congress [MASK:3] the treaty"]
-    result, notes = printed(capsys, *words, "--preset", "llada-demo")
-    assert len(result["tokens"]) == 3
-    assert notes[0] == "note: the shape follows from the gaps, not from --preset llada-demo"
-
-
-def test_compare_begins_with_the_strategy_of_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "--length", "16", *EXAMPLE, "--reward", "mini", "--preset", "fast-dllm-gsm8k"]
-    results, _ = printed(capsys, *words)
-    assert [result["strategy"] for result in results] == ["threshold:0.9", "rws:8"]
-    assert {result["preset"]["name"] for result in results} == {"fast-dllm-gsm8k"}
-    chosen, notes = printed(capsys, *words, "--strategies", "default", "temperature:4")
-    assert [result["strategy"] for result in chosen] == ["default", "temperature:4"]
-    assert chosen[0]["preset"]["overridden"]["strategies"]["given"] == ["default", "temperature:4"]
-    assert "note: --strategies default temperature:4 is given, --preset fast-dllm-gsm8k has threshold:0.9" in notes
-    kept, _ = printed(capsys, *words, "--strategies", "default", "threshold:0.9")
-    assert set(kept[0]["preset"]["overridden"]) == {"length"}
-
-
-def test_the_list_has_every_preset_and_every_source(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["presets"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: len(presets.PRESETS)]] == list(presets.PRESETS)
-    assert max(map(len, lines)) <= 130
-    everything, _ = printed(capsys, "presets")
-    assert [entry["name"] for entry in everything] == list(presets.PRESETS)
-    assert main(["presets", *presets.PRESETS]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for entry in everything:
-        assert entry["values"] == {s["option"]: s["value"] for s in entry["settings"] if s["option"]}
-        for setting in entry["settings"]:
-            assert f"{setting['published']} -> {setting['here']} {setting['source']}" in text
 
 
 def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -121,16 +68,3 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
             check_reward_name(entry["name"])
     hub = {entry["name"]: entry["installed"] for entry in known if (entry["install"] or "").startswith("hf ")}
     assert [name for name, here in hub.items() if here] == ["eurus"] and "qrm" in hub
-
-
-def test_models_as_a_table_with_what_pip_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models"]) == 0
-    table = capsys.readouterr().out
-    for name, entry in PACKAGED.items():
-        row = rf"^  {name} +{entry.kind} +{entry.size / 1e6:.3g} MB  {entry.licence} +(here|-) "
-        assert re.search(row, table, re.MULTILINE)
-    assert f"--require-hashes -r {REQUIREMENTS}\n" in table
-    lines = [line for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
-    asked = {line.split()[0] for line in lines}
-    assert asked - {"gguf==0.19.0"} == {f"{entry.package}=={entry.version}" for entry in (*PACKAGED.values(), PEPTIDES)}

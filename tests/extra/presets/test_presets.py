@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from command_lines import main
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 from tiny_models import llada_predictor
 
-from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode
-from rws_decode.__main__ import main
+from rws_decode import CallableReward, Options, Shape, decode
 from rws_decode.extra import presets
-from rws_decode.extra.presets.preset import fitted
 from rws_decode.strategies.table import offered
 
 NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
@@ -133,21 +130,6 @@ def test_a_preset_decodes(name: str) -> None:
     assert trace.strategy["name"] == values.get("strategy", "default")
 
 
-def test_one_end_is_suppressed_and_the_other_may_be_committed() -> None:
-    class TwoEnds(CallablePredictor):
-        end_ids = (1, 2)
-
-    logits = torch.tensor([0.0, 9.0, 8.0, 1.0])
-    predictor = TwoEnds(lambda canvas: logits.expand(*canvas.shape, -1), mask_id=0, end_id=1)
-    preset = presets.load("llada-humaneval")
-    (trace,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2))
-    assert (trace.tokens.tolist(), trace.end_ids) == ([2, 2], [1])
-    (every,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2, end_ids=[1, 2]))
-    assert (every.tokens.tolist(), every.end_ids) == ([3, 3], [1, 2])
-    (other,) = decode(predictor, [[3]], **preset.arguments(predictor, length=2, end_of_text="defer"))
-    assert (other.end_of_text, other.end_ids) == ("defer", [1, 2])
-
-
 GIVEN = {
     "length": st.sampled_from([8, 16, 64]),
     "steps": st.sampled_from([8, 16]),
@@ -173,25 +155,7 @@ def test_what_is_given_wins_and_the_rest_is_the_presets(name: str, told: dict[st
     assert {option: have[option] for option in rest} == {option: preset.values[option] for option in rest}
 
 
-def test_another_strategy_does_not_get_the_presets_numbers() -> None:
-    preset = presets.load("fast-dllm-gsm8k")
-    assert preset.arguments(PREDICTOR)["threshold"] == 0.9
-    assert preset.arguments(PREDICTOR, threshold=0.5)["threshold"] == 0.5
-    assert preset.arguments(PREDICTOR, strategy="threshold")["threshold"] == 0.9
-    other = preset.arguments(PREDICTOR, strategy="temperature", scale=4.0, length=8)
-    assert (other["strategy"], other["scale"]) == ("temperature", 4.0) and "threshold" not in other
-    assert decode(PREDICTOR, "a dog", **other)[0].strategy == {"name": "temperature", "scale": 4.0}
-
-
 GUIDE = (Path(__file__).parents[3] / "docs" / "extra" / "presets.md").read_text(encoding="utf-8")
-
-
-def test_an_unknown_name_is_refused_and_steps_and_block_follow_another_length() -> None:
-    refused(lambda: presets.load("llada-gsm"), "preset is 'llada-gsm': it must be one of  ... (is llada-gsm8k meant?)")
-    usual = {"length": 256, "steps": 128, "block": 32}
-    assert fitted(usual, {"length": 16}) == {"steps": 8, "block": 16}
-    assert fitted(usual, {"length": 512}) == {"steps": 256, "block": 32}
-    assert fitted(usual, {"steps": 64}) == {"length": 256, "block": 32}
 
 
 def test_its_notes_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from chromium import Chromium
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 from slow_rows import Row, slow_decode
 from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
+from trace_files import trace_bytes
 
-from rws_decode import Edit, Options, Shape, Temperature, decode, diff, path_diagnostics, replay, replay_with
+import rws_decode as rws
+from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
 from rws_decode.extra.drafts import play
 from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import Abilities, CommittedPositions, Evidence, MaskedPositions, describe
-from rws_decode.trace.file import trace_bytes
-from rws_decode.trace.trace import Trace, load
+from rws_decode.strategies.protocol import Evidence, describe
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -123,9 +122,15 @@ def check_history(trace: Trace) -> None:
 TRACES = [
     *decode(LLADA, PROMPTS, Doubting("visible", -2.0), SHAPE),
     *decode(LLADA, PROMPTS, Doubting("left-out", -2.0, 2), Shape(12, 12, 12)),
-    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=Options(sampling_temperature=1.0)),
+    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=rws.Options(sampling_temperature=1.0)),
     *decode(LLADA, PROMPTS, Edit(0.1, 0.5), SHAPE),
-    *decode(LLADA, PROMPTS, Edit(0.3, 0.3, scaled=Temperature(2.0)), SHAPE, options=Options(sampling_temperature=1.0)),
+    *decode(
+        LLADA,
+        PROMPTS,
+        Edit(0.3, 0.3, scaled=rws.Temperature(2.0)),
+        SHAPE,
+        options=rws.Options(sampling_temperature=1.0),
+    ),
 ]
 
 
@@ -133,7 +138,7 @@ TRACES = [
 def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) -> None:
     check_history(trace)
     path = trace.save(tmp_path / "t.parquet")
-    assert load(path) == trace and trace_bytes(load(path)) == path.read_bytes()
+    assert load_trace(path) == trace and trace_bytes(load_trace(path)) == path.read_bytes()
     assert len(path.read_bytes()) <= 1024 * trace.chosen.sum()
     page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"path": path}
@@ -155,11 +160,11 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
 @pytest.mark.parametrize("trace", TRACES, ids=str)
 def test_a_revising_run_is_replayed_and_compared(trace: Trace) -> None:
     predictor = BERT if trace.strategy["name"] == "chance" else LLADA
-    assert replay(trace).diverged_at is None
-    again = replay_with(trace, predictor)
+    assert rws.replay(trace).diverged_at is None
+    again = rws.replay_with(trace, predictor)
     assert np.array_equal(again.canvas, trace.canvas) and again.tokens.tolist() == trace.tokens.tolist()
     assert diff(trace, again).same and "masked again" not in str(diff(trace, again))
-    path = path_diagnostics(trace, predictor)
+    path = rws.path_diagnostics(trace, predictor)
     assert path.tokens.tolist() == trace.chosen.sum(axis=1).tolist() and math.isfinite(path.total)
 
 
@@ -196,32 +201,3 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
         decode_compact(BERT, "the cat", Chance(0), SHAPE)
     assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4}
-
-
-def test_a_token_at_the_edge_of_doubt_is_a_near_tie() -> None:
-    seen: list[tuple[int, float]] = []
-
-    class Listening(Doubting):
-        def revise(self, view: CommittedPositions) -> Tensor:
-            seen.extend((view.step, float(p)) for p in view.log_p)
-            return super().revise(view)
-
-    (plain,) = decode(LLADA, PROMPTS[0], Listening("left-out", -99.0), SHAPE)
-    step, nats = next((step, p) for step, p in seen if -5 < p < -1)
-    assert not plain.near_ties.any()
-    (edge,) = decode(LLADA, PROMPTS[0], Doubting("left-out", nats - 1e-9), SHAPE)
-    assert edge.near_ties[step] > 0
-
-
-@pytest.mark.parametrize("trace", (TRACES[0], TRACES[-1]), ids=str)
-def test_the_browser_steps_back_and_forth_through_revisions(trace: Trace, browser: Chromium, tmp_path: Path) -> None:
-    page = trace.view().save(tmp_path / "page.html")
-    tab = browser.open(page.as_uri(), width=1000)
-    tab.press("Home")
-    for step in range(trace.steps_run):
-        kinds = tab.evaluate("[...document.querySelectorAll('.word')].map(box => box.classList[1])")
-        kind = np.where(trace.masked[step], "masked", "done")
-        kind = np.where((trace.chosen | trace.edited)[step], "new", np.where(trace.masked_again[step], "again", kind))
-        assert kinds == kind.tolist()
-        tab.press("ArrowRight")
-    assert not tab.messages

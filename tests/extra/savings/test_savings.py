@@ -11,24 +11,25 @@ from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
+    EOS,
+    MASK,
+    VOCABULARY,
+    bert_classifier,
     bert_predictor,
     fixed_predictor,
-    full_modernbert_predictor,
     llada_predictor,
     modernbert_predictor,
 )
+from tiny_models import word_tokenizer as tiny_tokenizer
 
-from rws_decode import CallablePredictor, FlippedReward, MaskedPositions, RWSEvery, Savings, Strategy, decode
-from rws_decode.extra.testing.networks import EOS, MASK, VOCABULARY, bert_classifier
-from rws_decode.extra.testing.networks import word_tokenizer as tiny_tokenizer
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, MaskedPositions, RWSEvery, Savings, decode
 from rws_decode.job import batches
-from rws_decode.rewards import CallableReward, SequenceClassifierReward
-from rws_decode.strategies.factors import RWS, Confidence, Temperature
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {
     "words": CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words"),
-    "classifier": SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
+    "classifier": rws.SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
 ONE = {
@@ -50,7 +51,7 @@ ALL = ONE | {
     reward=st.sampled_from(sorted(REWARDS)),
     prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
     scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
-    rule=st.sampled_from([RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    rule=st.sampled_from([RWS, rws.FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
     policy=st.sampled_from(["none", "suppress", "defer", "defer-published"]),
     drawn=st.sampled_from([0.0, 0.0, 0.7]),
     shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
@@ -111,38 +112,6 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
         assert trace.reward_raw.tolist() == [kept] * steps and trace.reward_use.tolist() == [1] * steps
 
 
-@pytest.mark.parametrize("padding", ["left", "right"])
-@pytest.mark.parametrize("cfg", [0.0, 0.5])
-@pytest.mark.parametrize("prompts", [[[6, 6, 6], [7]], [[6], [7, 7, 7]]], ids=["long", "short"])
-def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float, prompts: list[list[int]]) -> None:
-    """The row of the longer prompt, or of the shorter one, leaves after four steps; the other stays for ten."""
-    tables = {6: ending_after(3), 7: ending_after(9), MASK: torch.eye(12, VOCABULARY)}
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        (row,) = canvas
-        prompt = torch.zeros(1, len(row) - 12, VOCABULARY)
-        return torch.cat([prompt, tables[int(row[0])][None]], dim=1)
-
-    predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
-    options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
-    full = decode(predictor, prompts, Confidence(), **grouped(**options))
-    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **grouped(**options))
-    assert [trace.steps_run for trace in less] == [4, 10]
-    for trace, other in zip(full, less, strict=True):
-        assert other.text == trace.text
-        np.testing.assert_array_equal(other.value, trace.value[: other.steps_run])
-
-
-def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
-    predictor = PREDICTORS["bert"]
-    options = {"length": 12, "steps": 6, "block": 6}
-    (whole,) = decode(predictor, PROMPTS[:1], Temperature(2.0), **grouped(**options))
-    (block,) = decode(predictor, PROMPTS[:1], Temperature(2.0), savings=Savings(block_only=True), **grouped(**options))
-    assert (whole.candidate >= 0).all()
-    assert (block.candidate[:3, 6:] == -1).all() and (block.candidate[:, :6] >= 0).all()
-    assert np.array_equal(block.tokens, whole.tokens) and np.array_equal(block.commit_step, whole.commit_step)
-
-
 def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
     asked = []
     reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
@@ -178,45 +147,6 @@ def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
     spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in partition]
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
-
-
-@pytest.mark.parametrize("rule", [Temperature((0.3, 2.0, 7.0, 1.0)), RWS(8.0)], ids=lambda rule: rule.name)
-def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: Strategy) -> None:
-    predictor, order = PREDICTORS["bert"], []
-    options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
-    together = decode(predictor, PROMPTS, rule, **grouped(**options))
-    options |= {"savings": Savings(memory=1), "finished": lambda row, trace: order.append((row, trace))}
-    apart = decode(predictor, PROMPTS, rule, **grouped(**options))
-    assert (together.forwards, apart.forwards) == (6, 24)
-    assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
-    assert all(trace is apart[row] for row, trace in order)
-    for trace, other in zip(together, apart, strict=True):
-        assert trace.tokens.tolist() == other.tokens.tolist() and trace.prompt_text == other.prompt_text
-
-
-@pytest.mark.parametrize("padding", ["left", "right"])
-def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
-    assert PREDICTORS["modernbert"]._lean is None  # local attention: not of the supported kind
-    predictor = full_modernbert_predictor()
-    assert predictor._lean is not None
-    canvas = torch.randint(6, VOCABULARY, (3, 14), generator=torch.Generator().manual_seed(0))
-    seen = torch.ones_like(canvas, dtype=torch.bool)
-    for row, hidden in ((0, 0), (1, 5), (2, 2)):
-        seen[row, :hidden] = False
-    seen = seen if padding == "left" else seen.flip(1)
-    wanted = seen & (torch.rand(canvas.shape, generator=torch.Generator().manual_seed(1)) < 0.4)
-    wanted[0] = False  # a row that asks for nothing
-    coordinates = wanted.nonzero(as_tuple=True)
-    with torch.inference_mode():
-        for mask in (seen, None):
-            whole = predictor.logits(canvas, mask)
-            torch.testing.assert_close(
-                predictor.logits_at(canvas, mask, *coordinates), whole[coordinates], rtol=1e-5, atol=1e-5
-            )
-        predictor.model.model.embeddings.tok_embeddings.weight.mul_(1.5)
-        changed = predictor.logits(canvas, seen)[coordinates]
-        torch.testing.assert_close(predictor.logits_at(canvas, seen, *coordinates), changed, rtol=1e-5, atol=1e-5)
-    assert not torch.allclose(changed, whole[coordinates])
 
 
 def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
@@ -293,30 +223,3 @@ def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(ru
     options = {"length": 4, "steps": 4, "block": 2, "reward": score, "savings": Savings(reuse=False, certain=True)}
     (trace,) = decode(crossing(), [""], rule, **grouped(**options))
     assert trace.reward_use.tolist() == [1, 1, 1, 1] and trace.commit_step.tolist() == order
-
-
-def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> None:
-    """The end of the text is surest at every factor; the two words, of which one goes first, are not."""
-    table = torch.cat([torch.tensor([[-9.0, 0.0, 0.0, 30.0]]), CROSSING[:2]])
-    predictor = fixed_predictor(table, end_id=3, encode=lambda text: [], decode=str)
-    score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
-    options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
-    for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
-        (trace,) = decode(predictor, [""], RWS(8.0), **grouped(end_of_text=policy, **options))
-        assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
-
-
-def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:
-    """Two tokens are level everywhere: of what a step commits, of its block, or of all that is masked."""
-    table = torch.zeros(6, VOCABULARY, dtype=torch.bfloat16)
-    table[:, [8, 9]] = 500.0
-    predictor = fixed_predictor(table, mask_id=MASK, encode=lambda text: [], decode=str)
-    for strategy, options, expected in (
-        (Confidence(), {}, [1, 1, 1, 1, 1, 1]),
-        (Confidence(), {"end_of_text": "suppress", "end_ids": [7]}, [1, 1, 1, 1, 1, 1]),
-        (Confidence(), {"end_of_text": "defer", "end_ids": [7]}, [3, 2, 1, 3, 2, 1]),
-        (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
-        (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
-    ):
-        for trace in decode(predictor, ["", ""], strategy, **grouped(length=6, steps=6, block=3, **options)):
-            assert trace.near_tokens.tolist() == expected, options

@@ -1,7 +1,6 @@
-"""The pages of confidence curves, of bars along a scale and of a scale path: what is shown as proved is proved."""
+"""The pages of confidence curves and of a scale path: what is shown as proved is proved."""
 
 import math
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -13,7 +12,6 @@ from misuse import refused
 from table_models import REWARD, table_predictor
 
 import rws_decode as rws
-from paper_figures.lessons.case_pages import BarsCase, bars_page
 from rws_decode.extra.scale_paths.page import PAPER_GRID
 from rws_theory import crossings, log_odds, selection_path
 
@@ -73,47 +71,6 @@ def test_every_pair_that_changes_places_is_enclosed(step: rws.StepLogits, page: 
     cuts = [crossing for crossing in data["crossings"] if crossing["cut"]]
     for left, right in zip(data["pieces"], data["pieces"][1:], strict=False):
         assert any(c["lower"] <= right["proved"][0] and left["proved"][1] <= c["upper"] for c in cuts)
-
-
-def test_a_certain_position_and_hostile_words_are_shown() -> None:
-    words = ("</script>", "<b>", "a")
-    logits = np.array([[0.0, -math.inf], [1.0, 0.0], [2.0, 0.0]])
-    step = rws.StepLogits(
-        0, np.arange(3), logits, np.zeros(3, dtype=np.int64), words, np.array([True, False, False]), math.nan
-    )
-    page = step.view(2)
-    elements = Elements(page.html)
-    assert not elements.named("b")
-    data = data_of(page)
-    assert data["curves"][0] == ["Infinity"] * len(data["scales"]) and data["factor"] is None
-    assert [piece["chosen"] for piece in data["pieces"]] == [[0, 2]]
-
-
-SCALES = np.geomspace(0.5, 8.0, 5)
-NAMES = ("cat", "dog", "end")
-VALUES = np.arange(15.0).reshape(5, 3)
-CASE = BarsCase("first", {"value": VALUES}, {"sum": VALUES.sum(axis=1)}, list("abcde"), "value [nats]", "sum [nats]")
-
-
-def test_the_numbers_are_those_given() -> None:
-    values = np.where(VALUES == 4, np.nan, np.where(VALUES == 14, np.inf, VALUES))
-    case = replace(CASE, bars={"value": values}, chosen=VALUES % 2 == 0, marks=[1.5], limits=(0, 1))
-    data = data_of(bars_page("Bars", "said", "c", SCALES, NAMES, [case, CASE], start=3.7))
-    assert data["at"] == [0.5, 1, 2, 4, 8] and data["start"] == 3 and data["names"] == list(NAMES)
-    first, second = data["cases"]
-    assert first["bars"][0]["values"][1] == [3, None, 5] and first["bars"][0]["values"][4] == [12, 13, "Infinity"]
-    assert first["chosen"] == [[0, 2], [1], [0, 2], [1], [0, 2]] and first["marks"] == [1.5]
-    assert (first["limits"], second["limits"], second["chosen"]) == ([0, 1], None, None)
-    assert second["lines"] == [{"name": "sum", "values": [3, 12, 21, 30, 39]}] and second["said"] == list("abcde")
-
-
-@pytest.mark.parametrize("word", HOSTILE)
-def test_words_stay_text(word: str) -> None:
-    case = replace(CASE, name=word, said=[word] * 5, bars={word: VALUES}, lines={word: VALUES[:, 0]})
-    page = bars_page(word or "Bars", word, word, SCALES, [word] * 3, [case])
-    elements = Elements(page.html)
-    assert len(elements.named("script")) == 2
-    assert not elements.named("img") and data_of(page)["cases"][0]["said"] == [word] * 5
 
 
 SHAPE = rws.Shape(length=8, steps=4, block=8)

@@ -1,4 +1,4 @@
-"""The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
+"""The complete scale path against decoding: every piece, every breakpoint, budgets and ties."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,23 +6,22 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misuse import refused
-from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
-from tiny_models import bert_predictor, fixed_predictor
+from table_models import LENGTH, REWARD, table_predictor
+from tiny_models import fixed_predictor
 
-from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold, decode
+import rws_decode as rws
+from rws_decode import RWS, MaskPredictor, ScalePath, Shape, Temperature, Threshold, decode, scale_path
 from rws_decode.extra.scale_paths import states as _scale_states
-from rws_decode.extra.scale_paths.path import Level, ScalePath, scale_path
+from rws_decode.extra.scale_paths.path import Level
 from rws_decode.extra.testing import exact_predictor, token_reward
-from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_theory.selection import Bracket, SelectionPath, selection_path
+from rws_theory import SelectionPath, selection_path
+from rws_theory.selection import Bracket
 from rws_theory.testing import random_chain, random_table, scales
 
 SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
@@ -133,13 +132,6 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
     check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
 
 
-def test_decodes_on_a_dense_grid_are_on_the_path() -> None:
-    predictor = table_predictor(0, 0.8)
-    path = scale_path(predictor, "", 0.1, 10.0, **grouped(**SHAPE))
-    assert len(path.pieces) > 2
-    check_against_decode(predictor, "", path, np.geomspace(0.1, 10.0, 100).tolist(), **SHAPE)
-
-
 def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
     shared = 0
     for seed in range(6):
@@ -184,16 +176,7 @@ def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, 
         assert part.at(math.sqrt(gap.lower * gap.upper)) is None
 
 
-def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_output() -> None:
-    predictor = table_predictor(12, 0.8)
-    whole = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
-    # Equal shares of the steps that are left may not suit a path that widens, so the sum alone need not be enough.
-    assert scale_path(predictor, [], LOW, HIGH, budget=8 * whole.states, **grouped(**SHAPE)) == whole
-    least = scale_path(predictor, [], LOW, HIGH, budget=8, **grouped(**SHAPE))
-    assert least.forwards == 8 < least.states and set(least.pieces) < set(whole.pieces)
-
-
-def equal_rows(rows: Sequence[Sequence[float]]) -> CallablePredictor:
+def equal_rows(rows: Sequence[Sequence[float]]) -> rws.CallablePredictor:
     """Logits by position alone; the mask is the last token."""
     return fixed_predictor(torch.tensor([[*row, 0.0] for row in rows], dtype=torch.float64), mask_id=len(rows[0]))
 
@@ -212,20 +195,6 @@ def test_positions_with_equal_logits_go_leftmost_first() -> None:
     assert {piece.tokens for piece in path.pieces} == {(0,) * 5}
     same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, Shape(length=4, steps=4, block=4))
     assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
-
-
-def test_each_completed_text_is_scored_once() -> None:
-    asked: list[str] = []
-    counted = CallableReward(lambda prompt, answer: asked.append(answer) or word_reward(prompt, answer))
-    told: dict[str, Any] = {"over": "reward-scale", "reward": counted}
-    predictor = table_predictor(4, 0.8)
-    path = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE))
-    final = {piece.text for piece in path.pieces}  # answers that no step had completed are scored at the end
-    assert len(asked) == len(set(asked)) and set(asked[path.reward_calls :]) <= final
-    assert path.reward_calls < path.forwards
-    whole = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE | {"steps": 1}))
-    assert whole.reward_calls == 0  # all is committed at once, whatever the factor
-    assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
 
 
 def doubtful(change: Callable[[list[Bracket], float, float], list[Bracket]]) -> Callable[..., SelectionPath]:
@@ -259,59 +228,3 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
     path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     assert path.pieces == path.unexplored == () and not path.certified
     assert [(gap.lower, gap.upper, gap.proved) for gap in path.breakpoints] == [(LOW, HIGH, False)]
-
-
-def test_candidates_within_rounding_are_counted() -> None:
-    close = fixed_predictor(torch.tensor([[4.0, 4.0 - 2.0**-20, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]), mask_id=3)  # float32
-    assert scale_path(close, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
-    clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
-    assert scale_path(clear, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 0
-
-
-def test_a_network_in_float32() -> None:
-    predictor, shape = bert_predictor(), {"length": 12, "steps": 6, "block": 6}
-    path = scale_path(predictor, "the cat sat", LOW, HIGH, batch=1, **grouped(cfg=0.5, **shape))
-    check_shape(path)
-    assert len(path.pieces) > 2
-    for piece in path.pieces:  # one at a time, as the states were
-        c = math.sqrt(piece.lower * piece.upper)
-        assert outcomes(predictor, "the cat sat", path, [c], **shape, cfg=0.5) == [(piece.tokens, piece.commit_step)]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scale_min": 0.0}, "scale_min and scale_max are 0.0 and 32.0"),
-        ({"scale_max": math.inf}, "scale_max are 0.01 and inf"),
-        ({"scale_min": 64.0}, "scale_min and scale_max are 64.0 and 32.0"),
-        ({"over": "reward"}, "over is 'reward'"),
-        ({"over": "reward-scale"}, "reward is None"),
-        ({"eps": 0.0}, "eps is 0.0"),
-        ({"budget": 7}, "budget is 7"),
-        ({"batch": 0}, "batch is 0"),
-        ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
-        ({"threshold": 1.5}, "threshold is 1.5:"),
-        ({"threshold": 0.9, "end_of_text": "defer"}, "end_of_text is 'defer'"),
-        ({"prompt": [MASK]}, "length is 8: the gaps of prompts[0] have length 1"),
-    ],
-)
-def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"prompt": "", "scale_min": LOW, "scale_max": HIGH} | SHAPE | options
-    refused(lambda: scale_path(table_predictor(0), **grouped(**arguments)), message)
-
-
-def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> None:
-    path = scale_path(table_predictor(0), [], 1.0, 2.0, **grouped(**SHAPE))
-    refused(lambda: path.at(2.5), "scale is 2.5: the path covers 1.0 to 2.0")
-    broken = fixed_predictor(torch.full((2, 3), math.nan), name="broken")
-    refused(lambda: scale_path(broken, [], 1.0, 2.0, Shape(2, 2, 2)), "predictor broken gives no finite largest logit")
-
-
-def test_the_paths_end_at_one_position_a_step_and_at_all_at_once() -> None:
-    path = scale_path(load_predictor("mini"), "sort : two one", 0.05, 64.0, Shape(8, 8, 8), threshold=0.9)
-    first, *_, last = [max(piece.commit_step) + 1 for piece in path.pieces]
-    assert path.certified and path.threshold == 0.9 and " at threshold 0.9: " in repr(path)
-    assert "at threshold 0.9 gives, from" in path.view().html
-    assert first > last and path.grid_forwards == sum(max(piece.commit_step) + 1 for piece in path.pieces)
-    counts = [np.bincount(piece.commit_step)[0] for piece in path.pieces]  # of the first canvas, which all share
-    assert counts == sorted(counts) and counts[-1] > counts[0]

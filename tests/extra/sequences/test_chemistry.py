@@ -1,4 +1,4 @@
-"""Rewards of reactions against molecules worked by hand, and what they say where RDKit or a molecule is missing."""
+"""Rewards of reactions against molecules worked by hand, and what they say where RDKit is missing."""
 
 import sys
 from collections import Counter
@@ -8,10 +8,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
 from rws_decode import load_reward
-from rws_decode.extra.sequences.chemistry import CHEMISTRY, balanced, qed, valid
+from rws_decode.extra.sequences.chemistry import CHEMISTRY, balanced, valid
 
 with_rdkit = pytest.mark.skipif(find_spec("rdkit") is None, reason="rdkit (make real)")
 
@@ -53,14 +52,6 @@ def test_molecules_worked_by_hand(text: str, parses: float, atoms: float) -> Non
 
 
 @with_rdkit
-def test_drug_likeness_is_of_the_product_and_none_where_it_does_not_parse() -> None:
-    aspirin = "CC(=O)Oc1ccccc1C(=O)O"
-    assert qed(aspirin) == qed(f"CCO>>{aspirin}") == pytest.approx(0.55, abs=0.01)  # Bickerton et al. print 0.55
-    assert qed(f"{aspirin}>>CC(") == qed(f"{aspirin}>>") == qed("CC(") == 0
-    refused(lambda: balanced("CCO"), "reward balanced reads 'CCO': a reaction is needed, such as")
-
-
-@with_rdkit
 @given(sides, sides, st.randoms(), st.integers(0, 4))
 def test_atoms_are_counted_in_any_order(left: list[str], right: list[str], rng: Random, cut: int) -> None:
     text = f"{'.'.join(left)}>>{'.'.join(right)}"
@@ -75,15 +66,3 @@ def test_atoms_are_counted_in_any_order(left: list[str], right: list[str], rng: 
         assert entry.bounds[0] <= value <= entry.bounds[1]
         assert entry.function(mixed) == pytest.approx(value, abs=1e-9)
         assert load_reward(name).score([text[:cut]], [text[cut:]]) == [value]
-
-
-@with_rdkit
-def test_a_prompt_that_does_not_parse_is_one_line_and_rdkit_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    reward = load_reward("balanced", mean=0.5)
-    assert (reward.mean, reward.std, reward.bounds) == (0.5, CHEMISTRY["balanced"].std, (-1.0, 0.0))
-    refused(lambda: reward.score(["CC(C.CC>>"], ["C"]), "prompt holds 'CC(C': reward balanced needs SMILES that parse")
-    assert reward.score(["CC>>CC("], ["C"]) == [-1.0]  # the last molecule goes on in the answer
-    assert capfd.readouterr() == ("", "")
-    from rdkit import Chem
-
-    assert Chem.MolFromSmiles("CC(") is None and "SMILES Parse Error" in capfd.readouterr().err  # elsewhere it speaks

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,18 +12,16 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from documented_commands import documented, words_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 from misuse import refused
 from safetensors.torch import load_file, save_file
 
-from rws_decode import Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.__main__ import main
+from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
 from rws_decode.extra.sequences import rewards as sequences
-from rws_decode.extra.sequences.alphabets import RESIDUES, alphabet_of
+from rws_decode.extra.sequences.alphabets import RESIDUES
 from rws_decode.extra.sequences.predictor import SequencePredictor
 from rws_decode.rewards.registry import check_reward_name
 
@@ -86,25 +82,6 @@ def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list
     assert ids == (tokens.index("[MASK]"), 0, ())
 
 
-def test_a_folder_without_tokenizer_works_on_ids_and_other_old_kinds_are_refused(tmp_path: Path) -> None:
-    old_folder(tmp_path / "old", "bert", PROTEIN)
-    (tmp_path / "old" / "vocab.txt").unlink()
-    (trace,) = decode(load_predictor(str(tmp_path / "old"), mask_id=4), [[2, 5, 4, 4, 3]], "default", Shape(2))
-    assert trace.text is None and len(trace.tokens) == 2
-    refused(lambda: load_predictor(str(tmp_path / "old")), "mask_id is None: old needs one below 25")
-    save_file({"other.weight": torch.zeros(2)}, tmp_path / "old" / "model.safetensors")
-    with pytest.raises(ValueError, match=r"model_type in its config.json is None, no masked language model"):
-        load_predictor(str(tmp_path / "old"))
-
-
-def test_pieces_of_words_are_left_to_transformers(tmp_path: Path) -> None:
-    for tokens in ([*PROTEIN, "the", "##a"], CHEMISTRY[:6], PROTEIN[5:], [*PROTEIN, "A"], CHEMISTRY):
-        (tmp_path / "vocab.txt").write_text("\n".join(tokens))
-        assert (alphabet_of(tmp_path) is None) == (tokens != CHEMISTRY)
-    (tmp_path / "tokenizer.json").write_text("{}")
-    assert alphabet_of(tmp_path) is None
-
-
 @pytest.mark.parametrize("world", ["proteins", "chemistry"])
 @given(data=st.data())
 def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: dict[str, SequencePredictor]) -> None:
@@ -122,26 +99,13 @@ def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: di
     assert predictor.decode_prompt([i for i in ids if i != predictor.mask_id]) == "".join(written)
 
 
-def test_only_tokens_of_a_sequence_are_written(worlds: dict[str, SequencePredictor]) -> None:
-    for predictor, text in zip(worlds.values(), ("EVQ[MASK:9]LV[MASK:3]", "CC[MASK:6]>>C[MASK:6]"), strict=True):
-        (trace,) = decode(predictor, [text], "default", Shape(12, 4, 12))
-        assert set(trace.tokens.tolist()) <= set(predictor.alphabet.words.values())
-        law = strategy_log_prob(predictor, None, [trace.tokens], canvas=[text], shape=Shape(12, 4, 12))
-        assert -12 * 6 < law.log_prob[0] < 0
-        completed = predictor.decode_answer(trace.completed.tolist())
-        assert completed is not None and completed.startswith(text[:2]) and " " not in completed
-
-
 @pytest.mark.parametrize(
     ("world", "text", "said"),
     [
         ("proteins", "EVX[MASK:3]", r"^prompt 'EVX' holds 'X' at 2: proteins reads residues ACDEFGHIKLMNPQRSTVWY, in"),
-        ("proteins", "E[CLS]V[MASK:3]", r"holds '\[' at 1"),
         ("proteins", "EVQ", r"^prompt is 'EVQ': proteins fills gaps, give one, as in --infill 'EVQ\[MASK:20\]'$"),
-        ("proteins", "EV[MASK: 3]", r"'\[' at 2|is no gap"),
         ("chemistry", "CC[Xe]O[MASK:3]", r"holds '\[Xe\]' at 2: chemistry reads SMILES;"),
         ("chemistry", "CC[MASK][MASK:3]", r"holds '\[MASK\]' at 2"),
-        ("chemistry", "C>C[MASK:3]", "holds '>' at 1"),
     ],
 )
 def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dict[str, SequencePredictor]) -> None:
@@ -200,16 +164,6 @@ def test_a_package_is_read_and_never_imported(package: Package) -> None:
     assert load_predictor(str(folder), progress=False).encode_prompt("EV[MASK:1]") == [2, 8, 22, 4, 3]
 
 
-def test_a_damaged_or_partial_cache_is_made_again(package: Package) -> None:
-    load_predictor("antibody", progress=False)
-    (folder,) = (package.root / "cache" / "rws-toolkit").iterdir()
-    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
-    for name in ("model.safetensors", "vocab.txt", "digests.json"):
-        load_predictor("antibody", progress=False)
-        assert packages._is_whole(folder) and [folder] == list(folder.parent.iterdir())
-        (folder / name).unlink()
-
-
 def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
     with pytest.raises(ValueError, match=r"^revision is 'main': antibody is tinybody 1\.0, which has no revisions"):
         load_predictor("antibody", revision="main")
@@ -225,17 +179,6 @@ def test_what_is_not_the_pinned_package_is_refused(package: Package) -> None:
     assert package.refused().startswith(f"model is {needed} none is installed; run python")
     refused(lambda: load_reward("human"), f"reward is {needed} none")
     assert not (package.root / "cache").exists()
-
-
-def test_without_room_nothing_is_left(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    said = package.refused()
-    assert said.startswith("model antibody cannot be unpacked: 0.0") and "No space left on device" in said
-    assert said.endswith("name another folder in XDG_CACHE_HOME")
-    assert list((package.root / "cache" / "rws-toolkit").iterdir()) == []
 
 
 def test_the_species_is_that_of_the_head(package: Package) -> None:
@@ -254,18 +197,6 @@ def test_the_species_is_that_of_the_head(package: Package) -> None:
             assert halves == pytest.approx([float(p.log() - (1 - p).log())], abs=1e-4)
     with pytest.raises(ValueError, match=r"^reward human reads 62 residues: the sequence has 63"):
         load_reward("human").score(["A"], ["C" * 62])
-
-
-def test_rewards_of_proteins_are_named_and_normalised(package: Package, tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text('{"mean": 1.0, "std": 2.0}')
-    for name in ("charge", "human"):
-        reward = load_reward(name, statistics=tmp_path / "s.json")
-        assert (reward.name, reward.mean, reward.std) == (name, 1.0, 2.0)
-        assert (load_reward(name, mean=3.0).mean, load_reward(name).std > 0) == (3.0, True)
-        for text in ("EVX", "ev", ""):
-            with pytest.raises(ValueError, match=f"^reward {name} reads '{text}': residues ACDEFGHIKLMNPQRSTVWY"):
-                reward.score([""], [text])
-    refused(lambda: load_reward("species:dog"), "reward is 'species:dog': ... 0 camel, 1 human")
 
 
 @given(st.text(RESIDUES, min_size=1, max_size=40), st.integers(0, 40))
@@ -337,24 +268,3 @@ def test_published_networks(name: str, text: str, size: int, tmp_path: Path, mon
     (trace,) = decode(predictor, [text], "default", Shape(size, size // 2 + 1, size))
     whole, written = (ESTER if name != "antibody" else HUMANISED), predictor.decode_answer(trace.completed.tolist())
     assert written is not None and sum(a != b for a, b in zip(whole, written, strict=True)) <= size // 10
-
-
-@pytest.mark.long
-def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions[a-z-]*) ", each)]
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    for words in commands:
-        by_hand(words[3])
-        if "balanced" in words:
-            pytest.importorskip("rdkit", reason="rdkit (make real)")
-        assert main(words[1:]) == 0
-        assert "forwards" in capsys.readouterr().out
-    human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
-    assert mouse < -1 and human > 1
-
-
-def test_the_species_of_many_chains_are_those_of_each() -> None:
-    by_hand("antibody")
-    reward, chains = load_reward("human"), [HUMANISED, HUMANISED[:90], HUMANISED[::-1], HUMANISED]
-    alone = [reward.score([""], [chain])[0] for chain in chains]
-    assert reward.score([chain[:4] for chain in chains], [chain[4:] for chain in chains]) == pytest.approx(alone)

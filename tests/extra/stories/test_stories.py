@@ -2,22 +2,17 @@
 
 import math
 from collections import Counter
-from functools import partial
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
-from paper_figures.data.story_sets import story_tasks
-from rws_decode.extra.stories import check
-from rws_decode.extra.stories.answers import ExactReward, judge
+from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.check import VIOLATIONS, read_story
 from rws_decode.extra.stories.grammar import (
     BANDS,
     START,
-    TEMPLATES,
     WEIGHTS,
     PlotState,
     after,
@@ -25,9 +20,8 @@ from rws_decode.extra.stories.grammar import (
     domain,
     feasible_beats,
 )
-from rws_decode.extra.stories.lexicon import TOPICS, words
 from rws_decode.extra.stories.sample import corrupt, sample_story
-from rws_decode.extra.stories.tasks import KINDS, SPLITS, sample_split, sample_task, split_of
+from rws_decode.extra.stories.tasks import KINDS, sample_task
 
 STORY = (
     "the brave chemist mara worked at the crater . she owned two magnetic lenses . her friend ivo wanted to see them . "
@@ -39,15 +33,6 @@ seeds = st.integers(0, 2**32 - 1)
 
 def kinds(text: str, **options: object) -> set[str]:
     return {violation.kind for violation in read_story(text, **options).violations}  # type: ignore[arg-type]
-
-
-def test_the_language_is_large_enough_and_its_classes_are_disjoint() -> None:
-    listed = [word for group in words().values() for word in group]
-    literal = {w for group in TEMPLATES.values() for t in group for w in t.split() if w[0] != "{"}
-    assert len(set(listed) | literal) >= 1500
-    assert [word for word, count in Counter(listed).items() if count > 1] == []
-    assert literal & set(listed) == set()
-    assert len(TOPICS) == 10
 
 
 @given(seeds, st.sampled_from(sorted(BANDS)), st.sampled_from(KINDS))
@@ -97,36 +82,6 @@ def test_each_rule_broken_is_named(old: str, new: str, kind: str) -> None:
     assert read_story(STORY, band="short").violations == ()
     assert old in STORY
     assert kind in kinds(STORY.replace(old, new), band="short")
-
-
-def test_a_promise_must_be_resolved_and_kept_as_given() -> None:
-    text = (
-        "mara was the kind chemist of the crater . she owned one magnetic lens . her friend ivo wanted to see it . "
-        "mara promised to weigh it before dusk . the crater was scorched by the meteor . mara kept her word "
-        "and weighed it . in the end mara was loved ."
-    )
-    assert read_story(text).coherent
-    assert "promise" in kinds(text.replace("weighed", "measured"))
-    assert "plot" in kinds(text.replace("mara kept her word and weighed it . ", "people said the lens was magnetic . "))
-
-
-def test_keywords_must_be_used_as_given() -> None:
-    prompt = "write a short science story with meteor , lenses , crater and brave ."
-    assert judge(prompt, STORY).coherent
-    assert "keyword" in {v.kind for v in judge(prompt.replace("crater", "quarry"), STORY).violations}
-    assert "keyword" in {v.kind for v in judge(prompt.replace("lenses", "lens"), STORY).violations}
-
-
-def test_no_sentence_matches_two_templates(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = Random(0)
-    matches = {sentence: 0 for _ in range(100) for sentence in sample_story(rng, band="long").sentences}
-    monkeypatch.setattr(check, "SHARES", (1.0,))
-    for beat, templates in TEMPLATES.items():
-        for template in templates:
-            monkeypatch.setattr(check, "TEMPLATES", {beat: (template,)})
-            for sentence in matches:
-                matches[sentence] += check._match(sentence) is not None
-    assert set(matches.values()) == {1}
 
 
 def _completions(state: PlotState, left: int) -> list[tuple[str, ...]]:
@@ -187,66 +142,4 @@ def test_sampled_frequencies_follow_the_probabilities() -> None:
         assert abs(times / count - probability) < 5 * math.sqrt(probability / count)
 
 
-def test_continuation_probability_is_that_of_the_rest_given_the_opening() -> None:
-    sentences = [part + "." for part in STORY.split(".")[:-1]]
-    opening, rest = "".join(sentences[:2]).strip(), "".join(sentences[2:]).strip()
-    whole = read_story(STORY, band="short")
-    judged = judge(f"continue this short story : {opening}", rest)
-    assert judged.log_probability == pytest.approx(whole.log_length + sum(whole.log_sentences[2:]))
-
-
-def test_puzzles_and_questions_have_one_right_answer() -> None:
-    assert judge("reverse : lens flask", "flask lens .").coherent
-    assert not judge("reverse : lens flask", "flask lens").coherent
-    assert judge("mara had four lenses and lost three . how many now ?", "one lens .").coherent
-    asked = f"{STORY} question : who had the lenses at last ?"
-    assert judge(asked, "ivo had the lenses .").coherent
-    assert not judge(asked, "mara had the lenses .").coherent
-    assert judge(
-        f"{asked} answer : ivo had the lenses . question : how did mara end up ?", "mara was honoured ."
-    ).coherent
-
-
-def test_a_free_prompt_leaves_the_rules_of_the_language() -> None:
-    assert judge("tell me a story", STORY).kind == "free" and judge("tell me a story", STORY).coherent
-    for text in (STORY.replace("honoured", "alone"), "", "hello world"):
-        assert not judge("tell me a story", text).coherent
-
-
-def test_exact_reward_counts_violations() -> None:
-    reward = ExactReward(0.0, 1.0)
-    prompt = "write a short science story with meteor , lenses , crater and brave ."
-    broken = STORY.replace("honoured", "alone").replace("she owned", "he owned")
-    assert reward.score([prompt, prompt], [STORY, broken]) == [0.0, -2.0]
-
-
 # Puzzle sets: held out, without repetition, and judged by their one right answer.
-
-
-@pytest.mark.parametrize("split", ["test", "validation"])
-def test_every_puzzle_is_of_its_split_and_has_its_answer(split: str) -> None:
-    rows = story_tasks(["puzzle"], 150, Random(3), split)
-    assert len(rows) == len({row.prompt for row in rows}) == 150
-    assert {row.meta["puzzle"] for row in rows} == {"add", "subtract", "reverse", "sort", "largest"}
-    for row in rows:
-        assert split_of(row.prompt, row.answer) == split
-        assert judge(row.prompt, row.answer).kind == "puzzle"
-        assert judge(row.prompt, row.answer).coherent
-        wrong = row.answer.split()
-        for other in (wrong[:-1], [*wrong[:-1], wrong[0], "."], ["zebra", "."], []):
-            assert not judge(row.prompt, " ".join(other)).coherent
-
-
-def test_a_set_is_repeated_by_its_seed_and_what_cannot_be_drawn_is_refused() -> None:
-    rows, more, other = (
-        story_tasks(["puzzle"], *of, "test") for of in ((9, Random(3)), (12, Random(3)), (9, Random(4)))
-    )
-    assert rows == more[:9] != other  # a smaller set begins a larger one
-    assert sample_task(Random(5), "dialogue") == sample_task(Random(5), "dialogue")
-    task = sample_split(Random(3), "reward-a")
-    assert split_of(task.prompt, task.answer) == "reward-a"
-    assert sorted(bucket for buckets in SPLITS.values() for bucket in buckets) == list(range(16))
-    for count in (0, -1):
-        refused(partial(story_tasks, ["puzzle"], count, Random(0), "test"), f"count is {count}: ")
-    refused(lambda: story_tasks(["puzzle"], 1, Random(0), "mini"), "split is 'mini': one of test, validation")
-    refused(lambda: sample_split(Random(0), "dev"), "split is 'dev'")

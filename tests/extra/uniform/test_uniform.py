@@ -1,7 +1,6 @@
-"""DiffusionGemma and the loop of uniform noise: beside transformers' class and generate, and what is refused."""
+"""DiffusionGemma and the loop of uniform noise: beside transformers' class and generate."""
 
 import itertools
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,10 @@ from documented_commands import ran
 from misuse import refused
 
 from rws_decode import RWS, CallableReward, DiffusionGemma, UniformOptions, decode_uniform, load_uniform
-from rws_decode.__main__ import main
-from rws_decode.decode import decode
 from rws_decode.extra import presets
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.uniform.decode import accepted
-from rws_decode.predictors import load_predictor
-from rws_decode.settings import Shape
-from rws_theory.gain import normalise, reward_factor
-from rws_theory.show import Note
+from rws_theory import normalise, reward_factor
 
 PROMPT = [2, 6, 8, 3]
 REWARD = CallableReward(lambda prompt, answer: float(answer.count("cat")), mean=0.5, std=1.0)
@@ -115,29 +109,6 @@ def test_tokens_and_forwards_are_those_of_transformers(
     assert written / ours.forwards == pytest.approx(float(theirs.tokens_per_forward))
 
 
-def test_the_cases_of_parity_cover_the_loop(predictor: DiffusionGemma) -> None:
-    runs = {name: decode_uniform(predictor, [PROMPT], options=options)[0] for name, options in PARITY.items()}
-    assert any(run.forwards < len(set(run.canvas)) * PARITY[name].steps for name, run in runs.items())  # stopped
-    assert any(len(set(run.canvas)) > 1 for run in runs.values())
-    assert any(predictor.pad_id in run.tokens for run in runs.values())  # an end, and padding after it
-    assert any(run.accepted.any() and not run.accepted.all() for run in runs.values())
-
-
-def test_the_reward_scales_all_logits_before_words_are_accepted(predictor: DiffusionGemma) -> None:
-    options = UniformOptions(steps=4, confidence=None)
-    (plain,), (scaled,), (sharp,) = (
-        decode_uniform(predictor, "the cat", strategy, reward=REWARD, options=options)
-        for strategy in ("default", "rws:4", "temperature:3")
-    )
-    assert np.isnan(plain.reward).all() and (plain.factor == 1).all() and (sharp.factor == 3).all()
-    normalised = [float(normalise(score, 0.5, 1.0)) for score in scaled.reward_raw]
-    assert scaled.reward.tolist() == normalised
-    np.testing.assert_allclose(scaled.factor, reward_factor(scaled.reward, 4.0))
-    assert (sharp.entropy[0] < plain.entropy[0]).all() and sharp.accepted[0].sum() >= plain.accepted[0].sum()
-    best = predictor.decode_answer(scaled.draft[-1].tolist())
-    assert scaled.reward_raw[-1] == REWARD.score([""], [best or ""])[0]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_accepted_is_what_a_plain_loop_accepts(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -209,64 +180,3 @@ def test_an_answer_is_as_long_as_transformers_has_it(caps: tuple[int, int], tmp_
         assert len(run.tokens) == theirs.sequences.shape[1] - len(PROMPT)
     if caps == (None, 16):
         refused(lambda: decode_uniform(own, [PROMPT * 4]), "its caps leave 0, give options=UniformOptions(canvases=4)")
-
-
-@pytest.mark.parametrize("layout", ["bert", "llada"])
-@pytest.mark.parametrize("caps", [{"max_length": 10, "max_new_tokens": 40}, {"max_new_tokens": 6, "max_length": None}])
-def test_a_length_beyond_the_caps_of_a_mask_predictor_is_noted(layout: str, caps: Any, tmp_path: Path) -> None:
-    files = {"generation_config.json": caps}
-    predictor = load_predictor(str(tiny_checkpoint(layout, tmp_path / "own", files=files)), progress=False)
-    decode(predictor, [PROMPT], shape=Shape(6))
-    with pytest.warns(Note, match="length is 7: generation_config.json of own allows 6 after this prompt"):
-        decode(predictor, [PROMPT], shape=Shape(7))
-
-
-def test_prompts_are_decoded_each_by_itself(predictor: DiffusionGemma) -> None:
-    options = UniformOptions(steps=3, seed=5)
-    together = decode_uniform(predictor, ["the cat", PROMPT, "a dog ran"], options=options)
-    alone = [decode_uniform(predictor, prompt, options=options)[0] for prompt in ("the cat", [PROMPT], "a dog ran")]
-    assert [run.tokens.tolist() for run in together] == [run.tokens.tolist() for run in alone]
-    assert together[0].prompt.tolist() == PROMPT  # [CLS] the cat [SEP]
-    assert decode_uniform(predictor, {"input_ids": [PROMPT]})[0].prompt.tolist() == PROMPT
-
-
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        ({"strategy": "margin"}, "strategy is margin: without masks there is no order"),
-        ({"strategy": "threshold:0.9"}, "strategy is threshold: without masks"),
-        ({"strategy": "rws:8"}, "reward is None: strategy rws needs a reward model"),
-        ({"strategy": "rws:8", "reward": len}, "reward is len, whose mean and SD are not known"),
-        ({"prompts": [[]]}, "prompts[0] is []: text, or token ids from 0 to 27"),
-        ({"prompts": [[2, 28]]}, "prompts[0] is [2, 28]"),
-        ({"prompts": [[2] * 60]}, "canvases is None: after the 60 tokens of prompts[0] tiny reads 0 more"),
-        ({"options": UniformOptions(canvases=6)}, "after the 4 tokens of prompts[0] tiny reads 5 more of 12 tokens"),
-        ({"prompts": {"a": 1}}, "prompts is {'a': 1}: text, chat messages, or a list of token ids"),
-        ({"predictor": None}, "predictor is None: one of uniform noise is needed, load_uniform(name)"),
-    ],
-)
-def test_misuse_of_the_loop(predictor: DiffusionGemma, told: dict[str, Any], said: str) -> None:
-    refused(lambda: decode_uniform(**({"predictor": predictor, "prompts": [PROMPT]} | told)), said)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("steps", 0), ("entropy_bound", -1.0), ("t_max", 0.0), ("t_min", 0.9), ("stability", -1), ("confidence", 0.0)],
-)
-def test_settings_that_no_loop_has(field: str, value: float) -> None:
-    refused(lambda: UniformOptions(**{field: value}), f"{field} is {value}")
-
-
-def test_what_is_no_mask_predictor_is_said_to_be_none(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(lambda: load_predictor(str(folder)), "tiny has no mask token: use load_uniform")
-    refused(lambda: load_uniform("mini"), "model mini is of the type 'modernbert' ... use load_predictor")
-    mini = load_predictor("mini")
-    refused(lambda: presets.load("diffusion-gemma").arguments(mini), "preset is 'diffusion-gemma': it has no masks")
-    assert main(["generate", "--preset", "diffusion-gemma", "--example", "3"]) == 2
-    assert "--preset is 'diffusion-gemma': it has no masks" in capsys.readouterr().err
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["num_hidden_layers"] = 10**9
-    lying = tiny_checkpoint("diffusion-gemma", tmp_path / "lying", files={"config.json": config})
-    refused(lambda: load_uniform(str(lying), progress=False), "num_hidden_layers in its config.json is 1000000000")
