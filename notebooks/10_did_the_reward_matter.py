@@ -33,7 +33,7 @@ import numpy as np
 from IPython.display import Markdown
 
 from paper_figures.exhibits.shared.evidence import chosen_scale
-from paper_figures.lessons import reward_matters as lesson
+from paper_figures.extra.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.recorded.verdicts import alike_settings, reward_answer
 from paper_figures.statistics.frontier_points import context_and_canvas, texts_of

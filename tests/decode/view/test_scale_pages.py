@@ -13,7 +13,7 @@ from misuse import refused
 from table_models import REWARD, table_predictor
 
 import rws_decode as rws
-from paper_figures.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from rws_decode.view.scale_path_page import PAPER_GRID
 from rws_theory import crossings, log_odds, selection_path
 

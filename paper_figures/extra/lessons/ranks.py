@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from paper_figures.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from paper_figures.statistics.intervals import Interval, exact_share
 from rws_decode.common.page import Page
 from rws_theory import crossings, log_odds, max_probability

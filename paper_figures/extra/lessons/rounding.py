@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paper_figures.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from rws_decode import HFMaskPredictor, Options, Shape, Temperature, decode
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLACK, LOOKS, PALE

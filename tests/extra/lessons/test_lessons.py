@@ -12,7 +12,7 @@ from evidence_records import evidence_record
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import (
+from paper_figures.extra.lessons import (
     antibody,
     corollary,
     order_worth,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paper_figures.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
 from rws_decode.common.palette import BLUE, GREEN, GREY, VERMILION
 from rws_decode.view.plots.sheet import drawn, finished, panels_of

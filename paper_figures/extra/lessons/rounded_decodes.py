@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from paper_figures.lessons.rounding import RANKINGS
+from paper_figures.extra.lessons.rounding import RANKINGS
 from paper_figures.statistics.intervals import Interval, mean_interval, paired_differences
 from paper_figures.statistics.significance import holm, paired_test
 from rws_decode import HFMaskPredictor, Shape, Temperature, decode

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paper_figures.exhibits.shared.exhibit import GREY, LINES, figure, styled
-from paper_figures.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from paper_figures.plan import make_missing
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
