@@ -20,10 +20,18 @@ from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts
 from misuse import refused
 
 from paper_figures.__main__ import main
-from paper_figures.judging import CacheWarning, LLMJudge, PairVerdict, Verdict, compare, count_requests, judge_messages
-from paper_figures.judging.judge import KEY_VARIABLE
-from paper_figures.judging.rates import judge_rates
-from paper_figures.judging.verdicts import Choice, parse_choice
+from paper_figures.extra.judging import (
+    CacheWarning,
+    LLMJudge,
+    PairVerdict,
+    Verdict,
+    compare,
+    count_requests,
+    judge_messages,
+)
+from paper_figures.extra.judging.judge import KEY_VARIABLE
+from paper_figures.extra.judging.rates import judge_rates
+from paper_figures.extra.judging.verdicts import Choice, parse_choice
 from rws_decode.common.files import write_json
 
 SECRET = "sk-very-'secret'-0123456789"
@@ -278,7 +286,7 @@ def test_what_is_under_way_when_another_request_fails_is_stored(serve: Serve, tm
 
 SCRIPT = """
 import signal, sys
-from paper_figures.judging import LLMJudge, compare
+from paper_figures.extra.judging import LLMJudge, compare
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
 pairs = [("?", "a" * n, "b") for n in range(2, 6)]
 judge = LLMJudge("judge", sys.argv[1], concurrency=1, timeout=600.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper_figures.judging.verdicts import Outcome, PairVerdict
+from paper_figures.extra.judging.verdicts import Outcome, PairVerdict
 from paper_figures.statistics.intervals import Interval, bootstrap_interval, share_interval
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
@@ -53,7 +53,7 @@ def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator) -> Judge
 
     rng: of the bootstrap. Intervals take pairs as independent draws of prompts.
 
-    >>> from paper_figures.judging import Verdict
+    >>> from paper_figures.extra.judging import Verdict
     >>> one, two = (Verdict(choice, choice, "judge", 1, 9, 1, 0.1, False) for choice in ("1", "2"))
     >>> rates = judge_rates([PairVerdict(one, two), PairVerdict(one, one)], np.random.default_rng(0))
     >>> (rates.both.wins, rates.both.draws), rates.score.mean, rates.forward.win.mean, rates.backward.win.mean

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from paper_figures.judging.verdicts import Reply
+from paper_figures.extra.judging.verdicts import Reply
 from paper_figures.statistics.causal_scores import CausalScorer
 from rws_decode.common.threads import torch_threads
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.commands.summarize import warnings_as_notes
 from paper_figures.data.rows import local_rows
-from paper_figures.judging.judge import JUDGE_SETTINGS
+from paper_figures.extra.judging.judge import JUDGE_SETTINGS
 from rws_decode.cli.options import json_option, option
 from rws_decode.cli.progress import tell
 from rws_decode.commands.shown import table
 
 if TYPE_CHECKING:
-    from paper_figures.judging import Pair
-    from paper_figures.judging.rates import JudgeRates
+    from paper_figures.extra.judging import Pair
+    from paper_figures.extra.judging.rates import JudgeRates
     from paper_figures.statistics.intervals import Interval
 
 
@@ -55,7 +55,7 @@ def judge(options: JudgeOptions) -> None:
     "backward"}]. The key is read from the environment variable OPENAI_API_KEY.
     """
 
-    from paper_figures.judging import LLMJudge, compare, count_requests, judge_settings
+    from paper_figures.extra.judging import LLMJudge, compare, count_requests, judge_settings
 
     settings = judge_settings(options.settings, "--settings")
     judge = LLMJudge(options.judge_model, options.base_url, prompt=options.prompt, **settings)
@@ -75,7 +75,7 @@ def judge(options: JudgeOptions) -> None:
 
     import numpy as np
 
-    from paper_figures.judging.rates import judge_rates
+    from paper_figures.extra.judging.rates import judge_rates
 
     rates = judge_rates(verdicts, np.random.default_rng(options.seed))
     if options.json:

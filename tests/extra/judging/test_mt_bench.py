@@ -17,9 +17,9 @@ from scipy import stats
 from study_runs import save_dialogues
 
 from paper_figures.__main__ import main
+from paper_figures.extra.judging.dialogues import dialogues_of, llm_tables, read_verdicts, verdict_rows
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.answers import answers_of, dialogues_of
-from paper_figures.studies.mt_bench import llm_tables, read_verdicts, verdict_rows
+from paper_figures.studies.answers import answers_of
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 
 TURNS = [

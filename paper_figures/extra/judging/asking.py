@@ -8,14 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paper_figures.judging.judge import KEY_VARIABLE, LOCAL, LLMJudge, Question
-from paper_figures.judging.verdicts import PairVerdict, Reply, ReplyCache, cache_in, parse_choice, same_text, verdict_of
+from paper_figures.extra.judging.judge import KEY_VARIABLE, LOCAL, LLMJudge, Question
+from paper_figures.extra.judging.verdicts import (
+    PairVerdict,
+    Reply,
+    ReplyCache,
+    cache_in,
+    parse_choice,
+    same_text,
+    verdict_of,
+)
 from rws_decode.cli.progress import progress as shown_progress
 from rws_theory.extras import required
 from rws_theory.show import printable
 
 if TYPE_CHECKING:
-    from paper_figures.judging.local import LocalEndpoint
+    from paper_figures.extra.judging.local import LocalEndpoint
 
 __all__ = ["compare"]
 
@@ -255,7 +263,7 @@ def endpoint_of(judge: LLMJudge) -> _Endpoint | LocalEndpoint:
     Where base_url is "local" it is the causal model of that name, in this process.
     """
     if judge.endpoint == LOCAL:
-        from paper_figures.judging.local import LocalEndpoint
+        from paper_figures.extra.judging.local import LocalEndpoint
         from paper_figures.statistics.causal_scores import load_causal
 
         return LocalEndpoint(load_causal(judge.model))

@@ -14,9 +14,9 @@ and, for an endpoint elsewhere, the environment variable OPENAI_API_KEY. Reading
 
 from __future__ import annotations
 
-from paper_figures.judging.asking import Pair, RequestCount, compare, count_requests
-from paper_figures.judging.judge import PROMPTS, JudgePrompt, LLMJudge, judge_messages, judge_settings
-from paper_figures.judging.verdicts import CacheWarning, PairVerdict, Verdict
+from paper_figures.extra.judging.asking import Pair, RequestCount, compare, count_requests
+from paper_figures.extra.judging.judge import PROMPTS, JudgePrompt, LLMJudge, judge_messages, judge_settings
+from paper_figures.extra.judging.verdicts import CacheWarning, PairVerdict, Verdict
 
 __all__ = [
     "PROMPTS",
