@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from misuse import refused
 
 from paper_figures.__main__ import main
-from paper_figures.statistics import Pair, read_pairs, score_pairs, statistics
+from paper_figures.data.pairs import Pair, read_pairs
+from paper_figures.extra.calibrate.calibration import score_pairs, statistics
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import WORDS
 from rws_decode.rewards import CallableReward, load_reward

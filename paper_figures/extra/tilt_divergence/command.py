@@ -43,12 +43,12 @@ class SteeringOptions:
 def steering(options: SteeringOptions) -> None:
     """Measure how far methods are from the true tilt, at budgets of forwards.
 
-    `--json`: a list of `paper_figures.statistics.tilt_divergence.Divergence`, one for each world, method and budget.
+    `--json`: a list of `divergence.Divergence` of this extra, one for each world, method and budget.
     """
 
     import pandas as pd
 
-    from paper_figures.statistics.tilt_divergence import divergences
+    from paper_figures.extra.tilt_divergence.divergence import divergences
 
     steered = sum(name in METHODS for name in options.methods)
     total = options.worlds * (1 + len(options.methods) - steered + steered * len(options.budgets))

@@ -54,7 +54,8 @@ def calibrate(options: CalibrateOptions) -> None:
     `revision`, `dtype`.
     """
 
-    from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
+    from paper_figures.data.pairs import read_pairs
+    from paper_figures.extra.calibrate.calibration import sampled, score_pairs, statistics
     from rws_decode.common.files import write_json
     from rws_decode.job import warn_of_unread_words
     from rws_decode.rewards import known_reward, load_reward

@@ -13,7 +13,7 @@ from rws_decode.cli.progress import progress, tell
 from rws_decode.commands.shown import print_json
 
 if TYPE_CHECKING:
-    from paper_figures.recorded.again import Verified
+    from paper_figures.extra.verify.again import Verified
 
 
 GROUP = "Maintain"
@@ -30,7 +30,7 @@ def verify(
     """Compute a sample of the recorded answers again, and say how many are equal.
 
     The status is 0 if none differs beyond a near-tie, else 1. `--json`: `checked`, `equal`, `near_ties` and `differ`,
-    as `paper_figures.recorded.again.Verified` has them.
+    as `paper_figures.extra.verify.again.Verified` has them.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def verify(
 
     recorded = read_recorded(record or FOLDERS[study])
     tell("verify: loading the models of the record ...")
-    from paper_figures.recorded.again import Verified, sample_of
-    from paper_figures.recorded.again import verify as compute
+    from paper_figures.extra.verify.again import Verified, sample_of
+    from paper_figures.extra.verify.again import verify as compute
 
     drawn = sample_of(recorded, sample, seed)
     outcome = Verified(0, 0, 0, ())

@@ -9,14 +9,14 @@ import pytest
 import torch
 from documented_commands import ROOT
 
-from paper_figures.recorded import FOLDER, FOLDERS, read_recorded
-from paper_figures.statistics import mean_interval, paired_differences
-from paper_figures.statistics.network_measures import (
+from paper_figures.extra.network_measures import (
     MEASURES,
     measure_intervals,
     network_measures,
     pseudo_log_likelihood,
 )
+from paper_figures.recorded import FOLDER, FOLDERS, read_recorded
+from paper_figures.statistics import mean_interval, paired_differences
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
 from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, Shape, load_predictor
@@ -99,7 +99,7 @@ def test_a_shape_without_a_choice_is_named() -> None:
 def test_the_page_tells_the_recorded_measures() -> None:
     record = pd.read_csv(FOLDER / "networks.csv")
     found = {name: measure_intervals(rows) for name, rows in record.groupby("model")}
-    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "extra" / "network_measures.md").read_text(encoding="utf-8")
     (head,) = (line for line in page.splitlines() if line.startswith("| 64 prompts each"))
     models = [name.strip("` ") for name in head.split("|")[2:-1]]
     assert {*models} == {*found} and (record["model"].value_counts() == 64).all()

@@ -1,4 +1,7 @@
-"""How much of the theory's premises and events there is in a network, and how likely it finds a text."""
+"""How much of the theory's premises and events there is in a network, and how likely it finds a text.
+
+Needs: path_diagnostics
+"""
 
 from __future__ import annotations
 
