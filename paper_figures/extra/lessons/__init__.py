@@ -2,5 +2,5 @@
 
 All notebooks but 3 and 8 need it, and go with it.
 
-Needs: sequences
+Needs: frontier sequences
 """

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from paper_figures.statistics.frontier_points import FrontierText
+    from paper_figures.extra.frontier.points import FrontierText
     from rws_decode.predictors import WorldPredictor
     from rws_theory.worlds import Frontier
 

@@ -1,4 +1,4 @@
-"""How far the distributions of strategies and steering methods are from the reward-tilted one, by forwards.
+"""How far the distributions of methods are from the reward-tilted one, at budgets of forwards.
 
 Needs: steering
 """

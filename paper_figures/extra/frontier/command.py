@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from paper_figures.data.examples import refuse_no_world
+from paper_figures.data.examples import checkpoint_of
 from rws_decode.cli.options import group, json_option, option
 from rws_decode.cli.progress import each, loading, tell
 from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
@@ -49,10 +49,11 @@ def frontier(options: FrontierOptions) -> None:
     Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and the
     reward counts them; log_prob is that given them.
     """
-    refuse_no_world(options.model)
+    _refuse_no_world(options.model)
     loading("frontier", options.model, options.reward)
 
-    from paper_figures.statistics.frontier_points import check_method, context_and_canvas, texts_of
+    from paper_figures.extra.frontier.points import check_method, texts_of
+    from paper_figures.studies.work import context_and_canvas
     from rws_decode.predictors import WorldPredictor, load_predictor
     from rws_decode.rewards import load_reward
     from rws_decode.rewards.world import WorldReward
@@ -113,3 +114,10 @@ def _tables(result: dict[str, Any], text: Any) -> str:
         f"{slopes['scaling']:+.2f} per unit of c where log p is scaled (what a factor of all logits does), at c = 1",
     ]
     return "\n".join(lines)
+
+
+def _refuse_no_world(model: str) -> None:
+    """Raise ValueError for a model that is no world, as is every model of the hub: a world is a directory."""
+    folder = checkpoint_of(model).directory
+    if folder is None or not (folder / "world.npz").is_file():
+        raise ValueError(f"--model is {model}: a world is needed, such as english")

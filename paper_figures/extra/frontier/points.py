@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from paper_figures.studies.work import context_and_canvas
 from rws_decode.decode import decode
 from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Shape
 from rws_decode.steering import is_method
 from rws_decode.strategies.table import FROM_RUN, as_strategy, check_text, strategy_named
-from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
 
 # Methods that decode nothing: draws of the world itself, and of its tilt; and whether each takes a number.
 DRAWS = {"sample": False, "best-of": True, "tilt-sample": True, "tilt-decode": True}
-# Controls that are made from an rws run, whose scale is their number.
 
 
 @dataclass(frozen=True)
@@ -57,16 +56,6 @@ def check_method(name: str) -> tuple[str, float | None]:
     if kind == "best-of" and (number < 1 or number != int(number)):
         raise ValueError(f"--strategies holds {name!r}: a whole number of draws is needed, such as best-of:8")
     return kind, number
-
-
-def context_and_canvas(
-    predictor: WorldPredictor, prompt: str | Sequence[int], length: int
-) -> tuple[list[int], list[int]]:
-    """Return the words before the first mask of a prompt and its answer, and those from there on, -1 where masked."""
-    ids = predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt
-    row = row_of(ids, predictor.mask_id, length)
-    first = row.index(predictor.mask_id)
-    return row[:first], [MASK if token == predictor.mask_id else token for token in row[first:]]
 
 
 def texts_of(
