@@ -31,7 +31,7 @@
 import numpy as np
 from IPython.display import Markdown, display
 
-from paper_figures.lessons import ranks
+from paper_figures.extra.lessons import ranks
 from rws_decode import plots
 from rws_theory.theorem1 import theorem1
 

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.lessons import corollary, tilting
+from paper_figures.extra.lessons import corollary, tilting
 from rws_theory.tilting import scaled_reward_mean, scaled_reward_slope, tilted_cumulants, variance_identity
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example

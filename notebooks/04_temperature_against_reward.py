@@ -30,7 +30,7 @@
 # %%
 from IPython.display import Markdown, display
 
-from paper_figures.lessons import scale_axis
+from paper_figures.extra.lessons import scale_axis
 from rws_decode import Shape, compare, compare_reach, load_predictor, load_reward, plots, scale_path
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in

@@ -29,7 +29,7 @@
 # %%
 from IPython.display import Markdown, display
 
-from paper_figures.lessons import rounded_decodes, rounding
+from paper_figures.extra.lessons import rounded_decodes, rounding
 from rws_decode import Shape, Temperature, decode, load_predictor, plots, step_logits
 from rws_theory import selection_path
 

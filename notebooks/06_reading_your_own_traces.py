@@ -34,7 +34,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from IPython.display import Markdown
 
-from paper_figures.lessons import own_traces as lesson
+from paper_figures.extra.lessons import own_traces as lesson
 from rws_decode import Trace, diff, load_predictor, load_trace, plots, replay, replay_with
 
 folder = TemporaryDirectory()

@@ -34,7 +34,7 @@ from IPython.display import Markdown, display
 from paper_figures.exhibits import table1_win_rate
 from paper_figures.exhibits.shared.exhibit import styled
 from paper_figures.exhibits.shared.results import read_run
-from paper_figures.lessons import printed_tables as lesson
+from paper_figures.extra.lessons import printed_tables as lesson
 from paper_figures.statistics.sample_size import possible_sizes, prompts_needed
 from paper_figures.table import to_markdown
 from rws_theory.claims import CHECKS, PAPER, claims, source

@@ -32,7 +32,7 @@ import numpy as np
 from IPython.display import Markdown, display
 
 import rws_theory as theory
-from paper_figures.lessons import proved as lesson
+from paper_figures.extra.lessons import proved as lesson
 from rws_decode import Shape, decode, load_predictor, plots, step_logits
 from rws_decode.view.plots.sheet import panels_of
 from rws_theory.majorisation import dominance_order

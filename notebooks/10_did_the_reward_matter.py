@@ -33,12 +33,13 @@ import numpy as np
 from IPython.display import Markdown
 
 from paper_figures.exhibits.shared.evidence import chosen_scale
-from paper_figures.lessons import reward_matters as lesson
+from paper_figures.extra.frontier.points import texts_of
+from paper_figures.extra.lessons import reward_matters as lesson
 from paper_figures.recorded import recorded
 from paper_figures.recorded.verdicts import alike_settings, reward_answer
-from paper_figures.statistics.frontier_points import context_and_canvas, texts_of
 from paper_figures.studies.evidence import title_of
 from paper_figures.studies.evidence_arms import Arm
+from paper_figures.studies.work import context_and_canvas
 from rws_decode import Shape, load_predictor, load_reward, plots
 from rws_theory.worlds import frontier
 

@@ -31,7 +31,7 @@
 # %%
 from IPython.display import Markdown, display
 
-from paper_figures.lessons import antibody as lesson
+from paper_figures.extra.lessons import antibody as lesson
 from rws_decode import plots
 
 runs = lesson.runs()

@@ -119,8 +119,8 @@ def _pairs(options: ScoreOptions) -> list[tuple[str, str | list[int]]]:
         assert given is not None
         return [(options.prompt or "", given)]
 
+    from paper_figures.data.pairs import read_pairs
     from paper_figures.data.rows import local_rows
-    from paper_figures.statistics.calibration import read_pairs
 
     pairs = read_pairs(local_rows(options.data)[0], options.prompt_field, options.answer_field)
     return [(pair.prompt, pair.answer) for pair in pairs]

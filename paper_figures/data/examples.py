@@ -15,13 +15,6 @@ def checkpoint_of(model: str) -> Checkpoint:
     return locate("model", split_revision(model)[0], {name: name for name in shipped("ForMaskedLM")})
 
 
-def refuse_no_world(model: str) -> None:
-    """Raise ValueError for a model that is no world, as is every model of the hub: a world is a directory."""
-    folder = checkpoint_of(model).directory
-    if folder is None or not (folder / "world.npz").is_file():
-        raise ValueError(f"--model is {model}: a world is needed, such as english")
-
-
 def shipped_examples(model: str) -> list[dict[str, Any]]:
     """Return the model's held-out prompts without loading its weights, none if it ships none.
 

@@ -243,3 +243,23 @@ def load_reactions() -> dict[str, list[str]]:
     shipped = importlib.resources.files("paper_figures.data") / "reactions.json"
     reactions = parse_json(shipped.read_text(encoding="utf-8"))["reactions"]
     return {name: re.findall(SMILES, text) for name, text in reactions.items()}
+
+
+def load_keyword_set() -> list[Prompt]:
+    """Load the project's own set of the keyword task (Section 5.4): 100 prompts with their keywords (KEYWORDS.md).
+
+    Of each of the paper's topics there are 10 prompts.
+
+    A model reads the set's template, with {prompt} and {keywords} filled in.
+
+    >>> print(load_keyword_set()[30].text)
+    Write advice for people who sit all day at work, using all anchor keywords. Keep it encouraging and specific.
+    Anchor keywords: lower back, standing desk, stretching routine, lunch walk
+    """
+    shipped = importlib.resources.files("paper_figures.data") / "keywords_100.json"
+    data = parse_json(shipped.read_text(encoding="utf-8"))
+    prompts = []
+    for row in data["prompts"]:
+        text = data["template"].format(prompt=row["prompt"], keywords=", ".join(row["keywords"]))
+        prompts.append(Prompt(row["id"], (text,), {"topic": row["topic"], "keywords": row["keywords"]}))
+    return prompts

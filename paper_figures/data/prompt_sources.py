@@ -14,8 +14,7 @@ from typing import Any
 
 from paper_figures.data import loaders
 from paper_figures.data.examples import examples_of, further_prompts, shipped_examples
-from paper_figures.data.keywords import load_keyword_set
-from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load_reactions
+from paper_figures.data.loaders import Prompt, load_chains, load_humaneval, load_keyword_set, load_reactions
 from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest

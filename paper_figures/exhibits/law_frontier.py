@@ -19,7 +19,7 @@ from paper_figures.exhibits.shared.exhibit import GREY, Exhibit, Label, MissingR
 from paper_figures.recorded import FOLDERS, Recorded, read_recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.leaks import least_divergence, mean_of, sampler_values
-from paper_figures.studies import laws as laws
+from paper_figures.studies import laws
 from paper_figures.studies.laws import NAME, frontier_rows, tables_of
 from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
 

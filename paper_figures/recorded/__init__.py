@@ -2,7 +2,7 @@
 
 `answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
-`pack` writes them from a run; `commands.verify` computes a sample of the answers again.
+`pack` writes them from a run; the extra `verify` computes a sample of the answers again.
 """
 
 from __future__ import annotations

@@ -7,14 +7,10 @@ A sampler is a method, its tokens a step, and how it samples: "commit" ranks the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.common.later import Floats, np, pd
-
-if TYPE_CHECKING:
-    pass
-
 
 # Orders that read no words: ranking the words that were drawn changes nothing in them.
 BLIND = ("random-order", "left-to-right")

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import digest
 from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.statistics.means import place_of, plain
 from paper_figures.statistics.resampling import text_pairs
@@ -201,27 +200,6 @@ def judged_by_guide(answers: pd.DataFrame) -> pd.DataFrame:
     complete = others["count"] == others.groupby("guide")["count"].transform("max")
     others = others[complete].drop(columns="count").rename(columns={"mean": "others_net"})
     return by_guide.merge(others, on=keys, how="left")
-
-
-def dialogues_of(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.
-
-    `answers` is the frame of `answers.answers_of`. The columns are the settings that are present; guide, reward_scale,
-    method, example; `asked`, the user's turns; `replied` and `default_replied`, the answers turn by turn, as tuples of
-    texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own or the
-    default's answers.
-    """
-    keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example"]
-    spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
-    dialogues = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
-    turns = answers.groupby("example")["turn"].nunique()
-    dialogues = dialogues[dialogues["asked"].map(len) == dialogues["example"].map(turns)]
-    default = dialogues[dialogues["method"] == "default"][[*keys, "replied"]].rename(
-        columns={"replied": "default_replied"}
-    )
-    dialogues = dialogues.merge(default, on=keys, how="inner", validate="m:1")
-    turn_texts = zip(dialogues["asked"], dialogues["replied"], dialogues["default_replied"], strict=True)
-    return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in turn_texts])
 
 
 def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pd.DataFrame:

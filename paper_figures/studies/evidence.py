@@ -269,8 +269,7 @@ def _predictor(unit: Unit) -> MaskPredictor:
 
 def _drawn(unit: Unit) -> dict[str, Any]:
     """Return the row of a draw of the exact tilt, which takes no forward."""
-    from paper_figures.statistics.frontier_points import context_and_canvas
-    from paper_figures.studies.work import digest_of, exact_world
+    from paper_figures.studies.work import context_and_canvas, digest_of, exact_world
 
     started = time.perf_counter()
     predictor, guide = exact_world(unit)

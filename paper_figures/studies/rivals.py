@@ -198,8 +198,7 @@ def _perplexities(units: Sequence[Unit], rows: list[Rows]) -> list[Rows]:
 
 def _held_out(unit: Unit) -> dict[str, Any]:
     """Return the row of a held-out text, written as the world writes; log_prob None where it has unknown words."""
-    from paper_figures.statistics.frontier_points import context_and_canvas
-    from paper_figures.studies.work import predictor_for
+    from paper_figures.studies.work import context_and_canvas, predictor_for
     from rws_decode import WorldPredictor
 
     predictor, words = predictor_for(unit), split_words(unit.settings["held_out"])
@@ -236,8 +235,7 @@ def _decoded(units: Sequence[Unit]) -> Decoding:
 
 def _regret(unit: Unit, trace: Trace) -> float | None:
     """Return how many nats a text lies below the frontier, None where the world or the reward is not exact."""
-    from paper_figures.statistics.frontier_points import context_and_canvas
-    from paper_figures.studies.work import predictor_for, reward_for
+    from paper_figures.studies.work import context_and_canvas, predictor_for, reward_for
     from rws_decode import WorldPredictor
     from rws_decode.rewards.world import WorldReward
 

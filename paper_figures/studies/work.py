@@ -58,9 +58,11 @@ from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import Strategy, gives_factor
 from rws_decode.strategies.table import strategy_from
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.gaps import row_of
 from rws_decode.text.rules import judge
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
+from rws_theory.worlds.joint_table import MASK
 
 
 def strategy_of(units: Sequence[Unit]) -> Strategy:
@@ -251,6 +253,16 @@ def exact_world(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
     if not isinstance(predictor, WorldPredictor) or not isinstance(guide, WorldReward):
         raise ValueError(f"predictor is {unit.predictor}: an exact world is needed, such as english with era")
     return predictor, guide
+
+
+def context_and_canvas(
+    predictor: WorldPredictor, prompt: str | Sequence[int], length: int
+) -> tuple[list[int], list[int]]:
+    """Return the words before the first mask of a prompt and its answer, and those from there on, -1 where masked."""
+    ids = predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt
+    row = row_of(ids, predictor.mask_id, length)
+    first = row.index(predictor.mask_id)
+    return row[:first], [MASK if token == predictor.mask_id else token for token in row[first:]]
 
 
 def digest_of(tokens: NDArray[np.int64]) -> str:

@@ -27,7 +27,6 @@ from .worlds import (
     canvases as canvases,
     corpora as corpora,
     models_with_canvas as models_with_canvas,
-    ngram_worlds as ngram_worlds,
     random_chain as random_chain,
     random_table as random_table,
     tilted_inputs as tilted_inputs,

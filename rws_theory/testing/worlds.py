@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rws_theory.testing.numbers import dyadic, log_uniform
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
-from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import AdditiveReward, keywords
 
 
@@ -92,13 +91,6 @@ def corpora(draw: st.DrawFn, max_vocabulary: int = 4) -> tuple[list[list[int]], 
     vocabulary = draw(st.integers(1, max_vocabulary))
     sequence = st.lists(st.integers(0, vocabulary - 1), min_size=1, max_size=12)
     return draw(st.lists(sequence, min_size=1, max_size=4)), vocabulary
-
-
-@st.composite
-def ngram_worlds(draw: st.DrawFn, max_vocabulary: int = 4) -> NGram:
-    """N-gram models of order 1 to 4, fitted to `corpora`."""
-    sequences, vocabulary = draw(corpora(max_vocabulary))
-    return NGram.fit(sequences, draw(st.integers(1, 4)), vocabulary=vocabulary, minimum=draw(st.integers(1, 2)))
 
 
 @st.composite

@@ -7,7 +7,6 @@ from .comonotone import (
 from .reward import (
     MAX_ORDER as MAX_ORDER,
     VarianceIdentity as VarianceIdentity,
-    rises_with_log_p as rises_with_log_p,
     scaled_reward_mean as scaled_reward_mean,
     scaled_reward_slope as scaled_reward_slope,
     tilt as tilt,

@@ -116,25 +116,6 @@ def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> An
     return (state.probabilities * (levels - mean) * deviation).sum(axis=-1)[()]
 
 
-def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
-    """Say whether R is a non-decreasing function of log p on the support, so that :func:`scaled_reward_slope` is >= 0.
-
-    log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly.
-
-    >>> rises_with_log_p([0.0, -1.0, -np.inf], [3.0, 2.0, 9.0]), rises_with_log_p(np.log([8, 4, 1]), [0, 1, 0])
-    (True, False)
-    """
-    state = _Weights(log_p, reward, 0.0)
-    if state.log_p.ndim != 1:
-        raise ValueError(f"log_p must have shape (states,), got {state.log_p.shape}")
-    possible = ~np.isneginf(state.log_p)
-    levels, values = state.log_p[possible], state.reward[possible]
-    order = np.lexsort((values, levels))
-    values, levels = values[order], levels[order]
-    level = (levels[1:] != levels[:-1]) | (values[1:] == values[:-1])
-    return bool((values[1:] >= values[:-1]).all() and level.all())
-
-
 @dataclass(frozen=True)
 class VarianceIdentity:
     """The two sides of the paper's A'(r) = A'(0) + r Var_{p_r}[R], and what replaces it; all in R's unit.

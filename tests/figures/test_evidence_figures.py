@@ -30,7 +30,7 @@ from paper_figures.exhibits.shared.evidence import (
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, Label, MissingRun, figure, place_labels, save, styled
 from paper_figures.exhibits.table8_pattern import share_of_change
-from paper_figures.lessons.reward_matters import BETAS, mean_frontier
+from paper_figures.extra.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.verdicts import comparisons_of
 from paper_figures.runner.parts import write_manifest, write_part

@@ -38,6 +38,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from paper_figures.data.pairs import read_pairs
 from paper_figures.data.rows import local_rows
 from paper_figures.exhibits.shared.results import read_run
 from paper_figures.report.provenance import run_facts
@@ -45,7 +46,6 @@ from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_failures, read_results
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
-from paper_figures.statistics import read_pairs
 from paper_figures.studies.prompts import prompts_of
 from paper_figures.studies.study import SCHEMA
 from rws_decode.checkpoints.files import DIGESTS, models_directory

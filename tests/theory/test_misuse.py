@@ -34,7 +34,7 @@ from rws_theory.selection import same_at_every_scale
 from rws_theory.show import table_html
 from rws_theory.testing import random_chain, random_table
 from rws_theory.theorem1 import theorem1
-from rws_theory.tilting import rises_with_log_p, tilt, tilted_cumulants, variance_identity
+from rws_theory.tilting import tilt, tilted_cumulants, variance_identity
 from rws_theory.worlds import RewardTally, check_less_reward, decode_tables, reward_statistics, table_reward
 
 NAN, INF = math.nan, math.inf
@@ -94,7 +94,6 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
     (lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4), "reward spans 5e+99"),
     (lambda: variance_identity([0.0], [0.0], 0.0), "log_p must ... got (1,) and 0.0"),
-    (lambda: rises_with_log_p([[0.0]], [0.0]), "log_p must have shape (states,), got (1, 1)"),
     (lambda: scaling_raises_reward([1, 2], [1]), "p and reward must have the same length, got 2 and 1"),
     (lambda: scaling_raises_reward([-1, 2], [1, 1]), "p must hold weights >= 0"),
     (lambda: scaling_raises_reward([[1, 1]], [1, 1]), "p must be one sequence of real numbers"),

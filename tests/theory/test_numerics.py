@@ -260,16 +260,6 @@ def test_mean_and_slope_of_a_scaled_reward(case: tuple[Floats, Floats, float]) -
         within(tilting.scaled_reward_slope(log_p, reward, c), slope, 2 * exact.noise * both + lost)
 
 
-@given(testing.wide_tilts())
-@example((np.array([0.0, -1.0, -2.0]), np.array([0.0, 1e308, -1e308]), 1.0))
-def test_rising_with_log_p_compares_every_two_states(case: tuple[Floats, Floats, float]) -> None:
-    log_p, reward, _ = case
-    states = [s for s in zip(log_p.tolist(), reward.tolist(), strict=True) if s[0] > -np.inf]
-    pairs = itertools.product(states, repeat=2)
-    rises = all((x[1] <= y[1]) if x[0] < y[0] else (x[0] > y[0] or x[1] == y[1]) for x, y in pairs)
-    assert tilting.rises_with_log_p(log_p, reward) is rises
-
-
 def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], mpf]]:
     computed = []
     for tokens in itertools.product(range(log_p.shape[0]), repeat=log_p.ndim):

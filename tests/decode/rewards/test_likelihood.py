@@ -14,7 +14,7 @@ from tiny_models import llama
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 
-from paper_figures.judging import LLMJudge, compare, judge_messages
+from paper_figures.extra.judging import LLMJudge, compare, judge_messages
 from paper_figures.statistics import answer_scores
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, decode, load_predictor, load_reward

@@ -18,8 +18,8 @@ from misuse import refused
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import Prompt
+from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
-from paper_figures.recorded.again import verify
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
 from paper_figures.statistics.intervals import clustered_interval, mean_interval
 from paper_figures.studies import evidence_arms as evidence_arms

@@ -1,0 +1,94 @@
+"""Lesson 1: pairs of positions whose ranks reverse, how often Theorem 1 fails, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
+from paper_figures.statistics.intervals import Interval, exact_share
+from rws_decode.common.page import Page
+from rws_theory import crossings, log_odds, max_probability
+from rws_theory.theorem1 import Theorem1Verdict, theorem1
+
+Pair = tuple[Sequence[Fraction], Sequence[Fraction]]
+
+# The gaps of two positions: the distances from the best logit to the others.
+PAIRS = {
+    "the paper's example": ("1/2 4/5", "3/5 3/5"),
+    "both flips": ("1 7/2 7/2", "3/2 3/2 13/2"),
+    "a flip where none is allowed": ("1 3/2 7", "1/2 3 5"),
+    "three crossings below 1": ("7/4 7/4 21/4 11/2 7", "5/4 13/4 7/2 5 9"),
+}
+_SCALES = np.geomspace(0.05, 20.0, 161)
+_LOBES = 8  # a curve that is so many times as tall as its lowest lobe leaves the picture
+_JUDGES = ("as printed", "(b) mended", "odd or even, and no-flip")
+
+
+def pair_of(a_gaps: str, b_gaps: str) -> Pair:
+    """Return the exact logits of two positions with these gaps, the more confident position first.
+
+    ValueError for what is no gap.
+
+    >>> pair_of("1/2 0.8", "3/5 3/5")[0]
+    (Fraction(0, 1), Fraction(-1, 2), Fraction(-4, 5))
+    """
+    try:
+        a, b = ((Fraction(0), *(-Fraction(gap) for gap in gaps.split())) for gaps in (a_gaps, b_gaps))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"gaps are {a_gaps!r} and {b_gaps!r}: gaps such as 1 3/2 0.25 are needed") from None
+    return (a, b) if theorem1(a, b).parity.at_one > 0 else (b, a)
+
+
+def drag(pairs: Mapping[str, Pair]) -> Page:
+    """Return a page on which the scale is dragged: the confidence of a and of b, and who is ahead."""
+    return bars_page(
+        "Who is ahead at this scale",
+        "Drag the scale: both confidences rise, at different speeds. Where the curve on the right passes zero "
+        "(dashed), the order turns round. A curve much taller than its lowest bend leaves the picture.",
+        "r",
+        _SCALES,
+        ["a", "b"],
+        [_case(name, pair) for name, pair in pairs.items()],
+    )
+
+
+def _case(name: str, pair: Pair) -> BarsCase:
+    a, b = (np.array([float(logit) for logit in row]) for row in pair)
+    confidence = np.stack([max_probability(a, _SCALES), max_probability(b, _SCALES)], axis=1)
+    lead = (log_odds(a, _SCALES) - log_odds(b, _SCALES)) / _SCALES
+    said = [
+        f"At r = {scale:.3g}, {'a' if ahead > 0 else 'b'} is ahead: {max(two):.6f} against {min(two):.6f}."
+        for scale, ahead, two in zip(_SCALES, lead, confidence.tolist(), strict=True)
+    ]
+    roots = [float(root) for root in crossings(*pair).roots]
+    lobes = [np.abs(lobe).max() for lobe in np.split(lead, np.searchsorted(_SCALES, roots))]
+    seen = np.where(np.abs(lead) <= _LOBES * min(lobes), lead, np.nan)
+    across = "log-odds of a less those of b, per unit of scale [nats]"
+    return BarsCase(
+        name, {"confidence": confidence}, {"lead of a": seen}, said, "confidence", across, (0, 1), None, roots
+    )
+
+
+def refutations(drawn: int, dimensions: Iterable[int], seed: int = 0) -> dict[str, dict[float, Interval]]:
+    """Return which share of random pairs refutes each statement [%], with exact 95 % intervals, by dimension.
+
+    Gaps are integers from 1 to 39, drawn evenly; pairs that do not meet the theorem's hypothesis are drawn again.
+    """
+    rng = np.random.default_rng(seed)
+    shares: dict[str, dict[float, Interval]] = {name: {} for name in _JUDGES}
+    for dimension in dimensions:
+        sample: list[Theorem1Verdict] = []
+        while len(sample) < drawn:
+            verdict = theorem1(*([0, *(-rng.integers(1, 40, dimension - 1)).tolist()] for _ in "ab"))
+            sample += [verdict] if verdict.hypothesis else []
+        counts = (
+            sum(verdict.printed_holds is False for verdict in sample),
+            sum(verdict.mended_holds is False for verdict in sample),
+            sum(any(claim.holds is False for claim in verdict.corrected) for verdict in sample),
+        )
+        for name, count in zip(_JUDGES, counts, strict=True):
+            shares[name][dimension] = Interval(*(100 * number for number in exact_share(count, drawn)))
+    return shares

@@ -1,0 +1,219 @@
+"""Calibration: which pairs are read and drawn, their statistics, going on after a stop, and what load_reward reads."""
+
+import hashlib
+import json
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from misuse import refused
+
+from paper_figures.__main__ import main
+from paper_figures.data.pairs import Pair, read_pairs
+from paper_figures.extra.calibrate.calibration import score_pairs, statistics
+from rws_decode.extra.testing import tiny_checkpoint
+from rws_decode.extra.testing.networks import WORDS
+from rws_decode.rewards import CallableReward, load_reward
+
+RNG = np.random.default_rng(0)
+ROWS = [
+    {
+        "prompt": f"\n\nHuman: {' '.join(RNG.choice(WORDS, 3))}\n\nAssistant: ",
+        "answers": [{"answer": " ".join(RNG.choice(WORDS, 4)), "rank": rank} for rank in (1.0, 2.0)],
+        "num_responses": 2,
+    }
+    for _ in range(12)
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_checkpoint("classifier", tmp_path_factory.mktemp("models") / "tiny", files={"reward.json": None})
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("data") / "nectar.jsonl", ROWS)
+
+
+def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple[int, Any, str]:
+    status = main(["calibrate", *map(str, options), "--json"])
+    captured = capsys.readouterr()
+    return status, json.loads(captured.out) if captured.out else None, captured.err
+
+
+def pairs() -> list[Pair]:
+    return read_pairs(ROWS)
+
+
+def test_known_layouts_are_found_and_others_named() -> None:
+    chat = [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}]
+    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == [
+        Pair(0, 0, "why?", "so"),
+        Pair(0, 1, "why?", "no"),
+    ]
+    assert read_pairs([{"prompt": "a", "response": "b"}]) == [Pair(0, 0, "a", "b")]
+    assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
+    turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
+    assert read_pairs([{"prompt": turns, "answer": "d"}])[0].prompt == "a\n\nAssistant: b\n\nHuman: c"
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"prompt": "a", "text": "b"}, r"row 1 of the data has no answer: its fields are prompt, text"),
+        ({"question": "a", "answer": "b"}, r"row 1 of the data has no text in 'prompt': it is 'None'"),
+        ({"prompt": "a", "answer": 3}, r"row 1 of the data has no text in 'answer': it is '3'"),
+        ({"prompt": "a", "answers": [{"text": "b"}]}, r"row 1 of the data has no text in 'answers'"),
+    ],
+)
+def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        read_pairs([{"prompt": "a", "answer": "b"}, row])
+
+
+values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
+
+
+@given(st.lists(st.lists(values, min_size=1, max_size=4), min_size=2, max_size=8))
+def test_statistics_are_those_of_their_definitions(groups: list[list[float]]) -> None:
+    scores = [value for group in groups for value in group]
+    rows = [row for row, group in enumerate(groups) for _ in group]
+    count, mean = len(scores), sum(scores) / len(scores)
+    spread = sum((value - mean) ** 2 for value in scores)
+    if spread < 1e-9:
+        return
+    estimate = statistics(scores, rows)
+    assert (estimate.n, estimate.rows) == (count, len(groups))
+    assert estimate.mean == pytest.approx(mean, abs=1e-9)
+    assert estimate.std == pytest.approx(math.sqrt(spread / (count - 1)), rel=1e-9)
+    between = sum(sum(value - mean for value in group) ** 2 for group in groups)
+    factor = len(groups) / (len(groups) - 1)
+    assert estimate.standard_error == pytest.approx(math.sqrt(factor * between) / count, rel=1e-6, abs=1e-9)
+    if len(groups) == count:
+        assert estimate.standard_error == pytest.approx(estimate.std / math.sqrt(count), rel=1e-6)
+
+
+def test_scores_without_a_deviation_are_refused() -> None:
+    refused(lambda: statistics([2.0, 2.0, 2.0], [0, 1, 2]), "all 3 scores are 2.0")
+    refused(lambda: statistics([1.0, 2.0], [0, 0]), "there are 2 of 1")
+
+
+def test_it_writes_what_load_reward_reads(
+    reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tiny_checkpoint("classifier", tmp_path / "mine", files={"reward.json": None})
+    status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
+    assert status == 0 and "calibrate" in err
+    assert json.loads((folder / "reward.json").read_text()) == report
+    loaded = load_reward(str(folder))
+    scores = loaded.score(*(list(column) for column in zip(*((p.prompt, p.answer) for p in pairs()), strict=True)))
+    assert (loaded.mean, loaded.std) == (pytest.approx(np.mean(scores)), pytest.approx(np.std(scores, ddof=1)))
+    about = report["calibration"]
+    assert (about["n"], about["rows"], about["pairs"], about["chosen"], about["skipped"]) == (24, 12, 24, "all", 0)
+    assert about["data"] == {"file": "nectar.jsonl", "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
+    assert sorted(path.name for path in folder.glob("reward*")) == ["reward.json"]
+
+
+def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--reward", reward, "--data", data, "--sample", "6")
+    _, first, _ = calibrate(capsys, *options, "--seed", "3")
+    assert calibrate(capsys, *options, "--seed", "3", "--batch", "2")[1]["mean"] == pytest.approx(first["mean"])
+    _, other, _ = calibrate(capsys, *options, "--seed", "4")
+    assert other["calibration"]["chosen"] != first["calibration"]["chosen"]
+    drawn = [pairs()[2 * row + number] for row, number in first["calibration"]["chosen"]]
+    scores = load_reward(str(reward), mean=0, std=1).score([p.prompt for p in drawn], [p.answer for p in drawn])
+    assert first["mean"] == pytest.approx(np.mean(scores)) and len(scores) == 6
+
+
+def test_the_layout_of_a_published_model_is_kept(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tiny_checkpoint("grm", tmp_path / "grm")
+    out = folder / "reward.json"
+    status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
+    assert status == 0 and report["template"] == "chat"
+    again = load_reward(str(folder), published="grm")
+    assert (again.mean, again.std) == (report["mean"], report["std"])
+    assert load_reward(str(folder)).score(["the cat"], ["sat"]) == again.score(["the cat"], ["sat"])
+
+
+def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def score(prompt: str, answer: str) -> float:
+        if len(asked) == 5:
+            asked.append("stop")
+            raise KeyboardInterrupt
+        asked.append(answer)
+        return float(len(answer))
+
+    model, progress = CallableReward(score), tmp_path / "reward.json.progress"
+    wanted = [Pair(row, 0, "p", "x" * row) for row in range(8)]
+    with pytest.raises(KeyboardInterrupt):
+        score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0})
+    asked.remove("stop")
+    assert json.loads(progress.read_text())["scores"] == [0.0, 1.0, 2.0, 3.0]
+    refused(lambda: score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 1}), "progress of another")
+    steps: list[int] = []
+    asked[:] = ["-"] * 6
+    done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
+    assert (
+        done == [float(row) for row in range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
+    )
+    progress.write_text("{")
+    refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
+
+
+def test_longer_pairs_are_refused_or_left_out_and_counted(
+    reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = write(tmp_path / "long.jsonl", [*ROWS, {"prompt": "the " * 200, "answers": [{"answer": "cat"}]}])
+    status, report, err = calibrate(capsys, "--reward", reward, "--data", long)
+    assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
+    status, report, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
+    assert status == 0 and (report["calibration"]["n"], report["calibration"]["skipped"]) == (24, 1)
+
+
+class _Nectar(list[dict[str, Any]]):
+    _fingerprint = "abc"
+
+
+def test_nectar_is_the_default_where_its_library_is_installed(
+    reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library, asked = ModuleType("datasets"), []
+    library.load_dataset = lambda name, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", library)
+    _, report, _ = calibrate(capsys, "--reward", reward)
+    assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24
+    assert report["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--sample", "25"], "--sample is 25: the data hold 24 pairs"),
+        (["--published", "mini"], "published is 'mini'"),
+        (["--answer-field", "text"], "row 0 of the data has no text in 'text'"),
+        (["--out", "/"], "--out is /: a directory"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(
+    options: list[str], named: str, reward: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
+    assert (status, report) == (2, None)
+    *before, line = err.strip().splitlines()
+    assert named in line and all(told.startswith("calibrate: loading ") for told in before)

@@ -1,0 +1,578 @@
+"""The LLM judge, against a real HTTP server that answers, stalls, fails and dies."""
+
+import io
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, dies, fails, longer, sends, stalls
+from misuse import refused
+
+from paper_figures.__main__ import main
+from paper_figures.extra.judging import (
+    CacheWarning,
+    LLMJudge,
+    PairVerdict,
+    Verdict,
+    compare,
+    count_requests,
+    judge_messages,
+)
+from paper_figures.extra.judging.judge import KEY_VARIABLE
+from paper_figures.extra.judging.rates import judge_rates
+from paper_figures.extra.judging.verdicts import Choice, parse_choice
+from rws_decode.common.files import write_json
+
+SECRET = "sk-very-'secret'-0123456789"
+PAIRS = [("Why?", "a long answer", "short"), ("Who?", "me", "you and I"), ("When?", "now", "then, later")]
+
+
+Serve = Callable[..., JudgeServer]
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv(KEY_VARIABLE, SECRET)
+    # The client waits for half a second and longer between its tries.
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[JudgeServer] = []
+
+    def started(rule: Rule = longer, **options: Any) -> JudgeServer:
+        servers.append(JudgeServer(rule, **options))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        server.__exit__()
+
+
+def judge_at(server: JudgeServer, **options: Any) -> LLMJudge:
+    """A judge that asks one at a time."""
+    return LLMJudge("judge", server.url, **{"concurrency": 1, **options})
+
+
+def ask(server: JudgeServer, folder: Path, pairs: Any = PAIRS, **options: Any) -> list[PairVerdict]:
+    return compare(judge_at(server, **options), pairs, folder, progress=False)
+
+
+def outcomes(pairs: list[PairVerdict]) -> list[str]:
+    return [pair.outcome for pair in pairs]
+
+
+def in_turn(*steps: str | Behaviour) -> Rule:
+    """Do the steps in turn, then answer."""
+    return lambda number, body: steps[number] if number < len(steps) else longer(number, body)
+
+
+def verdict(choice: Choice) -> Verdict:
+    return Verdict(choice, choice, "judge", 1, 50, 1, 0.1, False)
+
+
+def test_the_papers_prompt_is_the_printed_one_without_the_question() -> None:
+    system, user = judge_messages("paper", "Why is the sky blue?", "It {is} {second}.", "Green: {first}")
+    assert system == {
+        "role": "system",
+        "content": "You are a strict evaluator. Decide which answer (1 or 2) is higher quality.\n"
+        "If answer 1 is better, respond with 1.\nIf answer 2 is better, respond with 2.\n"
+        "Respond ONLY with one character: 1 or 2.",
+    }
+    assert user == {"role": "user", "content": "Answer 1:\nIt {is} {second}.\n\nAnswer 2:\nGreen: {first}"}
+
+
+def test_our_prompt_shows_the_conversation() -> None:
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
+    text = judge_messages("with-question", turns, "A", "B")[1]["content"]
+    assert text.index("User: Hi\n\nAssistant: Yes?") < text.index("A") < text.rindex("B")
+    for wrong in ("", [{"role": "robot", "content": "x"}], [{"role": "user"}]):
+        with pytest.raises(ValueError, match="question"):
+            judge_messages("with-question", wrong, "A", "B")
+
+
+NONE = ["", "3", "1..", '"1', "1'", "12", "1 or 2", "Answer 1", "**1**", "one", "No 1.", "\u0661", "\uff11"]
+SAID = {"1": ["1", " 1\n", '"1"', "`1`"], "2": ["2", "2.", "'2.'", "“2”"], None: NONE}
+
+
+def test_only_the_digit_is_a_verdict() -> None:
+    assert [(choice, raw) for choice, said in SAID.items() for raw in said if parse_choice(raw) != choice] == []
+
+
+def test_outcomes_of_both_orders_are_fastchats_and_rates_average_the_orders() -> None:
+    choices = get_args(Choice)
+    pairs = [PairVerdict(verdict(a), verdict(b)) for a, b in itertools.product(choices, choices) if "tie" not in (a, b)]
+    pairs.append(PairVerdict(verdict("tie"), verdict("tie")))
+    draws = {(choice, choice): "draw" for choice in ("1", "2", "tie")}
+    expected = draws | {("1", "2"): "win", ("2", "1"): "loss"}
+    for pair in pairs:
+        assert pair.outcome == expected.get((pair.forward.choice, pair.backward.choice), "invalid")
+    rates = judge_rates([*pairs, pairs[1]], np.random.default_rng(0))
+    assert (rates.both.wins, rates.both.draws, rates.both.losses, rates.both.invalid) == (2, 3, 1, 5)
+    assert rates.both.win is not None and rates.both.win.mean == pytest.approx(2 / 6)
+    # The mean over orders of what each gives, draws as halves: Table 2 from Table 10.
+    per_order = [(tally.wins + tally.draws / 2) / 6 for tally in (rates.forward, rates.backward)]
+    assert rates.score is not None and rates.score.mean == pytest.approx(np.mean(per_order))
+    assert (rates.identical, rates.agreement) == (1, 3 / 5)
+    always_one = judge_rates([PairVerdict(verdict("1"), verdict("1"))] * 3, np.random.default_rng(0))
+    assert (always_one.first_chosen, always_one.agreement, always_one.both.draws) == (1.0, 0.0, 3)
+    assert (always_one.forward.wins, always_one.backward.losses) == (3, 3)
+
+
+def test_rates_of_nothing_valid_are_none() -> None:
+    rates = judge_rates([PairVerdict(verdict("1"), verdict("invalid"))], np.random.default_rng(0))
+    assert (rates.both.invalid, rates.both.win, rates.score, rates.agreement, rates.first_chosen) == (1, *[None] * 4)
+
+
+def test_both_orders_are_asked_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    judged = ask(server, tmp_path, concurrency=3)
+    assert outcomes(judged) == ["win", "loss", "loss"]
+    orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
+    assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
+    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "2")
+    first = judged[0].forward
+    assert (first.model, first.attempts, first.tokens_in, first.tokens_out) == ("judge-2025-01-01", 1, 50, 1)
+    assert not first.cached and first.finish == "stop" and first.seconds > 0
+
+
+def test_texts_arrive_unaltered_and_the_request_is_what_the_judge_says(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: "1")
+    strange = "é \U0001f600 \u202eright\u202c \x00 \r\n\t \u2028 {first} %s \\u0041 </s>"
+    pairs = [("Ünï?", strange, "long " * 200_000)]
+    judge = judge_at(server, prompt="with-question", seed=7, temperature=0.5, extra={"top_p": 0.9})
+    compare(judge, pairs, tmp_path, progress=False)
+    bodies = [arrival.body for arrival in server.arrivals]
+    question, first, second = pairs[0]
+    assert bodies == [judge.body(question, first, second), judge.body(question, second, first)]
+    assert all(strange in body["messages"][1]["content"] for body in bodies)
+    sent = [bodies[0][name] for name in ("seed", "temperature", "top_p", "max_tokens")]
+    assert sent == [7, 0.5, 0.9, 16]
+    assert server.arrivals[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("reply", ["3", "", "Answer 1"])
+def test_no_verdict_is_asked_again_then_invalid_and_never_guessed(reply: str, serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: reply if answers(body)[0] == "short" else longer(number, body))
+    judge = judge_at(server, repeats=2, seed=5)
+    judged = compare(judge, PAIRS[:2], tmp_path, progress=False)
+    assert outcomes(judged) == ["invalid", "loss"]
+    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "invalid")
+    invalid = judged[0].backward
+    assert (invalid.raw, invalid.attempts, invalid.tokens_in, invalid.tokens_out) == (reply, 3, 150, 3)
+    assert [arrival.body["seed"] for arrival in server.arrivals] == [5, 5, 6, 7, 5, 5]
+    compare(judge, PAIRS[:2], tmp_path, progress=False)
+    assert len(server.arrivals) == 6
+    # More repeats ask on from where it stopped; the server still gives no verdict.
+    again = ask(server, tmp_path, PAIRS[:2], repeats=3, seed=5)
+    assert len(server.arrivals) == 7 and again[0].backward.attempts == 4
+
+
+def test_a_verdict_at_the_second_asking_counts_and_refusals_have_their_words(serve: Serve, tmp_path: Path) -> None:
+    server = serve(in_turn(sends(completion(None, refusal="I will not.")), "2.", sends(completion(None)), "'1'"))
+    (judged,) = ask(server, tmp_path, PAIRS[:1])
+    assert (judged.forward.choice, judged.forward.attempts) == ("2", 2)
+    assert (judged.backward.choice, judged.backward.attempts) == ("1", 2)
+    assert judged.outcome == "loss"
+
+
+def test_what_pairs_have_in_common_is_asked_once(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    question, first, second = PAIRS[0]
+    pairs = [PAIRS[0], PAIRS[0], (question, second, first), ("another question, not shown", first, second)]
+    judged = ask(server, tmp_path, pairs, concurrency=4)
+    assert outcomes(judged) == ["win", "win", "loss", "win"] and len(server.arrivals) == 2
+
+
+@pytest.mark.parametrize("failure", [fails(408), fails(429, Retry_After="0.01"), fails(500), cuts])
+def test_failures_that_pass_are_tried_again(failure: Behaviour, serve: Serve, tmp_path: Path) -> None:
+    server = serve(in_turn(failure, failure))
+    judged = ask(server, tmp_path, max_retries=2)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 8
+    assert judged[0].forward.attempts == 1  # tries are not repeats: nothing was replied
+
+
+def test_a_wait_of_an_hour_is_an_error_not_a_wait(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: fails(429, "later", Retry_After="3600"))
+    with pytest.raises(ConnectionError, match=r"HTTP 429, .*later.* 0 of 6 verdicts"):
+        ask(server, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<html>busy</html>", "no chat completion, <html>busy</html>"),
+        (b'{"choices": []}', "no chat completion"),
+        (b'{"choices": [{"message": {"content": 1}}]}', "the reply's text is int"),
+        (b"\xff\xfe", "no chat completion"),
+        (b"[" * 100_000, "no chat completion"),
+    ],
+    ids="html empty number bytes deep".split(),
+)
+def test_what_is_no_completion_is_told_in_one_line_and_not_stored(
+    content: bytes, message: str, serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(in_turn("1", sends(content)))
+    with pytest.raises(ConnectionError, match=rf"{message}.* 1 of 6 verdicts are stored") as error:
+        ask(server, tmp_path)
+    assert len(str(error.value)) < 600 and "\n" not in str(error.value)
+    assert outcomes(ask(server, tmp_path)) == ["win", "loss", "loss"]
+
+
+def test_failures_that_stay_are_told_at_once_in_one_line_without_the_key(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda n, body: longer(n, body) if n < 3 else fails(401, f"no\n{SECRET} {'x' * 150}{SECRET}"))
+    with pytest.raises(ValueError, match=r"judge judge at http\S+: HTTP 401.*3 of 6 verdicts are stored") as caught:
+        ask(server, tmp_path)
+    assert len(server.arrivals) == 4
+    text = str(caught.value)
+    assert "\n" not in text and "0123456789" not in text and "pairs[1], its first text as answer 2" in text
+
+
+def test_a_server_that_is_silent_is_not_waited_for(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: stalls)
+    with pytest.raises(ConnectionError, match=r"2 tries \(last: silent for 0.4 seconds\).*0 of 2 verdicts"):
+        ask(server, tmp_path, PAIRS[:1], timeout=0.4, max_retries=1)
+    assert len(server.arrivals) == 2
+    server.rule = in_turn("1", "1", stalls)  # the third request stalls, those after it are answered
+    assert outcomes(ask(server, tmp_path, PAIRS[:1], timeout=1.0)) == ["win"]
+
+
+def test_a_server_that_dies_midway_and_comes_back(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: dies if number == 3 else longer(number, body))
+    judge = judge_at(server, max_retries=2)
+    said = r"3 tries \(last: no connection, Connect.*3 of 6 verdicts are stored"
+    with pytest.raises(ConnectionError, match=said) as error:
+        compare(judge, PAIRS, tmp_path, progress=False)
+    assert "\n" not in str(error.value) and str(tmp_path) in str(error.value)
+    assert len(list(tmp_path.rglob("*.json"))) == 3
+    server.start()
+    judged = compare(judge, PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 4 + 3
+    assert [side.cached for pair in judged for side in (pair.forward, pair.backward)] == [True] * 3 + [False] * 3
+
+
+def test_what_is_under_way_when_another_request_fails_is_stored(serve: Serve, tmp_path: Path) -> None:
+    arrived, refusing = threading.Event(), threading.Event()
+
+    def late(handler: Any) -> None:
+        arrived.set()
+        assert refusing.wait(20)
+        time.sleep(0.3)
+        handler.send(completion("1"), 200, {})
+
+    def refuses(handler: Any) -> None:
+        assert arrived.wait(20)
+        fails(404)(handler)
+        refusing.set()
+
+    server = serve(lambda number, body: refuses if answers(body)[0] == "short" else late)
+    refused(lambda: ask(server, tmp_path, concurrency=2), "HTTP 404 ... 1 of 6 verdicts are stored")
+    assert len(server.arrivals) == 2 and len(list(tmp_path.rglob("*.json"))) == 1
+
+
+SCRIPT = """
+import signal, sys
+from paper_figures.extra.judging import LLMJudge, compare
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
+pairs = [("?", "a" * n, "b") for n in range(2, 6)]
+judge = LLMJudge("judge", sys.argv[1], concurrency=1, timeout=600.0)
+print([pair.outcome for pair in compare(judge, pairs, sys.argv[2], progress=False)])
+"""
+
+
+def test_a_run_that_is_stopped_keeps_whole_files_and_goes_on(serve: Serve, tmp_path: Path) -> None:
+    reached = threading.Event()
+
+    def hangs(handler: Any) -> None:
+        reached.set()
+        stalls(handler)
+
+    server = serve(lambda number, body: hangs if number == 5 else longer(number, body))
+    words = [sys.executable, "-c", SCRIPT, server.url, str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        try:
+            assert reached.wait(60)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)  # far below the request's own 600 seconds
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    files = list(tmp_path.rglob("*.json"))
+    assert len(files) == 5 and all(json.loads(path.read_text())["reply"]["raw"] in "12" for path in files)
+    pairs = [("?", "a" * n, "b") for n in range(2, 6)]
+    judge = LLMJudge("judge", server.url)
+    assert count_requests(judge, pairs, tmp_path).requests == 3
+    assert outcomes(compare(judge, pairs, tmp_path, progress=False)) == ["win"] * 4
+    assert len(server.arrivals) == 6 + 3
+
+
+def test_as_many_requests_at_a_time_as_said(serve: Serve, tmp_path: Path) -> None:
+    # None is answered before three are there, so that fewer at a time would fail; a fourth has time to come.
+    release = threading.Event()
+
+    def rule(number: int, body: dict[str, Any]) -> str:
+        if number == 2:
+            threading.Timer(0.3, release.set).start()
+        assert release.wait(20)
+        return longer(number, body)
+
+    server = serve(rule)
+    pairs = [("?", "a" * n, "b") for n in range(2, 8)]
+    assert outcomes(ask(server, tmp_path, pairs, concurrency=3)) == ["win"] * 6
+    assert server.most_active == 3 and len(server.arrivals) == 12
+
+
+def test_nothing_is_asked_twice(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    first = ask(server, tmp_path)
+    # Neither how it is asked nor the form of a number is what is asked.
+    other = judge_at(server, temperature=0, timeout=9, max_retries=0, concurrency=2, repeats=7)
+    second = compare(other, PAIRS, tmp_path, progress=False)
+    assert len(server.arrivals) == 6
+    assert outcomes(second) == outcomes(first)
+    assert all(side.cached for pair in second for side in (pair.forward, pair.backward))
+    assert [pair.forward.seconds for pair in first] == [pair.forward.seconds for pair in second]
+
+
+def test_the_address_of_a_reply_is_that_of_older_versions() -> None:
+    judge = LLMJudge("judge", "http://localhost:8000/v1/", seed=1)
+    # Paid replies are found under it: a change of it would have them asked again.
+    assert judge.key(judge.body("?", "ä", "b"), 0) == "e6c6c136249e1dcd23bab2b6bc3ac1634f1c26f671de97480990cefbbdde3290"
+
+
+OTHERS: dict[str, list[Any]] = {
+    **{"model": ["judge-2"], "base_url": ["http://localhost:8001/v1"], "temperature": [0.5, None]},
+    **{"max_tokens": [1, None], "seed": [0], "extra": [{"top_p": 0.5}], "prompt": ["with-question"]},
+}
+
+
+def test_all_that_determines_a_reply_is_in_its_address() -> None:
+    plain: dict[str, Any] = {"model": "judge", "base_url": "http://localhost:8000/v1"}
+    judges = [
+        LLMJudge(**plain),
+        *(LLMJudge(**plain | {name: each}) for name, several in OTHERS.items() for each in several),
+    ]
+    asked = (("x", "y", 0), ("y", "x", 0), ("x", "y", 1))
+    keys = [judge.key(judge.body("?", a, b), attempt) for judge in judges for a, b, attempt in asked]
+    assert len(set(keys)) == len(keys) == 3 * 10
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:30]),
+        lambda path: path.write_bytes(b"\xff\xff"),
+        lambda path: path.write_bytes(b"[" * 100_000),
+        lambda path: write_json(path, ["1"]),
+        lambda path: write_json(path, json.loads(path.read_text()) | {"key": "0" * 64}),
+        lambda path: write_json(path, json.loads(path.read_text()) | {"reply": {"raw": 1}}),
+    ],
+    ids="cut bytes deep list moved field".split(),
+)
+def test_a_broken_file_is_asked_again_with_a_note(
+    damage: Callable[[Path], object], serve: Serve, tmp_path: Path
+) -> None:
+    server = serve()
+    judge = judge_at(server)
+    compare(judge, PAIRS, tmp_path, progress=False)
+    path = sorted(tmp_path.rglob("*.json"))[2]
+    assert path.parent.name == path.name[:2] and len(path.name) == 64 + 5
+    before = json.loads(path.read_text())["reply"]
+    damage(path)
+    with pytest.warns(CacheWarning, match=f"{path.name}.*asked again"):
+        judged = compare(judge, PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 7
+    after = json.loads(path.read_text())["reply"]
+    assert after == before | {"seconds": after["seconds"]}
+
+
+def test_no_key_is_written_or_shown(serve: Serve, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    server = serve(lambda number, body: f"You sent {SECRET}, {json.dumps(SECRET)}")
+    judge = judge_at(server, repeats=1)
+    (judged,) = compare(judge, PAIRS[:1], tmp_path)
+    assert "0123456789" not in repr(judge) + repr(judged) and judged.forward.raw.startswith("You sent [key]")
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or "0123456789" not in path.read_text()
+    assert "0123456789" not in "".join(capfd.readouterr())
+
+
+def test_a_server_on_this_machine_needs_no_key_and_others_do(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY_VARIABLE)
+    server = serve()
+    ask(server, tmp_path, PAIRS[:1])
+    assert server.arrivals[0].headers["authorization"] == "Bearer no-key"
+    for url in (None, "https://judges.example.com/v1"):
+        with pytest.raises(ValueError, match=rf"{KEY_VARIABLE} is not set"):
+            compare(LLMJudge("judge", url), PAIRS[:1], tmp_path, progress=False)
+    for url in ("http://localhost/v1", "http://a.localhost:1/v1", "http://127.0.0.2/v1", "http://[::1]:8000/v1"):
+        assert LLMJudge("judge", url).secret() is None
+    server.rule = lambda number, body: fails(401)
+    refused(lambda: ask(server, tmp_path), f"HTTP 401, {KEY_VARIABLE} is not set")
+    monkeypatch.setenv(KEY_VARIABLE, os.fsdecode("sk-\u00e9\u00e9".encode()))  # whatever the locale
+    with pytest.raises(ValueError, match="not shown") as caught:
+        compare(LLMJudge("judge"), PAIRS[:1], tmp_path, progress=False)
+    assert os.environ[KEY_VARIABLE][3:] not in str(caught.value)
+
+
+def test_proxies_and_addresses_of_the_environment_do_not_matter(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another")
+    server = serve()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ask(server, tmp_path, PAIRS[:1])
+    assert server.arrivals[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert LLMJudge("judge").endpoint == "http://127.0.0.1:9/v1"  # as the client itself reads it
+
+
+def test_without_the_client_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ValueError, match=r'pip install "rws-toolkit\[judge\]"'):
+        compare(LLMJudge("judge", "http://localhost/v1"), PAIRS, tmp_path, progress=False)
+
+
+NO_ADDRESS = ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://ho st/v1"]
+NO_ADDRESS += ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"]
+WRONG: dict[str, list[Any]] = {
+    **{"model": [" "], "base_url": NO_ADDRESS, "prompt": ["my own"], "temperature": [float("nan"), -1]},
+    **{"max_tokens": [0], "timeout": [0], "max_retries": [-1], "repeats": [1.5], "concurrency": [0], "seed": [True]},
+    "extra": [{"model": "x"}, {"x": float("nan")}],
+}
+
+
+def test_settings_out_of_range_are_named() -> None:
+    for name, wrong in ((name, wrong) for name, several in WRONG.items() for wrong in several):
+        with pytest.raises(ValueError, match=f"^{name} ") as caught:
+            LLMJudge(**{"model": "judge", "base_url": "http://localhost/v1", name: wrong})
+        assert "hunter2" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_pairs_that_are_none_are_named(tmp_path: Path) -> None:
+    judge = LLMJudge("judge", "http://localhost/v1", prompt="with-question")
+    named = {("?", "a"): " is not", "abc": " is not", ("?", "a", None): ": second", ("?", "a", "\ud800"): ".*surrogate"}
+    for pair, said in named.items():
+        with pytest.raises(ValueError, match=rf"pairs\[1\]{said}"):
+            compare(judge, [PAIRS[0], pair], tmp_path, progress=False)  # type: ignore[list-item]
+    (tmp_path / "file").touch()
+    refused(lambda: compare(judge, PAIRS, tmp_path / "file", progress=False), "cache is ... : a file")
+
+
+def test_the_count_is_of_what_is_missing(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    judge, pairs = judge_at(server), [*PAIRS, ("?", "same", "same")]
+    assert count_requests(judge, pairs, tmp_path) == (6, 0) and not server.arrivals
+    compare(judge, PAIRS[:2], tmp_path, progress=False)
+    assert count_requests(judge, pairs, tmp_path) == (2, 4)
+    *_, same = compare(judge, pairs, tmp_path, progress=False)
+    assert (same.outcome, same.forward.choice, same.forward.attempts) == ("draw", "tie", 0)
+    assert len(server.arrivals) == 6
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    rows = [{"id": n, "question": q, "first": a, "second": b} for n, (q, a, b) in enumerate(PAIRS)]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def ran(url: str, *options: str) -> tuple[int, str, str]:
+        words = [str(file), "--judge-model", "judge", "--base-url", url, "--cache", str(tmp_path / "cache"), *options]
+        status = main(["judge", *words])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return ran
+
+
+def test_the_command_prints_rates_and_nothing_else(command: Command, serve: Serve) -> None:
+    server = serve()
+    status, out, err = command(server.url, "--dry-run")
+    assert (status, out, len(server.arrivals)) == (0, "", 0)
+    assert "6 requests (0 verdicts are stored)" in err and "up to 3 times" in err
+    status, out, err = command(server.url, "--dry-run", "--json")
+    assert (status, json.loads(out), len(server.arrivals)) == (0, {"requests": 6, "stored": 0}, 0)
+    status, out, err = command(server.url)
+    assert (status, out, len(server.arrivals)) == (2, "", 0) and "--yes is missing" in err
+    status, out, err = command(server.url, "--json", "--yes")
+    result = json.loads(out)
+    assert (status, result["requests"], len(server.arrivals)) == (0, 6, 6)
+    assert [row["outcome"] for row in result["comparisons"]] == ["win", "loss", "loss"]
+    assert [row["id"] for row in result["comparisons"]] == [0, 1, 2]
+    both = result["rates"]["both"]
+    assert (both["wins"], both["draws"], both["losses"], both["invalid"]) == (1, 0, 2, 0)
+    assert result["rates"]["score"]["mean"] == pytest.approx(1 / 3)
+    # All is stored: no --yes, no server.
+    server.die()
+    status, out, err = command(server.url)
+    assert status == 0 and re.search(r"both +1 +0 +2 +0 +0.333 \[", out) and "the orders agree in 100.0%" in out
+
+
+def test_the_command_says_what_is_wrong_in_one_line(command: Command, serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda number, body: fails(404, "no such model"))
+    for options, named in (
+        (["--yes"], r"HTTP 404.*0 of 6 verdicts"),
+        (["--settings", '{"temperature": "warm"}'], "temperature is"),
+        (["--settings", "[]"], "--settings"),
+        (["--seed", "-1"], "--seed"),
+    ):
+        status, out, err = command(server.url, *options)
+        assert (status, out) == (2, "") and re.search(named, err.splitlines()[-1])
+    file = tmp_path / "pairs.jsonl"
+    turns = [{"role": "user", "content": "Hi"}]
+    for row, named in (
+        ({"question": "?", "first": "a", "second": "b"}, "row 1: id is None"),
+        ({"id": 1, "question": 3, "first": "a", "second": "b"}, "row 1: question"),
+        ({"id": 1, "question": "?", "first": "a"}, "row 1: second is missing"),
+        ({"id": 1, "question": "", "first": "a", "second": "b"}, "pairs[0]: question is empty"),
+        ({"id": 1, "question": turns, "first": "a", "second": "b"}, "--yes is missing: 2 requests"),
+    ):
+        file.write_text(json.dumps(row))
+        status, out, err = command(server.url, "--prompt", "with-question")
+        assert (status, out) == (2, "") and named in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("said", "asked"), [("y\n", 6), ("n\n", 0), ("", 0)], ids="yes no end".split())
+def test_at_a_terminal_the_command_asks_before_it_spends(
+    said: str, asked: int, command: Command, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(said))
+    server = serve()
+    status, _, err = command(server.url)
+    assert (status, len(server.arrivals)) == (0 if asked else 2, asked) and "make 6 requests? [y/N]" in err
+
+
+def test_the_command_says_what_was_invalid_and_which_files_were_broken(
+    command: Command, serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(lambda number, body: "Both are fine" if "short" in answers(body) else longer(number, body))
+    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0, "concurrency": 1}')
+    assert status == 0 and re.search("both +0 +0 +2 +1 ", out)
+    assert "2 verdicts are invalid; a reply was 'Both are fine'" in err
+    sorted((tmp_path / "cache").rglob("*.json"))[0].write_text("{")
+    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0}')
+    assert status == 0 and len(re.findall(r"note: .*asked again", err)) == 1 and len(server.arrivals) == 7

@@ -1,0 +1,220 @@
+"""The study on dialogues: judged by reward models, and by a real HTTP server in place of an LLM."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from grouped import grouped
+from judge_server import JudgeServer, Rule, answers, dies, longer
+from scipy import stats
+from study_runs import save_dialogues
+
+from paper_figures.__main__ import main
+from paper_figures.extra.judging.dialogues import dialogues_of, llm_tables, read_verdicts, verdict_rows
+from paper_figures.runner.results import read_unit_rows
+from paper_figures.studies.answers import answers_of
+from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
+
+TURNS = [
+    ("the cat sat on a mat .", "then the dog ran"),
+    ("red blue", "it was small"),
+    ("a dog ran under the tree", "the bird flew over the hill ."),
+    ("it was red and blue", "a cat"),
+    ("the small bird", "and then ?"),
+]
+SHAPE = {"length": 8, "steps": 4, "block": 8}
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [{"question_id": 81 + index, "category": "x", "turns": turns} for index, turns in enumerate(TURNS)]
+    return save_dialogues(tmp_path_factory.mktemp("models"), rows)
+
+
+@pytest.fixture(scope="module")
+def options(models: Path) -> list[str]:
+    words = ["experiment", "mt-bench", "--data", f"mt-bench:{models / 'questions.jsonl'}", "--prompts", "0"]
+    words += ["--model", str(models / "model"), "--rewards", str(models / "one"), str(models / "two")]
+    words += ["--reward-scale", "8", "--methods", "constant"]  # the others are test_study's
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def small(options: list[str], models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """Run it on three dialogues and one guide, for tests of what is asked; return its options and its folder."""
+    out = tmp_path_factory.mktemp("small")
+    words = [*options, "--rewards", str(models / "one"), "--prompts", "3"]
+    assert main([*words, "--out", str(out)]) == 0
+    return words, out
+
+
+@pytest.fixture(scope="module")
+def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tables, JudgeServer]]:
+    """Run it whole, with a server as judge that prefers longer answers."""
+    out = tmp_path_factory.mktemp("judged")
+    with JudgeServer(longer) as server:
+        code, tables, _ = asked(options, out, server)
+        assert code == 0
+        yield out, tables, server
+
+
+def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tuple[int, Tables, dict[str, Any]]:
+    """Run with this server as judge; return the exit status, the tables and all that --json prints."""
+    from contextlib import redirect_stdout
+
+    words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, "--yes", "--json", *extra]
+    output = io.StringIO()
+    with redirect_stdout(output):
+        code = main(words)
+    whole = json.loads(output.getvalue()) if code == 0 else {}
+    return code, whole.get("tables", {}), whole
+
+
+def spoken(out: Path) -> pd.DataFrame:
+    return dialogues_of(answers_of(read_unit_rows(out)))
+
+
+def test_turns_are_decoded_after_the_methods_own_answers(
+    models: Path, judged: tuple[Path, Tables, JudgeServer]
+) -> None:
+    predictor, reward = load_predictor(str(models / "model")), load_reward(str(models / "one"))
+    frame = answers_of(read_unit_rows(judged[0]))
+    guided = frame[frame["guide"] == str(models / "one")]
+    for method in ("rws", "constant", "default"):
+        rows = guided[guided["method"] == method].set_index(["example", "turn"])
+        for index, (first, second) in enumerate(TURNS[:2]):
+            said: tuple[str, ...] = ()
+            for turn, prompt in enumerate((first, second)):
+                row = rows.loc[str(81 + index), turn]
+                rule = {"rws": RWS(8.0), "default": Confidence()}.get(method) or Temperature(row["mean_factor"])
+                asks = Dialogue((*said, prompt))
+                options: dict[str, Any] = {"reward": reward} if rule.needs_reward else {}
+                (trace,) = decode(predictor, [asks], rule, **grouped(**SHAPE, **options))
+                assert row["text"] == trace.text and tuple(row["history"]) == said
+                (score,) = reward.score([asks], [trace.text or ""])
+                assert row[f"score of {models / 'one'}"] == pytest.approx(score, abs=1e-4)
+                said = (*said, prompt, trace.text or "")
+
+
+def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
+    out, tables, _ = judged
+    first = str(models / "one")
+    frame = answers_of(read_unit_rows(out))
+    rows = frame[(frame["guide"] == first) & frame["method"].isin(["rws", "default"])]
+    scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {first}")
+    nets = np.sign(scores["rws"] - scores["default"])
+    wanted = {"guide": first, "method": "rws", "measure": "net"}
+    (summary,) = [row for row in tables["win_rates"] if wanted.items() <= row.items()]
+    assert summary["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and summary["n"] == len(TURNS)
+    assert {row["method"] for row in tables["win_rates"]} == {"rws", "constant", "default"}
+
+
+def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path, Tables, JudgeServer]) -> None:
+    out, _, server = judged
+    whole = spoken(out)
+    wanted = set()
+    for row in whole[whole["method"].isin(["rws", "constant"])].to_dict("records"):
+        ours, default = "\n\n".join(row["replied"]), "\n\n".join(row["default_replied"])
+        if ours != default:
+            wanted |= {(ours, default), (default, ours)}
+    assert len(row["asked"]) == 2
+    assert {answers(arrival.body) for arrival in server.arrivals} == wanted
+    assert len(server.arrivals) == len(wanted) > 0
+
+
+def test_tables_follow_from_the_verdicts(judged: tuple[Path, Tables, JudgeServer], models: Path) -> None:
+    out, tables, _ = judged
+    with open(out / "mt-bench" / "verdicts.csv", newline="") as stream:
+        records = list(csv.DictReader(stream))
+    assert len(records) == 2 * 2 * 2 * len(TURNS)  # guides, methods, orders
+    for guide in (str(models / "one"), str(models / "two")):
+        for method in ("rws", "constant"):
+            rows = [row for row in records if (row["guide"], row["method"]) == (guide, method)]
+            sides = {
+                order: {row["example"]: row["choice"] for row in rows if row["order"] == order}
+                for order in ("first", "second")
+            }
+            first = [{"1": 1.0, "2": 0.0, "tie": 0.5}[sides["first"][name]] for name in sides["first"]]
+            second = [{"2": 1.0, "1": 0.0, "tie": 0.5}[sides["second"][name]] for name in sides["first"]]
+            line = {"guide": guide, "method": method}
+
+            def mean(table: str, measure: str, line: dict[str, str] = line) -> float:
+                wanted = line | {"measure": measure}
+                return next(row["mean"] for row in tables[table] if wanted.items() <= row.items())
+
+            assert mean("llm_win_rates", "both") == pytest.approx(np.mean([first, second]))
+            assert mean("llm_orders", "as_first") == pytest.approx(np.mean(first))
+            assert mean("llm_orders", "as_second") == pytest.approx(np.mean(second))
+            pairs = list(zip(first, second, strict=True))
+            wins, losses = pairs.count((1.0, 1.0)), pairs.count((0.0, 0.0))
+            assert mean("llm_win_rates", "win") == pytest.approx(wins / len(TURNS))
+            assert mean("llm_orders", "identical") == pairs.count((0.5, 0.5)) / len(TURNS)
+            (sign,) = [row for row in tables["llm_sign_tests"] if line.items() <= row.items()]
+            assert (sign["wins"], sign["draws"], sign["losses"]) == (wins, len(TURNS) - wins - losses, losses)
+            decided = wins + losses
+            assert sign["p"] == pytest.approx(stats.binomtest(wins, decided).pvalue if decided else 1.0)
+            assert sign["p"] <= sign["p_holm"] <= 1
+
+
+def test_second_run_and_summarize_ask_nothing(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, out = small
+    with JudgeServer(longer) as server:
+        _, tables, _ = asked(options, out, server)
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+        arrived = len(server.arrivals)
+        capsys.readouterr()
+        code, again, whole = asked(options, out, server)
+        assert code == 0 and again == tables and whole["units"]["computed"] == 0
+        assert "0 requests (" in capsys.readouterr().err and arrived == len(server.arrivals) > 0
+    assert main(["summarize", str(out / "mt-bench"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["mt-bench"] == tables
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_judge_that_is_shown_the_questions_sees_every_turn(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, out = small
+    extra = ["--judge-prompt", "with-question", "--llm-options", json.dumps({"max_retries": 0, "concurrency": 1})]
+    rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
+    with JudgeServer(rule) as server:
+        assert asked(options, out, server, *extra)[0] == 2
+        assert re.search(
+            r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", capsys.readouterr().err
+        )
+        server.start()
+        code, tables, whole = asked(options, out, server, *extra)
+        assert code == 0 and whole["units"]["computed"] == 0
+    shown = server.arrivals[0].body["messages"][1]["content"]
+    assert any(first in shown and second in shown for first, second in TURNS) and "Turn 2:" in shown
+    mine = [row for row in tables["llm_orders"] if row["judge_prompt"] == "with-question" and row["mean"] is not None]
+    assert {row["mean"] for row in mine if row["measure"] in ("order_decides", "answer_1")} == {1.0}
+
+
+def test_verdicts_count_for_the_texts_they_were_given_on_alone(
+    judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
+) -> None:
+    out, _, _ = judged
+    path = out / "mt-bench" / "verdicts.csv"
+    answers = answers_of(read_unit_rows(out))
+    whole = verdict_rows(answers, path)
+    changed = answers.copy()
+    hit = (changed["example"] == "82") & (changed["method"] == "rws") & (changed["turn"] == 1)
+    changed.loc[hit, "text"] = "another answer"
+    left = verdict_rows(changed, path)
+    assert len(whole) - len(left) == len(whole[(whole["example"] == "82") & (whole["method"] == "rws")]) > 0
+    assert "dialogues have no verdict and are left out" in llm_tables(changed, path)[0].caption
+    assert llm_tables(answers, tmp_path / "verdicts.csv") == []
+    (tmp_path / "verdicts.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="no file of verdicts"):
+        read_verdicts(tmp_path / "verdicts.csv")
