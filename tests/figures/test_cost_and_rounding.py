@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from handmade_runs import Row, assert_whole, write_run
 
-from paper_figures.exhibits import saturation, table11_overhead, table12_frequency
-from paper_figures.exhibits.shared.exhibit import styled
+from paper_figures.exhibits import saturation, table11_overhead
 from rws_decode.common.files import write_json
-from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
 
 
@@ -59,38 +57,6 @@ def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path
     assert_whole(exhibit)
 
 
-def _mean(method: str, ratio: float | None, increase: float | None, width: float = 0.25) -> Row:
-    row: Row = {"guide": "all", "reward_scale": None, "method": method, "prompts": 4, "reward_calls": 2.0}
-    for name in ("god_tokens", "god_steps"):
-        ends = (None, None) if ratio is None else (ratio - width, ratio + width)
-        row |= {name: 2.0, f"{name}_ratio": ratio, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    row |= {"seconds": 1.0, "cpu_seconds": None, "cpu_increase": None, "cpu_increase_low": None}
-    row |= {"cpu_increase_high": None, "increase": increase}
-    ends = (None, None) if increase is None else (increase - 5, increase + 5)
-    return row | {"increase_low": ends[0], "increase_high": ends[1]}
-
-
-def _frequency(runs: Path, ratio: float = 2.0, width: float = 0.25) -> Path:
-    rows = [_mean("default", None, None), _mean("rws", ratio, 30.0, width), _mean("rws every 3", 1.0, 3.0, width)]
-    rows.append(_mean("constant", 1.75, -8.0, width))
-    return write_run(runs, "frequency", {"trade_off": rows})
-
-
-def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> None:
-    exhibit = table12_frequency.exhibit(_frequency(tmp_path))
-    rows = {row["method"]: row for row in exhibit.tables[0].rows}
-    table = printed_in("table12_frequency")
-    for row in table["rows"]:
-        line = rows["RWS, every step" if row["every"] == 1 else f"RWS, every {row['every']} steps"]
-        assert (line["paper: GOD"], line["paper: seconds"]) == (row["god"], row["seconds"])
-        assert line["paper: increase, %"] == row["increase"]
-    assert rows["RWS, every step"]["here: GOD in steps over default's"] == 2.0
-    assert rows["RWS, every step"]["here: GOD in steps over default's, low"] == 1.75
-    assert rows["constant of equal mean"]["here: GOD in steps over default's"] == 1.75
-    assert rows["RWS, every 3 steps"]["paper: GOD"] is None and rows["RWS, every 3 steps"]["here: increase, %"] == 3.0
-    assert_whole(exhibit)
-
-
 SCALES = (1.0, 16.0, 32.0)
 SHAPE = {"model": "tiny", "length": 64, "steps": 32, "block": 32}
 
@@ -122,20 +88,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write(tmp_path_factory.mktemp("runs"), _precision())
 
 
-def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
-    data = saturation.compute(runs)
-    assert saturation.random_god(data["settings"]) == pytest.approx(footrule_mean(64, 32, per_step=2, reading="steps"))
-    with styled():
-        (axes,) = saturation.draw(data).axes
-    for ranking, look in saturation.RANKINGS.items():
-        (line,) = (line for line in axes.lines if line.get_label() == look.label)
-        assert line.get_ydata().tolist() == [row["god_steps"] for row in saturation.curve_of(data["summary"], ranking)]
-    assert [saturation.share_of(data["summary"], row) for row in saturation.curve_of(data["summary"], "bfloat16")] == [
-        pytest.approx(ends)
-        for ends in ([0, 0, 0], [-40, -50, -30], [-80, -90, -70])  # of an exact GOD of 5 steps
-    ]
-
-
 @pytest.mark.parametrize(("sign", "word"), [(1, "lowers"), (-1, "raises")])
 def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: Path) -> None:
     results = _precision()
@@ -147,11 +99,3 @@ def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: 
     assert claim.startswith(f"At scale 32, rounding to bfloat16 {word} GOD by 80 %")
     # At 16 the interval excludes zero, and p says no.
     assert "70 to 90 % with 95 % confidence; an effect is shown at 1 of 3 scales" in more
-
-
-def test_saturation_tells_what_rounding_adds(runs: Path) -> None:
-    rows = saturation.table(saturation.compute(runs)).shown
-    wanted = {"strategy": "Temperature", "scale": "32", "ranking": "bfloat16"}
-    (line,) = (row for row in rows if wanted.items() <= row.items())
-    assert line["due to rounding, steps"] == "-4 [-4.5, -3.5], p 0.03 *"
-    assert (line["share due"], line["equal to 1, %"], line["other set, %"]) == ("-80 %", "20.0", "40.0")

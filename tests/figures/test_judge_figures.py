@@ -8,16 +8,11 @@ from scipy import stats
 
 from paper_figures.exhibits import (
     table2_llm_judge,
-    table7_reward_statistics,
-    table9_reward_models,
     table10_llm_judge_orders,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit
 from paper_figures.studies.mt_bench import printed_intervals
-from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
-from rws_decode.rewards import load_reward
-from rws_decode.rewards.registry import PUBLISHED
 from rws_theory.printed import printed_in
 
 GUIDES = ("grm", "own")
@@ -57,17 +52,6 @@ def win_rates(net: float = 0.3, constant: float = -0.2) -> dict[str, list[Row]]:
     return {"win_rates": rows}
 
 
-def llm_tables(both: float = 0.7, constant: float = 0.7, judges: tuple[str, ...] = ("judge",)) -> dict[str, list[Row]]:
-    about = [{"judge": judge, "judge_prompt": "paper", "guide": guide} for judge in judges for guide in GUIDES]
-    less = (("rws", both, None), ("constant", constant, constant - both))
-    rates = [row(method, "both", mean, minus) | fields for fields in about for method, mean, minus in less]
-    means = {"as_first": 0.8, "as_second": 0.6, "order_decides": 0.25, "answer_1": 0.75, "identical": 0.0}
-    orders = [row("rws", measure, mean) | fields for fields in about for measure, mean in means.items()]
-    sign = {"wins": 30, "draws": 4, "losses": 6, "score": 0.8, "low": 0.7, "high": 0.9, "p": 0.001, "p_holm": 0.002}
-    signs = [fields | {"reward_scale": 8.0, "method": name} | sign for fields in about for name in ("rws", "constant")]
-    return {"llm_win_rates": rates, "llm_orders": orders, "llm_sign_tests": signs}
-
-
 def cells(exhibit: Exhibit, stem: str) -> dict[str, Row]:
     """Return the rows of a table by their first column."""
     (table,) = [table for table in exhibit.tables if table.name == stem]
@@ -96,24 +80,6 @@ def test_the_sign_of_table_2_is_that_of_rws(net: float, words: str, tmp_path: Pa
     assert "No LLM has judged" in said[0] and "by own guide: " in said[1] and words in said[1]
 
 
-def test_verdicts_of_an_llm_take_the_place_of_reward_models(tmp_path: Path) -> None:
-    tables = win_rates() | llm_tables()
-    exhibit = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
-    rows = cells(exhibit, "table2_llm_judge")
-    assert rows["GRM"]["here: RWS preferred, by judge, %"] == pytest.approx(70.0)
-    assert not any("own guide" in column for column in rows["GRM"])
-    assert "by judge: higher for 2 of 2 reward models" in exhibit.conclusions[1]
-    assert not any("No LLM" in text for text in exhibit.conclusions)
-
-
-def test_two_llm_judges_stand_apart(tmp_path: Path) -> None:
-    runs = write_run(tmp_path, "mt-bench", win_rates() | llm_tables(judges=("a", "b")))
-    rows = cells(table2_llm_judge.exhibit(runs), "table2_llm_judge")
-    assert {f"here: RWS preferred, by {judge}, %" for judge in ("a", "b")} <= rows["GRM"].keys()
-    orders = cells(table10_llm_judge_orders.exhibit(tmp_path), "table10_llm_judge_orders")
-    assert orders["GRM"]["here: verdicts for answer 1, % (b)"] == pytest.approx(75.0)
-
-
 def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_path: Path) -> None:
     exhibit = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
     (shown,) = [table for table in exhibit.tables if table.name == "table10_tested"]
@@ -132,30 +98,3 @@ def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_pat
     (headline,) = exhibit.conclusions
     assert headline.startswith(f"{above} of 12 printed shares are above 50 %.")
     assert headline.endswith(f"for {corrected or 'none'}.")
-
-
-def test_table_7_sets_the_printed_statistics_beside_those_in_use() -> None:
-    sevens = table7_reward_statistics.exhibit(Path())
-    rows = cells(sevens, "table7_reward_statistics")
-    for printed in printed_in("table7_reward_statistics")["rows"]:
-        for side in ("paper", "here"):
-            assert rows[printed["model"]][f"{side}: mean"] == printed["mean"]
-            assert rows[printed["model"]][f"{side}: std"] == printed["std"]
-    for name in ("mini", "exact"):
-        used = load_reward(name)
-        assert (rows[name]["here: mean"], rows[name]["here: std"]) == (used.mean, used.std)
-        assert rows[name]["here: measured on"]
-    assert f"for {len(PUBLISHED)} of {len(PUBLISHED)} entries of its reward models." in sevens.conclusions[0]
-
-
-def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
-    exhibit = table9_reward_models.exhibit(Path())
-    rows = cells(exhibit, "table9_reward_models")
-    for printed in printed_in("table9_reward_models")["rows"]:
-        assert rows[printed["model"]]["paper: model"] == printed["name"]
-    assert {row["here: hub id"] for row in rows.values()} >= {entry.hub_id for entry in PUBLISHED.values()}
-    assert rows["QRM"]["here: revision"] == PUBLISHED["qrm"].revision and rows["QRM"]["here: parameters"] is None
-    model = load_reward("mini").model  # type: ignore[attr-defined] - a sequence classifier
-    assert rows["mini"]["here: parameters"] == sum(parameter.numel() for parameter in model.parameters())
-    assert (models_directory() / "mini-reward").is_dir()
-    assert any("Eurus is printed as built on LLaMA-2" in line and "Mistral" in line for line in exhibit.conclusions)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from handmade_runs import Row, summary_row, write_run
 
-from paper_figures.exhibits import fig6_keyword_task, table3_keyword_examples, table4_humaneval, table6_diversity
+from paper_figures.exhibits import fig6_keyword_task, table4_humaneval
 from paper_figures.exhibits.shared.exhibit import LINES, styled
 from paper_figures.exhibits.shared.results import names_of
 from rws_theory.printed import printed_in
@@ -60,18 +60,6 @@ def _example(name: str, method: str, guide: str | None, answer: str) -> Row:
     row: Row = {"example": name, "prompt": f"write of kite and boat , {name}", "keywords": "kite, boat"}
     row |= {"method": method, "guide": guide, "reward_scale": None if guide is None else 8.0}
     return row | {"included": 0, "answer": answer}
-
-
-def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None:
-    exhibit = table3_keyword_examples.exhibit(_keywords(tmp_path))
-    first, second = exhibit.tables[0].shown
-    printed = printed_in("table3_keyword_examples")["rows"]
-    assert [row["paper: prompt"] for row in (first, second)] == [row["prompt"] for row in printed]
-    assert first["paper: anchor keywords"] == ", ".join(printed[0]["keywords"])
-    assert first["here: contained by confidence (default)"] == "2 of 2"
-    assert first["here: contained by RWS, second"] == "1 of 2, lacks boat"
-    assert second["here: contained by RWS, GRM"] == "2 of 2"
-    assert "confidence (default) 2 of 2; RWS, second 1 of 2; RWS, GRM 1 of 2" in exhibit.conclusions[0]
 
 
 def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> None:
@@ -127,37 +115,3 @@ def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path
     minus = {row["RWS minus"]: row["pass@1, %"] for row in exhibit.tables[1].shown}
     assert minus["confidence (default)"] == "+10 [+2, +20], p 0.04 *"
     assert minus["constant of equal mean"] == "0 in every prompt"
-
-
-def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path) -> None:
-    exhibit = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
-    assert exhibit.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
-    assert "shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
-    assert "puzzles" in exhibit.tables[0].caption
-    bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
-    assert "--allow-code-execution" in bare.conclusions[0] and bare.tables[0].rows
-
-
-def _diversity(runs: Path, equal: float = 0.0) -> Path:
-    distinct, differences = [], []
-    for guide in ("second", "grm"):
-        for method, words in (("rws", 10.0), ("default", 20.0)):
-            row: Row = {"guide": guide, "reward_scale": 8.0, "method": method, "answers": 4, "words": words}
-            distinct.append(row | {"answer_tokens": words, "repeated": 0.25, "distinct_1": 0.5, "distinct_2": 0.75})
-        for against in ("default", "constant"):
-            for n in (1, 2):
-                for length, value in (("whole", 0.25), ("equal", equal)):
-                    row = {"guide": guide, "reward_scale": 8.0, "against": against, "n": n, "length": length}
-                    row |= {"pairs": 4, "rws": 0.5, "other": 0.25, "difference": value, "p": 0.5, "p_holm": 1.0}
-                    differences.append(row | {"low": value - 0.125, "high": value + 0.125})
-    return write_run(runs, "diversity", {"distinct": distinct, "differences": differences})
-
-
-def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> None:
-    exhibit = table6_diversity.exhibit(_diversity(tmp_path))
-    assert "minus the default, shown neither higher nor lower for any of 2" in exhibit.conclusions[0]
-    rows = {row["method"]: row for row in exhibit.tables[0].rows}
-    assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)
-    line = exhibit.tables[1].shown[0]
-    assert line["distinct-1, whole answers"] == "+0.25 [+0.125, +0.375], p 1"
-    assert line["distinct-1, at equal length"] == "+0 [-0.125, +0.125], p 1"

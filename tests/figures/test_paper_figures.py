@@ -1,7 +1,6 @@
 """Figures and tables from small runs made here, and from a user's own: numbers are the inputs', and misuse is told."""
 
 import json
-import shutil
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
-from rws_theory.printed import printed_in
 
 NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
 LENGTH, BLOCK = 8, 4
@@ -89,25 +87,6 @@ def out(runs: Path) -> Path:
     return runs.parent
 
 
-def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
-    for name in NAMES:
-        assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (out / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-        rows, text = read_csv(out / "tables" / f"{name}.csv"), (out / "tables" / f"{name}.md").read_text()
-        assert rows and text.count("\n| ") == len(rows) + 1
-
-
-def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
-    rows = {row["quantity"]: row for row in read_csv(out / "tables" / "appendix_d.csv")}
-    assert {name for name, row in rows.items() if row["agrees to the digits printed"] == "False"} == {
-        "P^a(2)",
-        "P^b(2)",
-        "crossing r",
-    }
-    assert float(rows["P^a(2)"]["here: computed"]) == pytest.approx(0.6370, abs=5e-5)
-    assert rows["P^a(2)"]["paper: printed"] == "0.835"
-
-
 def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
     orders = commit_orders(runs)
     assert orders.drawn == 5 and list(orders.traces) == [5, 2]
@@ -127,21 +106,6 @@ def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
             (row,) = [row for row in rows if row["prompt"] == str(index) and row["strategy"] == name]
             assert (float(row["GOD, tokens"]), float(row["GOD, steps"])) == (trace.god_tokens, trace.god_steps)
             assert row["tokens of text"] == str(LENGTH - 2)
-
-
-def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
-    results = json.loads((runs / "temperature" / "results.json").read_text())
-    summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
-    ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
-    printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
-    rows = {float(row["scale"]): row for row in read_csv(out / "tables" / "table8_temperature.csv")}
-    assert rows.keys() == printed.keys() | ours.keys()
-    for scale, row in rows.items():
-        assert float(row["paper: perplexity"]) == printed[scale]["perplexity"]
-        assert float(row["paper: GOD"]) == printed[scale]["god"]
-        for field, column in (("perplexity", "perplexity"), ("coherent", "coherent"), ("god_steps", "GOD, steps")):
-            cell = row[f"here: {column}"]
-            assert float(cell) == ours[scale][field] if scale in ours else cell == ""
 
 
 def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
@@ -169,15 +133,6 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
     assert f"fig6_keyword_task needs {path}, which is missing: make it with {made_by}" in message
     assert message.endswith("; missing too: claims\n") and message.count("\n") == 1
     assert not out.exists()
-
-
-def test_a_misspelt_study_is_named_with_the_near_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fig1_commit_order, "NEEDS", ("comit-order",))
-    assert main(["fig1_commit_order", "--out", str(tmp_path / "out")]) == 2
-    message = capsys.readouterr().err
-    assert "fig1_commit_order has 'comit-order' (is commit-order meant?)" in message and message.count("\n") == 1
 
 
 @pytest.mark.long
@@ -252,23 +207,6 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
     assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
 
 
-@pytest.mark.usefixtures("sketched")
-def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
-    path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
-    results["settings"]["model"] = f"{FOLDER}/llada"
-    write_json(path, results)
-    names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
-    assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
-    assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    orders = commit_orders(tmp_path)
-    tokens = orders.of("rws").tokens
-    assert list(orders.words(orders.of("rws"), tokens)) == orders.of("rws").words(
-        tokens
-    )  # those of the trace: no tokenizer is there
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -288,18 +226,6 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     assert progress.startswith("figures: 1 of 1 exhibit")
     assert said in message and "experiment humaneval" in message
     assert not out.exists()
-
-
-def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
-    path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
-    write_json(path, results | {"rows": [*rows, *results["rows"]]})
-    assert list(commit_orders(tmp_path).traces) == [results["rows"][0]["example"]]
-    write_json(path, results | {"rows": rows})
-    with pytest.raises(ValueError, match="--retry-failed"):
-        commit_orders(tmp_path)
 
 
 @pytest.mark.usefixtures("sketched")

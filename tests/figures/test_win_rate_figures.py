@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 from study_runs import answer_row, score_row
 
-from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate, table5_god_quintiles
-from paper_figures.exhibits.shared.results import Difference, read_run, rws_minus, setting
-from paper_figures.statistics import share_interval
+from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate
+from paper_figures.exhibits.shared.results import Difference, rws_minus
 from paper_figures.studies.reward_bench import tables
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
@@ -97,19 +96,6 @@ def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     assert tiny is not None and tiny.text() == "0 in every prompt"
 
 
-def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[Change], Path]) -> None:
-    text = setting(read_run(runs, "reward-bench"))
-    assert f"{PROMPTS} test prompts of stories:all" in text and "6 validation prompts (GRM 2, mini 4)" in text
-    assert "Not the paper's model, prompts, reward models: shapes can be compared, levels cannot." in text
-    folder = changed(lambda tables: None)
-    other = json.loads((folder / "reward-bench" / "results.json").read_text())
-    other["settings"] |= {"model": "/models/LLaDA-8B-Instruct", "rewards": ["grm"]}
-    other["prompts"] |= {"source": "reward-bench"}
-    write_json(folder / "reward-bench" / "results.json", other)
-    text = setting(read_run(folder, "reward-bench"))
-    assert "levels cannot" not in text and "/models" not in text
-
-
 def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any], runs: Path) -> None:
     table, minus = table1_win_rate.tables(table1_win_rate.compute(runs))
     rows = {row["reward model"]: row for row in table.rows}
@@ -139,20 +125,6 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         wanted = rws_minus(constant)
         assert wanted is not None and cells["net by own guide, points"] == wanted.text()
     assert len(minus.shown) == len(GUIDES) * (len(METHODS) - 1)
-
-
-def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: dict[str, Any], runs: Path) -> None:
-    printed, own_panel, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
-    marks = [container.lines[0] for container in printed.containers]
-    assert {mark.get_markerfacecolor() for mark in marks} == {"white"}
-    nets = [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
-    assert [mark.get_xdata()[0] for mark in marks] == nets
-    for axes, measure in ((own_panel, "net"), (others, "others_net")):
-        drawn = [container.lines for container in axes.containers if container.get_label() == "RWS"]
-        wanted = [_row(results, "win_rates", guide=guide, method="rws", measure=measure) for guide in GUIDES]
-        assert [line.get_xdata()[0] for line, *_ in drawn] == [row["mean"] for row in wanted]
-        ends = np.array([bars[0].get_segments()[0][:, 0] for *_, bars in drawn])
-        assert ends == pytest.approx(np.array([[row["low"], row["high"]] for row in wanted]))
 
 
 def test_a_turned_sign_turns_the_sentence(runs: Path, changed: Callable[[Change], Path]) -> None:
@@ -198,24 +170,3 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
     minus = rws_minus(constant)
     assert minus is not None and cell == minus.text()
-
-
-def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
-    table = table5_god_quintiles.table(read_run(runs, "reward-bench"))
-    for fifth, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
-        assert all(line[f"paper: {name}"] == value for name, value in row.items() if name != "quintile")
-        measured = _row(results, "god_quintiles", guide="mini", fifth=fifth)
-        for outcome, column in (("win", "here: mini"), ("loss", "here: mini, default wins")):
-            if measured["n"]:
-                _, *ends = share_interval(round(measured[outcome] * measured["n"]), measured["n"])
-                wanted = [100 * measured[outcome], *(100 * end for end in ends)]
-                assert [line[name] for name in (column, f"{column}, low", f"{column}, high")] == pytest.approx(wanted)
-            else:
-                assert line[column] is None
-
-
-def test_empty_tables_are_named(tmp_path: Path, results: dict[str, Any]) -> None:
-    write_json(tmp_path / "reward-bench" / "results.json", results | {"tables": {}})
-    for module in (table1_win_rate, fig5_mean_win_rate, table5_god_quintiles):
-        with pytest.raises(ValueError, match="has no table"):
-            module.exhibit(tmp_path)

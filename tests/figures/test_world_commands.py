@@ -73,11 +73,6 @@ def test_rows_are_those_of_the_call(capsys: pytest.CaptureFixture[str], tmp_path
         assert row["per_token"] == pytest.approx(law.log_prob[0] / len(row["commit_step"]), abs=1e-9)
 
 
-def test_few_prompts_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--model", "english", "--prompt", "peace", "--answer", "and the people")
-    assert "no interval: it needs 20 prompts" in score(capsys, *few)[1]
-
-
 def test_a_text_off_the_greedy_path_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--model", "english", "--prompt", "peace", "--answer", "and the people", "--sampling-temperature", "0")
     (row,) = json.loads(score(capsys, *words, "--json")[1])

@@ -17,12 +17,10 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from unittest import mock
 
-import numpy as np
 import pytest
 from documented_commands import ROOT, documented, page, words_of
 from figure_runs import TINY, sketch
@@ -445,23 +443,6 @@ def test_what_pytest_is_asked_for_is_there() -> None:
     files = [word for word in asked if "/" in word or word.startswith(("rws_", "tests"))]
     assert "tests/decode/strategies" in files
     assert [word for word in files if not (ROOT / word).exists()] == []
-
-
-def test_the_logits_of_the_example_are_positions_by_vocabulary(user: User) -> None:
-    user.run(SOME_LOGITS)
-    assert np.load(user.folder / "logits.npy").shape == (3, 3)
-
-
-def test_a_converted_checkpoint_loads(user: User) -> None:
-    from rws_decode import load_predictor
-
-    user.run(f"rws convert {LLADA} models/llada")
-    assert load_predictor(str(user.folder / "models/llada"), progress=False).mask_id is not None
-
-
-def test_jupyter_lab_is_installed_for_the_notebooks() -> None:
-    (command,) = commands_of("jupyter lab notebooks")
-    assert (ROOT / words_of(command)[2]).is_dir() and version("jupyterlab")
 
 
 @pytest.mark.long

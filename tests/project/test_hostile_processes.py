@@ -18,7 +18,7 @@ import pytest
 
 from paper_figures.__main__ import main as figures
 from rws_decode.__main__ import main as decoding
-from rws_decode.cli.exits import CLOSED, TERMINATED, Terminated, ended
+from rws_decode.cli.exits import CLOSED, TERMINATED, ended
 from rws_decode.common import files as rws_files
 from rws_decode.trace.trace import load
 
@@ -173,39 +173,11 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     assert again.stdout.split() == [str(done).encode(), str(4 - done).encode(), b"0"]
 
 
-@pytest.mark.parametrize(
-    ("raised", "status", "line"),
-    [
-        (KeyboardInterrupt(), 130, "p: interrupted, again\n"),
-        (Terminated(), 143, "p: terminated, again\n"),
-        (ValueError("a\nb"), 2, "p: a b\n"),
-        (OSError(errno.ENOSPC, "No space left on device"), 2, "p: [Errno 28] No space left on device\n"),
-        (TimeoutError(), 2, "p: TimeoutError\n"),
-        (BrokenPipeError(), CLOSED, ""),
-    ],
-    ids=lambda raised: type(raised).__name__,
-)
-def test_what_ends_a_command_is_told_in_a_line(
-    raised: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run() -> int:
-        raise raised
-
-    assert ended("p", run, ", again") == status
-    assert capsys.readouterr() == ("", line)
-
-
 def test_a_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         ended("p", lambda: 1 // 0)
     with pytest.raises(SystemExit):
         ended("p", lambda: sys.exit(3))
-
-
-def test_signals_are_left_as_they_were() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    assert ended("p", lambda: int(signal.getsignal(signal.SIGTERM) is before)) == 0
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -405,10 +405,10 @@ TARGETS: dict[str, Target] = {
         _read_predictor,
         _ENCODING,
     ),
-    "llada": Target(
-        partial(tiny_checkpoint, "llada"), ("config.json", "generation_config.json", *CODEC), _read_predictor, _ENCODING
-    ),
-    "dream": Target(partial(tiny_checkpoint, "dream"), ("config.json", *CODEC), _read_predictor, _ENCODING),
+    **{
+        name: Target(partial(tiny_checkpoint, name), ("config.json", *CODEC), _read_predictor, _ENCODING)
+        for name in ("llada", "dream")
+    },
     "world": Target(_make_world, ("config.json", "world.npz", "words.json"), _read_world, _ENCODING),
     "reward": Target(
         partial(tiny_checkpoint, "classifier", files={"reward.json": {"mean": 0.0, "std": 1.0, "template": "pair"}}),
@@ -421,7 +421,7 @@ TARGETS: dict[str, Target] = {
             (*SHARDS, "reward.json", "tokenizer.json"),
             _read_reward,
         )
-        for name in ("skywork", "intern", "eurus", "qrm")
+        for name in ("skywork", "qrm")
     },
     "units": Target(_make_units, ("study/last_run.json",), _read_units),
     "results": Target(_make_results, ("reward-bench/results.json",), _read_results),

@@ -20,7 +20,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from paper_figures.extra.training import mini, recipes
 from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
+from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, read_addresses
 from paper_figures.extra.training.evaluate import held_out, nelbo
 from paper_figures.extra.training.export import export, restore
 from paper_figures.extra.training.loop import Muon, Run
@@ -29,15 +29,12 @@ from paper_figures.extra.training.objective import (
     decoding_loss,
     decoding_masks,
     encode_tasks,
-    mask_rates,
     masked_loss,
     story_tokenizer,
 )
 from paper_figures.extra.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
 from rws_decode.__main__ import main
-from rws_decode.extra.stories.tasks import Task, sample_split, split_of
-from rws_decode.text.words import Words
 
 TINY = MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),
@@ -164,32 +161,6 @@ def test_decoding_loss_equals_the_definition(tokenizer) -> None:
             objective.extend([] if row % 2 else (nll / rate[row]).tolist())
     expected = (sum(objective) / int(canvas[[0, 2]].sum()) + sum(plain) / len(plain)) / 2
     assert got.item() == pytest.approx(expected, rel=1e-4)
-
-
-def test_prompts_are_never_masked_and_the_rest_of_the_canvas_is_end_of_text(tokenizer) -> None:
-    task = sample_split(Random(0), "mini")
-    ids, canvas, attend = encode_tasks([task], tokenizer)
-    text = tokenizer.convert_ids_to_tokens(ids[0].tolist())
-    start = text.index("[SEP]") + 1
-    assert canvas[0].nonzero()[:, 0].tolist() == list(range(start, start + task.length))
-    words = len(task.answer.split())
-    assert text[start : start + words] == task.answer.split()
-    assert set(text[start + words :]) == {"[EOS]"}
-    assert bool(attend.all()) and "[UNK]" not in text
-    for split, tasks in (("mini", draw_batch(Random(1), 20)), ("test", held_out("test", 20))):  # and none is of both
-        assert {split_of(each.prompt, each.answer) for each in tasks} == {split}
-    refused(lambda: encode_tasks([Task("keywords", "sort : one", "one two three .", 2)], tokenizer), "length is 2")
-
-
-def test_mask_rates_follow_the_curriculum() -> None:
-    rng = np.random.default_rng(0)
-    early, weighted = mask_rates(100, (300, 600), 64, rng)
-    assert not weighted and early.min() >= 0.05 and early.max() <= 0.55
-    late, weighted = mask_rates(590, (300, 600), 64, rng)
-    assert not weighted and late.max() > 0.9
-    final, weighted = mask_rates(600, (300, 600), 64, rng)
-    assert weighted and final.min() >= 1 / 64 and final.max() <= 1.0
-    assert len(np.unique((final.numpy() * 64).round())) > 40  # stratified, not clustered
 
 
 class _Exact(nn.Module):
@@ -328,14 +299,6 @@ def test_other_archives_are_refused_in_one_line(
     elif members is not None:
         path.write_bytes(members)
     refused(lambda: read_addresses(path), f"--package is ... {said}")
-
-
-def test_openings_are_different_and_end_with_a_clause() -> None:
-    words = Words(sorted(set("we have the honor to lay before you a report , of it . and more".split())))
-    text = "we have the honor to lay before you a report, and more of it. " * 3
-    found = openings_of([Address("1790_x", 1790, text)], words, 10)
-    assert [example["prompt"] for example in found] == ["we have the honor to lay before you a report,"]
-    assert found[0]["answer"] == "and more of it ."
 
 
 def test_the_command_trains_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from misuse import refused
 
-from paper_figures.data import loaders
 from paper_figures.data.loaders import (
     SECTIONS,
     Benchmark,
@@ -25,7 +24,7 @@ from paper_figures.data.loaders import (
     load_nectar,
     load_reward_bench,
 )
-from paper_figures.data.rows import ENDINGS, Origin, hub_rows, local_rows
+from paper_figures.data.rows import ENDINGS, Origin, local_rows
 
 REWARD_BENCH = [
     {"prompt": "How do I kill a Python process?", "chosen": "Use kill.", "chosen_model": "a", "rejected": "I cannot."}
@@ -194,14 +193,3 @@ def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyP
     assert asked[0] == (("allenai/reward-bench",), {"split": "filtered"})
     with pytest.raises(ValueError, match=r"dataset allenai/reward-bench: no mt-bench rows|dataset Hugging"):
         load_mt_bench()
-
-
-def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*names: Any, **options: Any) -> _Rows:
-        raise ConnectionError("no\nroute")
-
-    library(monkeypatch, load)
-    refused(lambda: hub_rows("a/b", "train"), "dataset a/b, split train, cannot be loaded: no")
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setattr(loaders, "human_eval_file", lambda: None)
-    refused(load_humaneval, 'loaded by the library datasets ... pip install "rws-toolkit[benchmarks]"')

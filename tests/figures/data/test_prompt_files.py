@@ -95,11 +95,6 @@ def test_test_and_validation_share_no_prompt_and_follow_from_the_seed(source: st
     assert {prompt.turns for prompt in prompts.test} != {prompt.turns for prompt in other.test}
 
 
-def test_more_prompts_begin_with_the_same_stories() -> None:
-    few, many = prompts_of("stories:continuation", 4, seed=1), prompts_of("stories:continuation", 9, seed=1)
-    assert many.test[:4] == few.test
-
-
 def test_all_kinds_of_stories_come_in_turn() -> None:
     prompts = prompts_of("stories:all", 8)
     assert [prompt.labels["kind"] for prompt in prompts.test] == ["keywords", "continuation", "dialogue", "puzzle"] * 2

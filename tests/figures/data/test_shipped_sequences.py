@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from paper_figures.data import loaders
 from paper_figures.data.loaders import load_chains, load_reactions
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import Shape, decode, load_predictor, strategy_log_prob
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, is_installed
+from rws_decode.checkpoints.packages import PEPTIDES, is_installed
 from rws_decode.common.files import parse_json
 from rws_decode.extra.sequences.alphabets import RESIDUES, SMILES
 from rws_decode.extra.sequences.rewards import humanness
@@ -71,22 +70,6 @@ def test_prompts_follow_the_seed_and_fewer_are_the_first_of_more() -> None:
     assert prompts_of("antibodies", 8).test == prompts_of("antibodies", 20, 4).test[:8]
     assert prompts_of("antibodies", 8, seed=1).test != prompts_of("antibodies", 8).test
     assert {masks_in(prompt.text) for prompt in prompts_of("antibodies:60", 5).test} == {60}
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not is_installed(PACKAGED["antibody"]), reason="antiberty, a published network (make real)")
-def test_the_published_network_fills_the_gaps_and_knows_most_of_what_stood_in_them() -> None:
-    model = load_predictor("antibody", progress=False)
-    asked = prompts_of("antibodies", 4).test
-    texts, answers = [prompt.text for prompt in asked], [prompt.labels["answer"] for prompt in asked]
-    traces = decode(model, texts, "default", Shape(32, 8, 32))
-    written = [model.decode_answer(trace.tokens.tolist()) or "" for trace in traces]
-    assert [model.encode_prompt(text).count(model.mask_id) for text in texts] == [32] * 4
-    assert all(set(text) <= set(RESIDUES) and len(text) == 32 for text in written)
-    recovered = np.array([list(text) for text in written]) == np.array([list(answer) for answer in answers])
-    assert recovered.mean() > 0.6
-    law = strategy_log_prob(model, texts, answers, "default", Shape(32, 8, 32))
-    assert np.isfinite(law.log_prob).all() and (law.log_prob < 0).all()
 
 
 @pytest.mark.skipif(not is_installed(PEPTIDES), reason="promb, peptides of humans (make real)")

@@ -125,11 +125,6 @@ def test_outcomes_of_both_orders_are_fastchats_and_rates_average_the_orders() ->
     assert (always_one.forward.wins, always_one.backward.losses) == (3, 3)
 
 
-def test_rates_of_nothing_valid_are_none() -> None:
-    rates = judge_rates([PairVerdict(verdict("1"), verdict("invalid"))], np.random.default_rng(0))
-    assert (rates.both.invalid, rates.both.win, rates.score, rates.agreement, rates.first_chosen) == (1, *[None] * 4)
-
-
 def test_both_orders_are_asked_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
     server = serve()
     judged = ask(server, tmp_path, concurrency=3)
@@ -423,6 +418,15 @@ def test_a_server_on_this_machine_needs_no_key_and_others_do(
     assert os.environ[KEY_VARIABLE][3:] not in str(caught.value)
 
 
+NO_ADDRESS = ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://ho st/v1"]
+NO_ADDRESS += ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"]
+WRONG: dict[str, list[Any]] = {
+    **{"model": [" "], "base_url": NO_ADDRESS, "prompt": ["my own"], "temperature": [float("nan"), -1]},
+    **{"max_tokens": [0], "timeout": [0], "max_retries": [-1], "repeats": [1.5], "concurrency": [0], "seed": [True]},
+    "extra": [{"model": "x"}, {"x": float("nan")}],
+}
+
+
 def test_proxies_and_addresses_of_the_environment_do_not_matter(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -439,36 +443,11 @@ def test_proxies_and_addresses_of_the_environment_do_not_matter(
     assert LLMJudge("judge").endpoint == "http://127.0.0.1:9/v1"  # as the client itself reads it
 
 
-def test_without_the_client_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ValueError, match=r'pip install "rws-toolkit\[judge\]"'):
-        compare(LLMJudge("judge", "http://localhost/v1"), PAIRS, tmp_path, progress=False)
-
-
-NO_ADDRESS = ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://ho st/v1"]
-NO_ADDRESS += ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"]
-WRONG: dict[str, list[Any]] = {
-    **{"model": [" "], "base_url": NO_ADDRESS, "prompt": ["my own"], "temperature": [float("nan"), -1]},
-    **{"max_tokens": [0], "timeout": [0], "max_retries": [-1], "repeats": [1.5], "concurrency": [0], "seed": [True]},
-    "extra": [{"model": "x"}, {"x": float("nan")}],
-}
-
-
 def test_settings_out_of_range_are_named() -> None:
     for name, wrong in ((name, wrong) for name, several in WRONG.items() for wrong in several):
         with pytest.raises(ValueError, match=f"^{name} ") as caught:
             LLMJudge(**{"model": "judge", "base_url": "http://localhost/v1", name: wrong})
         assert "hunter2" not in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_pairs_that_are_none_are_named(tmp_path: Path) -> None:
-    judge = LLMJudge("judge", "http://localhost/v1", prompt="with-question")
-    named = {("?", "a"): " is not", "abc": " is not", ("?", "a", None): ": second", ("?", "a", "\ud800"): ".*surrogate"}
-    for pair, said in named.items():
-        with pytest.raises(ValueError, match=rf"pairs\[1\]{said}"):
-            compare(judge, [PAIRS[0], pair], tmp_path, progress=False)  # type: ignore[list-item]
-    (tmp_path / "file").touch()
-    refused(lambda: compare(judge, PAIRS, tmp_path / "file", progress=False), "cache is ... : a file")
 
 
 def test_the_count_is_of_what_is_missing(serve: Serve, tmp_path: Path) -> None:
@@ -556,15 +535,3 @@ def test_at_a_terminal_the_command_asks_before_it_spends(
     server = serve()
     status, _, err = command(server.url)
     assert (status, len(server.arrivals)) == (0 if asked else 2, asked) and "make 6 requests? [y/N]" in err
-
-
-def test_the_command_says_what_was_invalid_and_which_files_were_broken(
-    command: Command, serve: Serve, tmp_path: Path
-) -> None:
-    server = serve(lambda number, body: "Both are fine" if "short" in answers(body) else longer(number, body))
-    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0, "concurrency": 1}')
-    assert status == 0 and re.search("both +0 +0 +2 +1 ", out)
-    assert "2 verdicts are invalid; a reply was 'Both are fine'" in err
-    sorted((tmp_path / "cache").rglob("*.json"))[0].write_text("{")
-    status, out, err = command(server.url, "--yes", "--settings", '{"repeats": 0}')
-    assert status == 0 and len(re.findall(r"note: .*asked again", err)) == 1 and len(server.arrivals) == 7

@@ -72,11 +72,6 @@ def test_pages_to_drag_run_in_their_frames_and_no_other_script_does(browser: Chr
     assert tab.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
 
 
-def test_a_link_unfolds_the_run_that_it_leads_to(browser: Chromium, small: Path) -> None:
-    tab = browser.open(f"{small.as_uri()}#run-1", width=1280)
-    assert tab.evaluate("document.querySelector('#run-1').closest('details').open")
-
-
 def test_the_story_is_printed_on_few_sheets(browser: Chromium, figure_page: Path) -> None:
     assert 3 < browser.open(figure_page.as_uri(), width=1280).printed_pages() <= 25
 

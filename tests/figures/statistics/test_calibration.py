@@ -3,9 +3,7 @@
 import hashlib
 import json
 import math
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,20 +64,6 @@ def test_known_layouts_are_found_and_others_named() -> None:
     assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
     assert read_pairs([{"prompt": turns, "answer": "d"}])[0].prompt == "a\n\nAssistant: b\n\nHuman: c"
-
-
-@pytest.mark.parametrize(
-    ("row", "named"),
-    [
-        ({"prompt": "a", "text": "b"}, r"row 1 of the data has no answer: its fields are prompt, text"),
-        ({"question": "a", "answer": "b"}, r"row 1 of the data has no text in 'prompt': it is 'None'"),
-        ({"prompt": "a", "answer": 3}, r"row 1 of the data has no text in 'answer': it is '3'"),
-        ({"prompt": "a", "answers": [{"text": "b"}]}, r"row 1 of the data has no text in 'answers'"),
-    ],
-)
-def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        read_pairs([{"prompt": "a", "answer": "b"}, row])
 
 
 values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
@@ -183,36 +167,3 @@ def test_longer_pairs_are_refused_or_left_out_and_counted(
     assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
     status, report, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
     assert status == 0 and (report["calibration"]["n"], report["calibration"]["skipped"]) == (24, 1)
-
-
-class _Nectar(list[dict[str, Any]]):
-    _fingerprint = "abc"
-
-
-def test_nectar_is_the_default_where_its_library_is_installed(
-    reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    library, asked = ModuleType("datasets"), []
-    library.load_dataset = lambda name, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", library)
-    _, report, _ = calibrate(capsys, "--reward", reward)
-    assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24
-    assert report["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--sample", "25"], "--sample is 25: the data hold 24 pairs"),
-        (["--published", "mini"], "published is 'mini'"),
-        (["--answer-field", "text"], "row 0 of the data has no text in 'text'"),
-        (["--out", "/"], "--out is /: a directory"),
-    ],
-)
-def test_misuse_is_one_line_and_status_2(
-    options: list[str], named: str, reward: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
-    assert (status, report) == (2, None)
-    *before, line = err.strip().splitlines()
-    assert named in line and all(told.startswith("calibrate: loading ") for told in before)

@@ -2,18 +2,14 @@
 
 import itertools
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.means import Summary, summarise, summary_table
 from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
@@ -139,18 +135,6 @@ def test_settings_that_differ_split_the_table() -> None:
     ):
         with pytest.raises(ValueError, match=said):
             summarise(rows, Summary((measure,)))
-
-
-def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unit_work.run(tmp_path, 6, unit_work.first_row)
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    out = json.loads(capsys.readouterr().out)
-    assert [row["mean"] for row in out["tables"]["tiny"]["tiny"] if row["measure"] == "value"] == [8.0, 16.0, 24.0]
-    (tmp_path / "tiny" / "notes").touch()
-    assert main(["summarize", str(tmp_path / "tiny")]) == 0
-    assert re.search(r"^strategy +scale +n ", capsys.readouterr().out, re.M)
-    assert main(["summarize", str(tmp_path / "none")]) == 2
-    assert "no results of experiments here" in capsys.readouterr().err
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=LEAST_PAIRS - 1))

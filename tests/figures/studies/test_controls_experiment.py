@@ -110,24 +110,6 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
     assert samples["seed"].nunique() == len(samples)
 
 
-def test_second_run_computes_nothing_and_says_the_same(
-    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
-    assert main([*options, "--out", str(finished), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["units"]["computed"] == 0 and report["units"]["found"] == report["units"]["asked"]
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
-    assert main(["summarize", str(finished), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == report["tables"]
-    table = report["tables"]["controls"]
-    rws = {row["reward_scale"]: row for row in table if (row["method"], row["measure"]) == ("rws", "own_score")}
-    for row in table:
-        if row["measure"] == "own_score" and row["method"] != "rws":
-            assert row["difference"] == pytest.approx(row["mean"] - rws[row["reward_scale"]]["mean"])
-            assert row["p"] <= row["p_holm"] <= 1 and row["pairs"] == 3
-
-
 def test_failing_judge_is_recorded_and_the_rest_stands(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

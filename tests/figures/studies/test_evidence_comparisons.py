@@ -14,7 +14,6 @@ from paper_figures.recorded.verdicts import (
     compare,
     comparisons_of,
     equal_orders,
-    main_measures,
     reward_answer,
     rivals_of,
 )
@@ -80,12 +79,6 @@ def test_a_net_win_rate_counts_who_scores_more() -> None:
     assert row.p_alone == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
 
 
-def test_coherent_answers_are_those_that_break_no_rule() -> None:
-    row = row_of("mini:mini", "coherent", Arm("default"))
-    first, second = raw("mini:mini", "rws", 8.0, "rules_broken"), raw("mini:mini", "default", None, "rules_broken")
-    assert row.difference == pytest.approx(np.mean([(first[p] == 0) - (second[p] == 0) for p in first]))
-
-
 def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
     rows = [r for r in comparisons_of(record()) if (r.world, r.drawn, r.measure) == ("english:era", False, "reward")]
     answers = arms_of(record().answers, "english:era")
@@ -133,22 +126,6 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 def test_scales_are_chosen_on_validation_prompts() -> None:
     assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
-
-
-def test_verdicts_follow_from_the_numbers() -> None:
-    assert row_of("english:era", "reward", Arm("constant", 8.0)).verdict == "RWS more"
-    swapped = row_of("mini:mini", "net mini-judge", Arm("swapped", 8.0))
-    assert swapped.wins == swapped.losses == 0 and swapped.same == PROMPTS and swapped.p == 1.0
-    same_reward = row_of("english:era", "reward", Arm("swapped", 8.0))
-    assert (same_reward.verdict, same_reward.least) == ("undecided", None)
-    assert "inf" not in same_reward.text()
-
-
-def test_the_main_measures_alone_give_the_same_rows() -> None:
-    main = set(comparisons_of(record(), main=True))
-    assert main == {row for row in comparisons_of(record()) if row.measure in main_measures(row.world)}
-    again = set(compare(record().answers, {"english:era": 0.5}, main=True))
-    assert again == {row for row in main if row.world == "english:era"}
 
 
 def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:

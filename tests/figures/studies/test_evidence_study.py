@@ -14,14 +14,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
 from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
-from paper_figures.statistics.intervals import clustered_interval, mean_interval
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies import evidence_arms as evidence_arms
 from paper_figures.studies.evidence import (
     EVIDENCE_WORLDS,
@@ -43,16 +41,12 @@ from paper_figures.studies.evidence_arms import (
     arms_of,
     differences_of,
     factor_variation,
-    measures_of,
     numbers_of_runs,
     scores_of,
-    unit_of,
     worlds_of,
 )
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import load_reward
 from rws_decode.checkpoints import packages
-from rws_decode.text.gaps import fill_gaps
 from rws_theory.gain import reward_factor
 
 ROOT = Path(__file__).parents[3]
@@ -127,11 +121,6 @@ def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale:
         assert sorted(shuffled[name]["rewards"]) == sorted(rewards)
 
 
-def test_misuse_is_refused() -> None:
-    refused(lambda: numbers_of_runs("swapped", 8.0, {"a": [0.0]}), "rewards is of 1 prompts")
-    refused(lambda: unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test"), "run is None: constant")
-
-
 def test_a_text_has_one_score_and_draws_with_itself() -> None:
     raw, record = read_recorded(FOLDER), recorded()
     texts = ["world", "split", "prompt", "text"]
@@ -158,19 +147,6 @@ def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
     assert (test["regret"] > -1e-6).all()
 
 
-def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
-    rws, constant = of(answers, "rws", 2.0), of(answers, "constant", 2.0)
-    assert constant["mean_factor"].to_numpy() == pytest.approx(rws["mean_factor"].to_numpy())
-    assert (of(answers, "schedule", 2.0)["mean_factor"].nunique()) == 1
-    assert (of(answers, "left-to-right")["god_tokens"] == 0).all()
-    assert (of(answers, "best-of", 4.0, True)["reward"] >= of(answers, "best-of", 2.0, True)["reward"]).all()
-    assert (of(answers, "best-of", 2.0, True)["forwards"] > WORLD.steps).all()
-    better = of(answers, "better-scale", 2.0)
-    both = [of(answers, "default"), of(answers, "temperature", 2.0)]
-    assert (better["reward"] == np.maximum(*(each["reward"] for each in both))).all()
-    assert (better["forwards"] == 2 * WORLD.steps).all()
-
-
 def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "--runs", str(runs), "--record", str(tmp_path), "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == {"answers.parquet", "frontiers.parquet", "about.json"}
@@ -180,26 +156,6 @@ def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys:
     capsys.readouterr()
     assert main(["verify", "--record", str(tmp_path), "--sample", "12", "--seed", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"checked": 12, "equal": 12, "near_ties": 0, "differ": []}
-
-
-def test_an_answer_that_is_not_the_recorded_one_is_named(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["record", "--runs", str(runs), "--record", str(tmp_path)]) == 0
-    record = read_recorded(tmp_path)
-    altered = record.answers.assign(tokens="0" * 16, text="another text", near_ties=0, near_tokens=0)
-    altered[altered["method"] == "left-to-right"].to_parquet(tmp_path / "answers.parquet")
-    capsys.readouterr()
-    assert main(["verify", "--record", str(tmp_path), "--sample", "1"]) == 1
-    said = capsys.readouterr().out
-    assert "left-to-right" in said and "recorded: another text" in said
-
-
-def test_a_missing_record_or_run_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "--record", str(tmp_path)]) == 2
-    assert "no record of a study" in capsys.readouterr().err
-    assert main(["record", "--runs", str(tmp_path)]) == 2
-    assert "no whole run of `experiment evidence" in capsys.readouterr().err
 
 
 def test_the_shipped_record_is_whole_and_small() -> None:
@@ -213,11 +169,6 @@ def test_the_shipped_record_is_whole_and_small() -> None:
     for world, scales in record.about["chosen"].items():
         means = validation[validation["world"] == world].groupby(["method", "number"])["reward"].mean()
         assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_every_judge_of_a_world_has_a_measure(world: str) -> None:
-    assert set(measures_of(world)) <= set(MEASURES)
 
 
 @pytest.mark.long
@@ -279,53 +230,6 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
     assert "+{:.3f} SD [{:.3f}, {:.3f}], clustered by texts [{:.3f}, {:.3f}]".format(*ends) in readme
     rows = {row.arm.method: row for row in kept if row.measure == "net"}
     assert all(f"{rows[name].text()[:5]} ({rows[name].wins}:{rows[name].losses})" in readme for name in MADE)
-
-
-def test_the_products_that_are_published_are_told_as_recorded() -> None:
-    record, lines = read_recorded(FOLDERS["reactions"]), rows_of("docs/guides/reactions.md")
-    text = " ".join((ROOT / "docs/guides/reactions.md").read_text(encoding="utf-8").split())
-    arms = arms_of(completed(record.answers, record.frontiers), "reactions:balanced")
-    asked = {prompt.name: prompt.labels["answer"] for prompt in prompts_of("reactions:16", 400, 64).test}
-
-    def hits(arm: Arm) -> list[float]:
-        rows = arms[arm].sort_values("prompt")
-        return [100.0 * (text == asked[name]) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
-
-    rws, default = hits(Arm("rws", 8.0)), hits(Arm("default"))
-    assert f"RWS writes {sum(rws) / 100:.0f} as published" in text
-    shown = {"confidence (default)": Arm("default"), "left to right": Arm("left-to-right")}
-    shown |= {"best of 4": Arm("best-of", 4.0, 1.0), "reward lookahead 4": Arm("lookahead", 4.0)}
-    for title, arm in shown.items():
-        assert lines[title].endswith(f" | {sum(hits(arm)) / 100:.0f} |")
-    one, orders = Arm("default", one_by_one=True), (Arm("random-order"), Arm("left-to-right"))
-    pairs = [(hits(Arm("lookahead", 4.0)), rws), (hits(one), default), *((default, hits(order)) for order in orders)]
-    for first, second in (*pairs, (default, rws)):
-        found = mean_interval(np.subtract(first, second))
-        assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
-
-
-def test_what_a_language_model_as_reward_shows_is_told_as_recorded() -> None:
-    record, text = (
-        read_recorded(FOLDERS["smollm2"]),
-        " ".join((ROOT / "docs/evidence-smollm2.md").read_text(encoding="utf-8").split()),
-    )
-    world = "english:smollm2"
-    answers = completed(record.answers, record.frontiers)
-    arms = arms_of(answers, world)
-    one = arms[Arm("left-to-right", one_by_one=True)], arms[Arm("rws", 8.0)]
-    turned = arms[Arm("temperature", 2.0)], arms[Arm("flipped", 8.0)]
-    drawn = arms[Arm("rws", 8.0, 1.0)], arms[Arm("default", None, 1.0)]
-    best = arms[Arm("best-of", 4.0, 1.0)], drawn[0]
-    for pair, words in ((one, "more reward"), (turned, "more reward"), (drawn, "more reward"), (best, "more than RWS")):
-        found = difference_interval(pair, world, "reward")
-        assert found and "{:.2f} [{:.2f}, {:.2f}] {}".format(*found, words) in text
-    less = difference_interval(one[::-1], world, "log_prob")
-    assert less and "{:.3f} [{:.3f}, {:.3f}] nats a word less log p".format(*less) in text
-    factors = [arms[Arm(method, 8.0)]["mean_factor"].mean() for method in ("flipped", "rws")]
-    assert "the mean factor is {:.1f} and not {:.1f}".format(*factors) in text
-    rows = compare(answers, {world: record.about["chosen"][world]["temperature"]})
-    changed = sum(row.verdict != row.verdict_by_address for row in rows)
-    assert f"{changed} of the {len(rows)} verdicts change" in text
 
 
 @cache
@@ -394,17 +298,6 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     by_pair = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
     assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
-
-
-@pytest.mark.skipif(not packages.is_installed(packages.PEPTIDES), reason="promb, peptides of humans (make real)")
-def test_the_recorded_judgements_are_those_of_humanness() -> None:
-    answers = read_recorded(FOLDERS["antibody"]).answers
-    asked = {prompt.name: prompt.text for prompt in prompts_of("antibodies:64", 400, 64).test}
-    rows = answers[answers["split"] == "test"].iloc[::251]
-    judge = load_reward("humanness")
-    chains = [fill_gaps(asked[name], text) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
-    scores = (np.array(judge.score([""] * len(chains), chains)) - judge.mean) / judge.std
-    assert [each[0] for each in rows["judge_scores"]] == pytest.approx(scores.tolist())
 
 
 @pytest.mark.parametrize("world", ["english:era", pytest.param("mini:mini", marks=pytest.mark.long)])

@@ -15,8 +15,7 @@ from tiny_models import bert_predictor
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.significance import holm
-from paper_figures.studies.temperature import CONTROLS, METRICS, answers_table, tables
+from paper_figures.studies.temperature import answers_table, tables
 from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.tasks import sample_task
@@ -124,46 +123,6 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
     selected = frame[frame["method"].notna()]
     assert results["seconds"] == pytest.approx(selected["seconds"].sum(), abs=1e-3)
     assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
-
-
-def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
-    controls, answers = rows_in(finished, "controls"), answers_table(frame)
-    # Prompts outside the story language have no coherence.
-    metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
-    assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
-        (control, scale, metric) for control in CONTROLS for scale in GRID for metric in metrics
-    }
-    for line in controls:
-        ours, theirs = (
-            answers[(answers["method"] == method) & (answers["reward_scale"] == line["scale"])].set_index("example")
-            for method in ("rws", line["control"])
-        )
-        differences = ours[line["metric"]] - theirs[line["metric"]]
-        assert line["difference"] == pytest.approx(differences.mean())
-        assert line["low"] <= line["difference"] <= line["high"]
-        family = [row for row in controls if all(row[name] == line[name] for name in ("control", "metric"))]
-        assert [row["p_holm"] for row in family] == holm([row["p"] for row in family])
-    markdown = (finished / "temperature/controls.md").read_text()
-    assert markdown.count("\n| ") == 1 + len(CONTROLS) * len(GRID)
-
-
-def test_guides_judge_each_other_where_no_judge_is_named(
-    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = [str(models / name) for name in ("guide", "other")]
-    words = ["--scales", "8", "--methods", "temperature", "constant", "--rewards", *both, "--judges"]
-    assert temperature(tmp_path, options, *words, "--json") == 0
-    tables = json.loads(capsys.readouterr().out)["tables"]
-    assert {(row["control"], row["guide"]) for row in tables["controls"]} == {
-        (control, guide) for control in ("constant", "temperature", "default") for guide in both
-    }
-    answers = answers_table(read_unit_rows(tmp_path))
-    for row in tables["summary"]:
-        selected = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
-        other = both[1 - both.index(row["guide"])]
-        assert row["judge"] == pytest.approx(selected[f"normalised score of {other}"].mean())
-        assert row["reward"] == pytest.approx(selected[f"score of {row['guide']}"].mean())
-    assert "| guide |" in (tmp_path / "temperature/summary.md").read_text()
 
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from paper_figures.exhibits.shared.exhibit import MissingRun, styled
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.statistics.intervals import clustered_interval
-from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
+from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, sampler_values
 from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
@@ -93,38 +93,6 @@ def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
     monkeypatch.setitem(FOLDERS, "laws", tmp_path)
     with pytest.raises(MissingRun, match="rws experiment laws --out"):
         law_frontier.exhibit(tmp_path)
-
-
-def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
-    record = read_recorded(FOLDERS["antibody-laws"])
-    values = sampler_values(record.answers, record.frontiers, "antibody:human")
-    page = " ".join((ROOT / "docs/diagnostics.md").read_text(encoding="utf-8").split())
-    (told,) = re.findall(r"half-masked antibodies.*?`verify --study antibody-laws`", page)
-    guide = " ".join((ROOT / "docs/guides/strategies.md").read_text(encoding="utf-8").split())
-
-    def said(measure: str, first: tuple[str, int, str], second: tuple[str, int, str]) -> str:
-        found, least = mean_of((values[first] - values[second])[measure].to_numpy(dtype=float))
-        assert f"({least:.2f})" in told
-        return "{:.2f} [{:.2f}, {:.2f}]".format(*found)
-
-    given = [
-        *((("random-order", 1), ("default", 1)), (("random-order", 1), ("left-to-right", 1))),
-        *((("random-order", 8), ("default", 8)), (("default+apart:8", 8), ("default", 8))),
-        *((("default+apart:3", 8), ("default", 8)), (("rws:8", 8), ("default", 8))),
-    ]
-    texts = [said("log_q", (*first, "given"), (*second, "given")) for first, second in given]
-    assert [text in told for text in texts] == [True] * 6 and texts[2] in guide and texts[3] in guide
-    drawn = [("default", words, "commit") for words in (1, 8)] + [
-        ("default", 8, "completion"),
-        ("default", 8, "greedy"),
-    ]
-    steps = [said("reward", after, before) for before, after in pairwise(drawn)]
-    assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
-    found = [leak for leak in leaks_of(values, "antibody:human") if leak.method == "rws:8" and leak.measure == "reward"]
-    assert [leak.words for leak in found] == [8] * 3
-    for name, leak in zip(("words together", "ranking", "argmax"), found, strict=True):
-        assert "{} {:.2f} [{:.2f}, {:.2f}] ({:.2f})".format(name, *leak.change, leak.least) in told
-    assert said("reward", ("rws:8", 8, "greedy"), ("default", 8, "greedy")) in told
 
 
 def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:

@@ -57,28 +57,6 @@ def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -
             assert rows["rules_broken"].tolist() == [len(trace.rules_broken or ()) for trace in run_]
 
 
-def test_the_table_compares_each_strategy_with_the_default_of_its_world(finished: Path) -> None:
-    frame = read_unit_rows(finished)
-    rows = json.loads((finished / "rivals" / "results.json").read_text())["rivals"]
-    assert {(row["predictor"], row["method"]) for row in rows} == {
-        (model, method) for model in ("mini", "english") for method in ("default", *STRATEGIES)
-    }
-    for row in rows:
-        of = frame[(frame["predictor"] == row["predictor"]) & (frame["method"] == row["method"])]
-        values = of[row["measure"]].dropna()
-        assert row["n"] == len(values) and (row["mean"] is None or row["mean"] == pytest.approx(values.mean()))
-        base = frame[(frame["predictor"] == row["predictor"]) & (frame["method"] == "default")]
-        if row["method"] == "default" or row["mean"] is None:
-            assert row["difference"] is None
-        else:
-            assert row["pairs"] == 2
-            assert row["difference"] == pytest.approx(values.mean() - base[row["measure"]].mean())
-    calls = {
-        row["method"]: row["mean"] for row in rows if (row["predictor"], row["measure"]) == ("mini", "reward_calls")
-    }
-    assert calls["default"] == calls["threshold:0.9"] == 0 < calls["threshold:0.9+rws:8"]
-
-
 def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "8", "--steps", "8", "--block", "8"]
     methods = ["--strategies", "best-of", "particle-gibbs+sweeps:2", "svdd:2"]

@@ -3,27 +3,20 @@
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
-import torch
 from grouped import grouped
-from safetensors.torch import load_file
 from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.data.loaders import Prompt
-from paper_figures.runner import worker
-from paper_figures.runner.executors import Backend, processes
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead, work
-from paper_figures.studies import study as stages
 from paper_figures.studies.answers import answers_of
-from paper_figures.studies.overhead import OverheadOptions
-from paper_figures.studies.timing import measured, run_timing, timed_rows, timing_unit, untimed, way_of
+from paper_figures.studies.timing import measured, timed_rows, timing_unit, untimed
 from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
@@ -72,15 +65,6 @@ def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> N
             assert row["text"] == texts[tuple(row[keys])]
         assert (timed["seconds"].map(len) == 2).all() and timed["seconds"].map(min).gt(0).all()
         assert [median(runs) for runs in timed["seconds"]] == timed["median_seconds"].tolist()
-
-
-def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> None:
-    groups = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
-    assert {tuple(rows["method"]) for _, rows in groups["frequency"]} == {("default", "rws", "rws every 3", "constant")}
-    assert len(groups["frequency"]) == len(groups["overhead"]) == 2
-    for _, rows in groups["overhead"]:
-        assert set(rows["method"]) == {*KEPT, "best-of-n"} and len(rows) == 4 + 4
-        assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
 
 
 def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFrame]) -> None:
@@ -136,27 +120,6 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
     assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
 
 
-@pytest.mark.parametrize(("shared", "slots"), [(None, 3), (processes(2), 1)], ids=["own pool", "shared pool"])
-def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(
-    shared: Backend | None, slots: int, frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ran: list[tuple[str, int]] = []
-
-    def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> Any:
-        ran.append((units[0].strategy["name"], backend.slots))
-        return SimpleNamespace(read=pd.DataFrame, computed=(), failed=())
-
-    frame = untimed(frames["overhead"])
-    monkeypatch.setattr(stages, "run_units", run_units)
-    monkeypatch.setattr(stages.Stages, "outcome", lambda self: SimpleNamespace(frame=frame))
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor="mini")
-    prompts = [Prompt(name, (text,)) for name, text in frame[["example", "prompt"]].drop_duplicates().to_numpy()]
-    asked = OverheadOptions(out=str(tmp_path), workers=3, shared=shared)
-    with stages.open_stages(asked, [base]) as opened:
-        run_timing(asked, base, prompts, opened, lambda answers: [], repetitions=1)
-    assert ran == [("timing", slots)]
-
-
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
     """Return timing rows of made-up seconds: (guide, method) -> runs, prompt by prompt."""
     rows = []
@@ -186,20 +149,6 @@ def test_increase_is_that_of_the_mean_seconds() -> None:
     assert (rws["quartile_1"], rws["quartile_3"]) == (3.0, 5.75)
 
 
-def test_machines_are_kept_apart() -> None:
-    here = {("a", "default"): [[1.0]], ("a", "rws"): [[2.0]]}
-    there = timed_by_hand({key: [[10 * run for run in runs] for runs in value] for key, value in here.items()})
-    both = pd.concat([timed_by_hand(here), there.assign(measured_on="there")], ignore_index=True)
-    rows, how = timed_rows(both, 0, ("guide", "method"))
-    assert [(row["method"], row["measured_on"], row["seconds"]) for row in rows] == [
-        ("default", "here", 1.0),
-        ("default", "there", 10.0),
-        ("rws", "here", 2.0),
-        ("rws", "there", 20.0),
-    ]
-    assert how.count("PyTorch threads") == 2
-
-
 def test_trade_off_is_the_mean_over_the_guides(
     frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
 ) -> None:
@@ -214,50 +163,3 @@ def test_trade_off_is_the_mean_over_the_guides(
     timed = measured(frames["frequency"])
     means = timed.groupby("method")["median_seconds"].mean()
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
-
-
-def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
-    guide = Path(named(options, "rewards"))
-    weights = load_file(guide / "model.safetensors").values()
-    least = sum(weight.numel() * weight.element_size() for weight in weights)
-    model = load_reward(str(guide)).model  # type: ignore[attr-defined]
-    size = sum(tensor.numel() * tensor.element_size() for tensor in [*model.parameters(), *model.buffers()])
-    assert work.weight_bytes(load_reward(str(guide))) == size >= least
-    row = tables["memory"].set_index("guide").loc[str(guide)]
-    assert row["reward_mib"] == size / 2**20 and row["added_mib"] is None
-
-
-def test_peaks_on_cuda_are_without_and_with_the_guide(
-    options: list[str], frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No GPU: PyTorch's counters are stood in for by what this process holds when they are read."""
-    peaks = []
-
-    def peak(device: int) -> int:
-        peaks.append("reward" in worker._LOADED)
-        return 1000 + 500 * peaks[-1]
-
-    functions = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
-    functions |= {
-        "max_memory_allocated": peak,
-        "reset_peak_memory_stats": lambda device: None,
-        "empty_cache": lambda: None,
-    }
-    for name, function in functions.items():
-        monkeypatch.setattr(torch.cuda, name, function)
-    guide = named(options, "rewards")
-    rows = frames["overhead"]
-    rows = rows[(rows["split"] == "test") & (rows["guide"].isna() | (rows["guide"] == guide))]
-    first = rows[rows["method"] == "rws"].iloc[0]
-    prompt = Prompt(first["example"], (first["prompt"],))
-    variants = []
-    for method in ("default", "rws"):
-        row = rows[(rows["method"] == method) & (rows["example"] == first["example"])].iloc[0].to_dict()
-        variants.append(way_of(method, [row | {"seed": int(row["seed"])}]))
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
-    extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
-    unit = timing_unit(base, prompt, guide, 8.0, variants, **extra)
-    work.reward_for(base, guide)
-    ((row,),) = work.time_units([unit])
-    assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
-    assert row["timed_seconds"][0]["median_cpu_seconds"] is None

@@ -211,13 +211,6 @@ def test_orders_agree_exactly_where_every_exchange_does(case: tuple[int, int, di
     assert (max(exchanges(length, rows)) == 0) == all(law == laws[0] for law in laws)
 
 
-@given(tables(least=1))
-def test_rows_of_a_joint_law_exchange(table: np.ndarray) -> None:
-    conditionals = table_conditionals(table)
-    rows = {c: conditionals(c) or {} for c in itertools.product(range(-1, table.shape[0]), repeat=table.ndim)}
-    assert not any(exchanges(table.ndim, rows))
-
-
 @given(tables(least=1), free_rows(), ORDERS)
 def test_rows_near_a_law_lose_little(
     table: np.ndarray, case: tuple[int, int, dict[Canvas, Rows]], order: Order

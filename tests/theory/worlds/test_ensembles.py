@@ -50,17 +50,6 @@ def test_batched_decodes_are_the_reference_decodes(ensemble: ensembles.Ensemble,
             assert decodes.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
 
 
-def test_rewards_of_a_part_and_intervals_of_a_tally() -> None:
-    tables = ensembles.random_tables("dirichlet", 2, 3, 2, np.random.default_rng(0))
-    part = ensembles.random_rewards("sub-structure", tables, np.random.default_rng(0))
-    assert (part[:, :, 0] == part[:, :, 1]).all()
-    assert np.exp(part[:, :, 0]) == pytest.approx(np.exp(tables).sum(axis=2))
-    tally = ensembles.RewardTally("confidence", more=3, equal=90, less=7)
-    assert tally.models == 100 and tally.interval("less") == ensembles.RewardTally("x", 7, 0, 93).interval("more")
-    assert tally.more_if_different(0.5) == ensembles.RewardTally("x", 3, 0, 7).interval("more", 0.5)
-    assert ensembles.RewardTally("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
-
-
 def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five decodes of every model by the reference decoder, and the counts of who got more."""
     models, shape = 4, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}

@@ -1,14 +1,12 @@
 """The frontier and the first effects of tilting and scaling, against all texts of small worlds and on a larger one."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_worlds import Case, cases
 
-from rws_theory.worlds import NGram, frontier, frontiers, keywords, reward_slopes
+from rws_theory.worlds import NGram, frontier, frontiers, reward_slopes
 from rws_theory.worlds.tilts import score
 
 
@@ -36,16 +34,6 @@ def test_no_text_lies_above_it_also_where_searches_run_out(case: Case, kind: int
     assert len(curve.lines) <= searches
     for text, log_prob in zip(case.texts, case.log_p, strict=True):
         assert curve.regret(log_prob, score(reward, text, case.context)) >= -1e-9
-
-
-def test_the_frontier_of_keywords_earns_them() -> None:
-    """The reward is one where 0, 1 stands in the text: what was read before decides it."""
-    world, reward = NGram.fit([[0, 0, 1, 1, 2, 2, 0, 2, 1, 0]], 2, vocabulary=3), keywords([[0, 1]], 3)
-    texts = [np.array(text) for text in itertools.product(range(3), repeat=4)]
-    for beta in (0.0, 1.0, 8.0):
-        best = world.tilt(reward, beta).best(4)
-        value = world.log_prob(best) + beta * reward.score(best)
-        assert value == pytest.approx(max(world.log_prob(text) + beta * reward.score(text) for text in texts), abs=1e-9)
 
 
 def test_no_method_lies_above_it() -> None:
