@@ -12,9 +12,8 @@ from paper_figures.lessons import (
     order_worth,
     printed_tables,
     ranks,
-    rounding,
 )
-from rws_decode import Options, Shape, Temperature, decode, load_predictor, strategy_log_prob
+from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
 from rws_theory.theorem1 import theorem1
 
@@ -31,22 +30,6 @@ def test_the_page_of_pairs_says_who_is_ahead() -> None:
             assert [first, second] == pytest.approx(confidence, rel=1e-4)
             turned = sum(1 < root < scale or scale < root < 1 for root in roots) % 2
             assert f" {'ab'[turned]} is ahead" in said
-
-
-# lesson 5
-def test_first_steps_are_those_of_whole_decodes() -> None:
-    predictor, shape, scales = load_predictor("mini"), Shape(length=8, steps=4, block=8), np.geomspace(1, 16, 3)
-    steps = rounding.first_steps(predictor, predictor.prompts[0], shape, scales)  # type: ignore[arg-type]
-    assert list(steps.chosen) == list(steps.value) == list(rounding.RANKINGS)
-    for name, options in rounding.RANKINGS.items():
-        for at, scale in enumerate(scales):
-            (trace,) = decode(predictor, predictor.prompts[0], Temperature(float(scale)), shape, options=options)
-            # Rows of a batch and single rows are summed in another order: float32 differs, and bfloat16 by one place.
-            np.testing.assert_allclose(steps.value[name][at], trace.value[0], rtol=2**-7, atol=1e-5)
-            if trace.near_ties[0] == 0:
-                assert (steps.chosen[name][at] == trace.chosen[0]).all()
-                assert steps.committed(name, scale * 1.1) == np.flatnonzero(trace.chosen[0]).tolist()
-    assert list(steps.words) == list(trace.words(trace.candidate[0]))
 
 
 # lesson 7

@@ -15,7 +15,6 @@ from paper_figures.commands import figures
 from paper_figures.exhibits import fig1_commit_order, table4_humaneval, table8_temperature
 from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.shared.traces import STRATEGIES, commit_orders
-from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
@@ -226,20 +225,3 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     assert progress.startswith("figures: 1 of 1 exhibit")
     assert said in message and "experiment humaneval" in message
     assert not out.exists()
-
-
-@pytest.mark.usefixtures("sketched")
-@pytest.mark.parametrize("damage", ["picture", "record", "part"])
-def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
-    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
-    assert list(read_records(tmp_path)) == ["appendix_d"]
-    record = tmp_path / "figures" / "appendix_d.json"
-    if damage == "picture":
-        (tmp_path / "figures" / "appendix_d.png").unlink()
-    else:
-        content = json.loads(record.read_text(encoding="utf-8"))
-        del content["tables"]
-        record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
-    assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
-    assert list(read_records(tmp_path)) == ["table9_reward_models"]
-    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")

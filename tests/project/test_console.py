@@ -58,21 +58,6 @@ def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: p
     assert status == 0 and out.startswith("{") and outcome(rws, words, capsys) == (status, out, err)
 
 
-@pytest.mark.parametrize(
-    ("main", "words"),
-    [
-        (decoding, "generate --prompt a --length 7 --block 2"),
-        (theory, "crossings [1] []"),
-        (figures, "figures table1"),
-        (figures, "experiment controls"),
-    ],
-)
-def test_bad_input_is_the_same_line(main: Any, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = outcome(rws, words.split(), capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"rws {words.split()[0]}")
-    assert outcome(main, words.split(), capsys)[2].split(": ", 1)[1] == err.split(": ", 1)[1]
-
-
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = outcome(figures, ["--help"], capsys)
     assert status == 0 and "--runs DIR" in out

@@ -1,6 +1,5 @@
 """The documentation as a site, built as `make docs` does: whole, linked, and readable without a network."""
 
-import doctest
 import os
 import re
 import runpy
@@ -73,14 +72,6 @@ def test_every_document_is_in_the_navigation_and_what_that_leads_to_is_there() -
     documents = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "extra"]  # added by a hook
     written = [path.relative_to(ROOT / "docs").as_posix() for path in documents]
     assert sorted(listed) == sorted([*written, "index.md", *(f"repository/{name}" for name in added)])
-
-
-def test_docstrings_become_markdown() -> None:
-    names = runpy.run_path(str(ROOT / "docs" / "site_docstrings.py"))
-    runner = doctest.DocTestRunner()
-    (example,) = doctest.DocTestFinder().find(names["as_page"], "as_page", globs=names)
-    assert runner.run(example) == (0, 1)
-    assert names["as_page"]("One:\n- two\n\n>>> 1\n1") == "One:\n\n- two\n\n```pycon\n>>> 1\n1\n```"
 
 
 @pytest.mark.long

@@ -133,20 +133,6 @@ def test_every_sentence_is_judged(
     assert verdict.no_flip is (none == "1")
 
 
-@pytest.mark.parametrize(
-    ("u", "v", "power", "gap"),
-    [
-        (("1/2", 3), ("1/2", 3, 4), 0, 4),
-        (("1/3", "5/3"), ("2/3", "4/3"), 2, "1/3"),
-        ((1, 5, 6), (2, 3, 7), 3, 1),
-        ((1, 5, 9, 17, 18), (2, 3, 11, 15, 19), 5, 1),
-    ],
-)
-def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
-    signs = of_gaps(u, v).parity
-    assert (signs.power, signs.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_crossing_next_to_one_is_put_on_its_side(side: int) -> None:
     """The last gap puts the crossing within 1e-13 of r = 1, closer than enclosures are wide."""

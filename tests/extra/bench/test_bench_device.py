@@ -18,7 +18,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from paper_figures.extra.bench import check, device, kernels, roofline
 from paper_figures.extra.bench.check import Difference, agreement
 from paper_figures.extra.bench.device import BenchSettings, measure
-from paper_figures.extra.bench.kernels import kernel_table
 from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
@@ -142,41 +141,6 @@ def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None
         assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
 
 
-def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
-    seconds = {row["way"]: row["median_seconds"] for row in run["ways"] if row["batch"] == 1}
-    found = {(row["name"], row["batch"]): (row["value"], row["goal"]) for row in run["ratios"]}
-    least = next(row["seconds"] for row in run["roofline"] if (row["batch"], row["method"]) == (1, "default"))
-    expected = pytest.approx(seconds["default"] / least)
-    assert found["default over the least time", 1] == (expected, "at most 1.25")
-    assert found["naive rws over rws", 1] == (pytest.approx(seconds["naive rws"] / seconds["rws"]), "at least 2")
-    assert not any("GiB" in name for name, _ in found)
-    increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
-    assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
-    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
-    assert increases[1, "ours"]["added_bytes"] is None
-
-
-def test_the_kernel_table_agrees_with_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {(row["way"], row["dtype"], row["factors"]): row for row in kernel_table(CPU, 70, 1e9)["ways"]}
-    for dtype in ("bfloat16", "float32"):
-        first = rows["ours, triton", dtype, 1]
-        assert first["status"].startswith("not run: ") and first["ms"] is None and first["goal"] == 0.8
-        for number in (1, 4, 16):
-            row = rows["ours, torch", dtype, number]
-            assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < 1e-5
-            nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
-            assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
-        assert rows["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 4) not in rows
-    assert rows["published", "bfloat16", 1]["error"] > 1e-4 and rows["published", "bfloat16", 1]["leads"] is None
-
-    def broken(*given: Any, **options: Any) -> Any:
-        raise RuntimeError("no compiler\nfound")
-
-    monkeypatch.setattr(kernels, "row_statistics", broken)
-    statuses = {row["status"] for row in kernel_table(CPU, 5, 1e9)["ways"] if row["way"] == "ours, torch"}
-    assert statuses == {"failed: RuntimeError: no compiler found"}
-
-
 def test_a_wrong_kernel_fails_the_check(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -192,17 +156,6 @@ def test_a_wrong_kernel_fails_the_check(
     captured = capsys.readouterr()
     assert "the self-check failed, nothing was measured: row statistics" in captured.err
     assert "wrong: " in captured.out and not out.exists()
-
-
-def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(*given: Any, **options: Any) -> PlainRun:
-        plain = plain_loop(*given, **options)
-        return plain._replace(tokens=plain.tokens.roll(1, dims=0))
-
-    monkeypatch.setattr(check, "plain_loop", other)
-    checks = {result.name: result for result in check.model_checks(CPU, torch.float32, TINY)}
-    assert not checks["default: tokens of the plain loop, float32"].passed
-    assert checks["rws: tokens of the plain loop, float32"].passed
 
 
 def test_the_command_prints_what_it_writes(

@@ -56,41 +56,29 @@ def fenced(text: str) -> str:
 # Style -> (how it must be read, what a problem's canonical solution becomes).
 ANSWERS = {
     "bare": ("continuation", "{body}"),
-    "bare, then a helper": ("continuation", "{body}{helper}"),
     "bare, then the next function": ("continuation", "{body}\n\ndef {name}(x):\n    pass\n"),
-    "bare, then checks": ("continuation", "{body}\n\nif __name__ == '__main__':\n    check({name})\n"),
     "bare, then a call cut short": ("continuation", "{body}\nprint({name}(1))\nassert {name}('"),
     "bare, then prose": ("continuation", "{body}\n{prose}"),
-    "bare, then the fence's end and prose": ("continuation", "{body}```\n\n{prose}\n```py\ndef a(): return 1\n```"),
     "fenced function": ("fenced function", "{fenced}"),
     "fenced prompt and all": ("fenced function", "```py\n{whole}\n```"),
-    "fence without language": ("fenced function", "```\n{alone}\n```"),
     "prose around a fence": ("fenced function", "{before}\n\n{fenced}\n\n{prose}"),
     "fence in a list": ("fenced function", "1. Thus:\n{fenced_in_a_list}\n2. {prose}"),
-    "fence behind words": ("fenced function", "{before} {fenced}"),
     "Windows line ends": ("fenced function", "{fenced_on_windows}"),
     "several blocks": (
         "fenced function",
         "```python\n{name}(1)\n```\n```bash\npip install numpy\n```\n```python\ndef {name}(*items):\n    ...\n```\n"
         "{fenced}\n```python\n{helper}```\n```python\ndef {name}(*items):\n    return 0\n```",
     ),
-    "fence never closed": ("fenced function", "{before}\n```python\n{alone}"),
     "fence cut off in an example": ("fenced function", "```python\n{alone}\n# Example\nprint({name}([1,"),
     "function, then examples in the fence": (
         "fenced function",
         "```python\n{alone}\n\nresult = {name}(None)\nprint(result)\nassert result == 3\n```",
     ),
-    "function, then a doctest in the fence": ("fenced function", "```python\n{alone}\n>>> {name}(1)\n1\n```"),
-    "function": ("function", "{alone}"),
     "function, then prose": ("function", "{alone}\n\n{prose}"),
     "prose, then function": ("function", "{before}\n\n{whole}\n{prose}"),
     "function of a fence opened before": ("function", "python\n{alone}```\n\n{prose}"),
-    "function, indented": ("function", "{alone_indented}"),
-    "fenced body": ("continuation", "```python\n{body}```"),
     "prose and fenced body": ("continuation", "{before}\n```python\n{body}```\n{prose}"),
-    "body without indentation": ("indented body", "{body_at_the_margin}"),
     "body without indentation, then prose": ("indented body", "{body_at_the_margin}\n\n{prose}"),
-    "fenced body without indentation": ("indented body", "```python\n{body_at_the_margin}```"),
 }
 
 
@@ -171,25 +159,18 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
     ("unparsable", "wrong"): {"nothing": "", "blanks": "   \n\n"},
     ("unparsable", "error"): {
         "a word": "Certainly",
-        "a sentence": "The area is twice pi times r squared.",
         # Broken within the function, though its beginning would pass.
         "breaks off": f"{GOOD}\n    print('done",
-        "breaks off in a fence": f"{FENCE}python\n{AREA}\n    x = (",
-        "indented prose": f"{GOOD}\n\n    That is all there is.",
         "method": fenced("class Solution:\n    def area(self, r):\n        return 0"),
         "another name": fenced(f"def areas(r):\n{GOOD}"),
-        "null byte": "x = 1\0",
         "lone surrogate": "return '\ud800'",
     },
     ("indented body", "passed"): {
         "first line stripped": "s = r * r\n    return twice(math.pi * s)",
-        "first line of one blank": " s = r * r\n    return twice(math.pi * s)",
-        "two blanks": "  s = r * r\n  return twice(math.pi * s)",
         "tabs": "\ts = r * r\n\treturn twice(math.pi * s)",
     },
     ("continuation", "passed"): {
         "comment at the margin": "    s = r * r\n# times pi\n    return twice(math.pi * s)",
-        "docstring again": f"    '''Again.'''\n\n{GOOD}",
         "helpers behind": "    return twice(mine(r))\n\n\ndef mine(r):\n    return PI * r * r\n\n"
         "PI = math.pi\nPI_2 = area(1 / 0)\n",
     },
@@ -199,24 +180,18 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
     ("fenced function", "passed"): {
         "imports of its own": fenced("from math import pi\n\ndef area(r):\n    return 2 * pi * r * r\n\narea(1 / 0)"),
         "from the future": fenced(f"from __future__ import annotations\n\ndef area(r: no_such_type):\n{GOOD}"),
-        "decorated": fenced(f"import functools\n\n@functools.cache\n{AREA}"),
-        "shown before": fenced(f"area(1)\n{AREA}"),
         "statements of one line": fenced("def area(r): return twice(PI * r * r)\nx = 1; PI = math.pi; y = x"),
         "fence in a sentence": f"Use ```twice``` here.\n{fenced(AREA)}",
         "a stub first": fenced("def area(r):\n    raise NotImplementedError()") + "\n" + fenced(AREA),
-        "a stub in its block": fenced(f"def area(r):\n    '''Area.'''\n\n{AREA}"),
     },
     # The first that defines it counts, not the one that passes.
     ("fenced function", "wrong"): {
         "two blocks": fenced("def area(r):\n    return 0") + "\n" + fenced(AREA),
-        "two in a block": fenced(f"def area(r):\n    return 0\n\n{AREA}"),
     },
     ("fenced function", "refused"): {"coroutine": fenced(f"async {AREA}")},
     ("function", "passed"): {
-        "decorated, bare": f"Thus:\nimport functools\n\n@functools.cache\n{AREA}",
         "prose like an import": f"from here on it is easy:\n{AREA}",
         "fence in the docstring": fenced(f"def area(r):\n    '''\n{FENCE}\n    '''\n{GOOD}"),
-        "indented whole": f"    def area(r):\n    {GOOD}",
     },
 }
 CASES = {name: (text, *group) for group, answers in GROUPS.items() for name, text in answers.items()}
@@ -233,14 +208,6 @@ def test_only_what_is_right_passes() -> None:
     with ThreadPoolExecutor(2) as pool:
         statuses = dict(zip(CASES, pool.map(lambda case: answered(SMALL, case[0])[1], CASES.values()), strict=True))
     assert statuses == {name: status for name, (_, _, status) in CASES.items()}
-
-
-def test_what_uses_the_function_goes_and_what_it_uses_stays() -> None:
-    helpers = "def mine(r):\n    return area_of(r)\nimport os, math as m\ndef area_of(r):\n    return m.pi\n"
-    rest = "def other():\n    pass\nfor _ in 'ab':\n    mine(1)\nm.x = area_of(area(1))\n"
-    for answer in (f"    return mine(r)\n\n{helpers}{rest}", f"    return mine(r)\n{rest}\n{helpers}"):
-        kept = ast.parse(f"{SMALL.prompt}    return mine(r)\n{helpers}")
-        assert ast.dump(ast.parse(program_of(SMALL, answer).source)) == ast.dump(kept)
 
 
 PARTS = st.sampled_from(
@@ -277,13 +244,7 @@ LONG = 30_000
 HOSTILE = {
     "backticks": "`" * LONG,
     "fences with bodies": f"{FENCE}\nreturn (\n" * (LONG // 13),
-    "brackets in a body": "    return " + "(" * LONG,
-    "attributes": "    return a" + ".b" * (LONG // 2),
     "definitions": "def area(r):\n" * (LONG // 13),
-    "definitions cut off": "def area(r):\n    (\n" * (LONG // 19),
-    "stubs": "def area(r):\n    pass\n" * (LONG // 22),
-    "lines": "\n" * LONG,
-    "apostrophes": "It's\n" * (LONG // 5),
     "prose": "    return 1\n" + "It is so.\n" * (LONG // 10),
     "chain": "    return a0\n" + "".join(f"a{n} = a{n + 1}\n" for n in range(LONG // 14)),
     "deep": "".join(" " * n + "if x:\n" for n in range(400)),

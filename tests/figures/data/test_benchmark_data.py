@@ -128,25 +128,6 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("load", "rows", "message"),
-    [
-        (load_reward_bench, [REWARD_BENCH[0], REWARD_BENCH[0]], "row 2: id xstest-should-respond/12 is there twice"),
-        (load_reward_bench, [REWARD_BENCH[0] | {"subset": "chat"}], "row 1: subset is 'chat', which RewardBench"),
-        (load_reward_bench, [REWARD_BENCH[0] | {"id": 1.5}], "row 1: id is '1.5', a number or a name"),
-        (load_mt_bench, [FASTCHAT[0] | {"turns": []}], "row 1: turns is '[]', a text or a list"),
-        (load_mt_bench, [FASTCHAT[0] | {"turns": ["a", 3]}], "row 1: turns is"),
-        (load_nectar, [NECTAR[0] | {"prompt": "\n\nHuman: "}], "row 1: prompt holds no turn"),
-        (load_humaneval, [{**HUMANEVAL[0], "test": ""}], "row 1: test is '', a text is needed"),
-        (load_humaneval, [{"task_id": "a", "text": "b"}], "row 1 lacks prompt; it has task_id, text"),
-    ],
-)
-def test_rows_that_are_wrong_are_named(
-    load: Callable[..., Benchmark], rows: list[dict[str, Any]], message: str, tmp_path: Path
-) -> None:
-    refused(lambda: load(written(tmp_path / "rows.jsonl", rows)), message)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),

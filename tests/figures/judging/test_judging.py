@@ -1,6 +1,5 @@
 """The LLM judge, against a real HTTP server that answers, stalls, fails and dies."""
 
-import io
 import itertools
 import json
 import os
@@ -86,15 +85,6 @@ def test_the_papers_prompt_is_the_printed_one_without_the_question() -> None:
         "Respond ONLY with one character: 1 or 2.",
     }
     assert user == {"role": "user", "content": "Answer 1:\nIt {is} {second}.\n\nAnswer 2:\nGreen: {first}"}
-
-
-def test_our_prompt_shows_the_conversation() -> None:
-    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
-    text = judge_messages("with-question", turns, "A", "B")[1]["content"]
-    assert text.index("User: Hi\n\nAssistant: Yes?") < text.index("A") < text.rindex("B")
-    for wrong in ("", [{"role": "robot", "content": "x"}], [{"role": "user"}]):
-        with pytest.raises(ValueError, match="question"):
-            judge_messages("with-question", wrong, "A", "B")
 
 
 NONE = ["", "3", "1..", '"1', "1'", "12", "1 or 2", "Answer 1", "**1**", "one", "No 1.", "\u0661", "\uff11"]
@@ -191,12 +181,6 @@ def test_failures_that_pass_are_tried_again(failure: Behaviour, serve: Serve, tm
     judged = ask(server, tmp_path, max_retries=2)
     assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 8
     assert judged[0].forward.attempts == 1  # tries are not repeats: nothing was replied
-
-
-def test_a_wait_of_an_hour_is_an_error_not_a_wait(serve: Serve, tmp_path: Path) -> None:
-    server = serve(lambda number, body: fails(429, "later", Retry_After="3600"))
-    with pytest.raises(ConnectionError, match=r"HTTP 429, .*later.* 0 of 6 verdicts"):
-        ask(server, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -418,15 +402,6 @@ def test_a_server_on_this_machine_needs_no_key_and_others_do(
     assert os.environ[KEY_VARIABLE][3:] not in str(caught.value)
 
 
-NO_ADDRESS = ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://ho st/v1"]
-NO_ADDRESS += ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"]
-WRONG: dict[str, list[Any]] = {
-    **{"model": [" "], "base_url": NO_ADDRESS, "prompt": ["my own"], "temperature": [float("nan"), -1]},
-    **{"max_tokens": [0], "timeout": [0], "max_retries": [-1], "repeats": [1.5], "concurrency": [0], "seed": [True]},
-    "extra": [{"model": "x"}, {"x": float("nan")}],
-}
-
-
 def test_proxies_and_addresses_of_the_environment_do_not_matter(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,22 +418,11 @@ def test_proxies_and_addresses_of_the_environment_do_not_matter(
     assert LLMJudge("judge").endpoint == "http://127.0.0.1:9/v1"  # as the client itself reads it
 
 
-def test_settings_out_of_range_are_named() -> None:
-    for name, wrong in ((name, wrong) for name, several in WRONG.items() for wrong in several):
-        with pytest.raises(ValueError, match=f"^{name} ") as caught:
-            LLMJudge(**{"model": "judge", "base_url": "http://localhost/v1", name: wrong})
-        assert "hunter2" not in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_the_count_is_of_what_is_missing(serve: Serve, tmp_path: Path) -> None:
-    server = serve()
-    judge, pairs = judge_at(server), [*PAIRS, ("?", "same", "same")]
-    assert count_requests(judge, pairs, tmp_path) == (6, 0) and not server.arrivals
-    compare(judge, PAIRS[:2], tmp_path, progress=False)
-    assert count_requests(judge, pairs, tmp_path) == (2, 4)
-    *_, same = compare(judge, pairs, tmp_path, progress=False)
-    assert (same.outcome, same.forward.choice, same.forward.attempts) == ("draw", "tie", 0)
-    assert len(server.arrivals) == 6
+@pytest.mark.parametrize("url", ["https://user:hunter2@host/v1", "https://host/v1?api-key=hunter2"])
+def test_an_address_with_a_secret_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(ValueError, match=r"base_url ") as caught:
+        LLMJudge("judge", url)
+    assert "hunter2" not in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.fixture
@@ -521,17 +485,3 @@ def test_the_command_says_what_is_wrong_in_one_line(command: Command, serve: Ser
         file.write_text(json.dumps(row))
         status, out, err = command(server.url, "--prompt", "with-question")
         assert (status, out) == (2, "") and named in err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(("said", "asked"), [("y\n", 6), ("n\n", 0), ("", 0)], ids="yes no end".split())
-def test_at_a_terminal_the_command_asks_before_it_spends(
-    said: str, asked: int, command: Command, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal(said))
-    server = serve()
-    status, _, err = command(server.url)
-    assert (status, len(server.arrivals)) == (0 if asked else 2, asked) and "make 6 requests? [y/N]" in err

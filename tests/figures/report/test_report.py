@@ -15,7 +15,7 @@ from report_pages import elements_of, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.exhibits import NAMES
-from paper_figures.report.page import QUESTIONS, write_page
+from paper_figures.report.page import QUESTIONS
 from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 
@@ -207,20 +207,6 @@ def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> Non
     assert "abababababababab" in part and "some/hub@id" in part and "Reward scales, chosen" in part
     for link in ("runs/keywords/results.json", "runs/keywords/trace.parquet", "runs/keywords/units-1/traces"):
         assert f'href="{link}"' in part
-
-
-@pytest.mark.usefixtures("sketched")
-def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) -> None:
-    out, runs = tmp_path / "out", tmp_path / "elsewhere"
-    small_page(out)
-    results(runs)
-    (runs / "keywords" / "trace.parquet").write_bytes(b"PAR2")
-    written = write_page(runs, out)
-    copy = out / "traces" / "keywords" / "trace.parquet"
-    assert copy.read_bytes() == b"PAR2" and copy in written
-    links = elements_of(out / "index.html").links
-    assert "traces/keywords/trace.parquet" in links and "traces/keywords/units-1/traces" not in links
-    assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("sketched")

@@ -1,7 +1,5 @@
 """Units and the code digest: what determines a result changes its address, what only draws tables does not."""
 
-import json
-import pickle
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,12 +7,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.runner.digests import code_digest, root_of, sources_behind
+from paper_figures.runner.digests import code_digest, sources_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
 
 BASE = Unit(
@@ -87,20 +84,6 @@ def test_order_of_keys_changes_nothing_and_any_value_does(settings: dict[str, An
     for key in keys:
         other = replace(BASE, settings=settings | {key: [settings[key]]})
         assert other != first and unit_hash(other, ORIGIN) != unit_hash(first, ORIGIN)
-
-
-def test_survives_pickling_and_the_caller_changing_its_mapping() -> None:
-    given_settings = {"cfg": [1]}
-    unit = replace(BASE, settings=given_settings)
-    before = unit.key
-    given_settings["cfg"].append(2)
-    assert pickle.loads(pickle.dumps(unit)) == unit and replace(unit).key == before
-    assert json.loads(before)["settings"] == {"cfg": [1]}
-
-
-@pytest.mark.parametrize("name", ["length", "reward", "strategy", "block", "ranking", "settings", "device", "judges"])
-def test_units_that_need_another_decode_are_not_batched(name: str) -> None:
-    assert batch_key(replace(BASE, **{name: CHANGED[name]})) != batch_key(BASE)
 
 
 def test_what_is_wrong_is_named() -> None:
@@ -192,11 +175,6 @@ def test_work_of_one_s_own_counts_with_what_it_reaches(tmp_path: Path, monkeypat
     ):
         file.write_text(source.replace(old, new))
         assert code_digest.__wrapped__(own) != before, old
-
-
-def test_the_root_of_work_is_where_it_is_written() -> None:
-    assert root_of(unit_work.rows) == "unit_work:rows" and root_of(exec) == "builtins:exec"
-    refused(lambda: sources_behind("builtins:exec"), "root is 'builtins:exec': a module with a source file is needed")
 
 
 @pytest.mark.parametrize("study", ["evidence", "laws", "precision", "rivals", "scale_path"])

@@ -120,18 +120,6 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
     assert first["mean"] == pytest.approx(np.mean(scores)) and len(scores) == 6
 
 
-def test_the_layout_of_a_published_model_is_kept(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tiny_checkpoint("grm", tmp_path / "grm")
-    out = folder / "reward.json"
-    status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
-    assert status == 0 and report["template"] == "chat"
-    again = load_reward(str(folder), published="grm")
-    assert (again.mean, again.std) == (report["mean"], report["std"])
-    assert load_reward(str(folder)).score(["the cat"], ["sat"]) == again.score(["the cat"], ["sat"])
-
-
 def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     asked: list[str] = []
 

@@ -1,6 +1,5 @@
 """How far laws are from the tilt and from an exact world, and the best text over all orders, beside sums over all."""
 
-import json
 import math
 from itertools import combinations, product
 
@@ -10,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
 from paper_figures.statistics import kl_divergence, small_world
 from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
 from paper_figures.statistics.sampler_divergence import sampler_divergence
@@ -36,15 +34,6 @@ def test_a_small_world_is_normalised_and_its_tilt_is_the_definition() -> None:
     weights = [p * math.exp(2.0 * reward) for p, reward in zip(world.p, world.rewards, strict=True)]
     assert world.tilt(2.0) == pytest.approx(np.array(weights) / sum(weights))
     assert small_world(3, 2, 3).rewards.tolist() == world.rewards.tolist() != small_world(4, 2, 3).rewards.tolist()
-
-
-def test_the_command_prints_a_table_and_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--worlds", "2", "--draws", "8"]
-    assert main(words) == 0
-    printed = capsys.readouterr().out
-    assert "exact draws" in printed and "best-of:2" in printed
-    assert main([*words, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2 * 3
 
 
 PROMPT = "war"

@@ -116,11 +116,6 @@ def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pyte
     refused(lambda: load_causal(dtype="int8"), "dtype is 'int8'")
 
 
-def test_a_broken_gguf_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(40))
-    refused(lambda: load_causal(str(tmp_path / "model.gguf")), "causal ... model.gguf cannot be loaded: ")
-
-
 CAUSAL = CausalScorer(llama(3), word_tokenizer(), "tiny-causal")
 
 
@@ -153,14 +148,6 @@ def test_scores_are_the_slow_scores_alone_and_in_batches() -> None:
         assert [score.tokens for score in scores] == [tokens for _, tokens in slow]
     perplexities = [score.perplexity for score in answer_scores(CAUSAL, ASKED, SAID)]
     np.testing.assert_allclose(perplexities, [math.exp(nll / tokens) for nll, tokens in slow], rtol=1e-5)
-
-
-def test_scoring_refuses_what_it_cannot_score() -> None:
-    refused(lambda: answer_scores(CAUSAL, ["a", "b"], ["a"]), "answers has 1 texts: prompts has 2")
-    refused(lambda: answer_scores(CAUSAL, ["a"], [" ".join(["cat"] * 67)]), "71 tokens: causal model tiny-causal reads")
-    endless = word_tokenizer()
-    endless.eos_token = None
-    refused(lambda: answer_scores(CausalScorer(llama(), endless), ["a"], ["b"]), "no end-of-text token")
 
 
 def test_a_saved_causal_model_scores_the_same_and_one_that_lacks_files_is_refused(tmp_path: Path) -> None:

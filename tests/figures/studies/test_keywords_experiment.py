@@ -89,23 +89,6 @@ def test_perplexities_are_those_of_plain_decodes(
         assert rows.loc[("rws", measure)]["mean"] == pytest.approx(mean)
 
 
-def test_claims_are_ratios_to_the_default(
-    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
-) -> None:
-    rows = table(named_tables, "claims")
-    mine = rows[(rows["guide"] == named(options, "rewards")) & (rows["method"] == "rws")].set_index("quantity")
-    row = mine.loc["perplexity per text, % below default"]
-    texts = {name: per_text([score for _, score in runs]) for name, runs in plain.items()}
-    assert row["value"] == pytest.approx(100 * (1 - texts["rws"] / texts["default"]), rel=1e-3)
-    assert row["low"] <= row["value"] <= row["high"] and row["printed"] == "12 to 16"
-    god = {name: sum(trace.god_steps for trace, _ in runs) for name, runs in plain.items()}
-    if god["default"]:
-        assert mine.loc["GOD in steps over default's"]["value"] == pytest.approx(god["rws"] / god["default"])
-    assert mine.loc["GOD in steps over default's"]["printed"] == "more than 2"
-    controls = rows[(rows["method"] == "constant") & rows["quantity"].str.startswith("perplexity")]
-    assert len(controls) == 2 and controls["printed"].isna().all()
-
-
 @pytest.fixture(scope="module")
 def diverse(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Return the rows of the diversity experiment, run once on all four prompts."""

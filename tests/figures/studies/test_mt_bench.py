@@ -19,7 +19,6 @@ from study_runs import save_dialogues
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.answers import answers_of, dialogues_of
-from paper_figures.studies.mt_bench import llm_tables, read_verdicts, verdict_rows
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 
 TURNS = [
@@ -186,22 +185,3 @@ def test_a_judge_that_is_shown_the_questions_sees_every_turn(
     assert any(first in shown and second in shown for first, second in TURNS) and "Turn 2:" in shown
     mine = [row for row in tables["llm_orders"] if row["judge_prompt"] == "with-question" and row["mean"] is not None]
     assert {row["mean"] for row in mine if row["measure"] in ("order_decides", "answer_1")} == {1.0}
-
-
-def test_verdicts_count_for_the_texts_they_were_given_on_alone(
-    judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
-) -> None:
-    out, _, _ = judged
-    path = out / "mt-bench" / "verdicts.csv"
-    answers = answers_of(read_unit_rows(out))
-    whole = verdict_rows(answers, path)
-    changed = answers.copy()
-    hit = (changed["example"] == "82") & (changed["method"] == "rws") & (changed["turn"] == 1)
-    changed.loc[hit, "text"] = "another answer"
-    left = verdict_rows(changed, path)
-    assert len(whole) - len(left) == len(whole[(whole["example"] == "82") & (whole["method"] == "rws")]) > 0
-    assert "dialogues have no verdict and are left out" in llm_tables(changed, path)[0].caption
-    assert llm_tables(answers, tmp_path / "verdicts.csv") == []
-    (tmp_path / "verdicts.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="no file of verdicts"):
-        read_verdicts(tmp_path / "verdicts.csv")

@@ -10,7 +10,6 @@ import pytest
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.diversity import DiversityOptions
 from paper_figures.studies.options import Drawn
 from paper_figures.studies.precision import PrecisionOptions
 from paper_figures.studies.prompts import asked_prompts
@@ -127,25 +126,6 @@ def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
     assert plan["timed_units"] == 4 if not seconds else plan["timed_units"] > 4
 
 
-def test_several_numbers_of_steps_are_a_run_each(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [*words_of("commit-order", models, "model", tmp_path), "--examples", "0", "--steps", "2", "4", "--json"]
-    status, out, _ = said_by(words, capsys)
-    assert status == 0 and [run["steps"] for run in json.loads(out)] == [2, 4]
-    assert [set(read_unit_rows(tmp_path / f"steps-{steps}")["forwards"]) for steps in (2, 4)] == [{2}, {4}]
-
-
-def test_a_file_that_is_parted_is_told_before_work_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own.txt").write_text("\n".join(f"the fox lost {n} keys" for n in range(20)))
-    options = DiversityOptions(out=str(tmp_path), data=str(tmp_path / "own.txt"))
-    parts = asked_prompts(options, 16)
-    assert (len(parts.test), len(parts.validation)) == (4, 16)
-    note = "own.txt 16 prompts choose the reward scale and 4 are the test; --reward-scale S keeps all for the test\n"
-    assert note in capsys.readouterr().err
-    assert len(asked_prompts(options).test) == 20 and "--reward-scale" not in capsys.readouterr().err
-
-
 # What a study needs besides a model, a prompt and reward models.
 MORE = {
     "commit-order": [],
@@ -198,12 +178,6 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
     _, _, named = " ".join(last.split()).partition(" tables: ")
     assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
-
-
-def test_some_unknown_words_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = PrecisionOptions(out=str(tmp_path), prompt=("the zorp violin ?", "the lens"))
-    assert len(asked_prompts(options).test) == 2
-    assert capsys.readouterr().err == "note: mini does not know these words of 1 of 2 prompts: zorp\n"
 
 
 def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path) -> None:

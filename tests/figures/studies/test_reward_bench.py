@@ -3,7 +3,6 @@
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +11,9 @@ from grouped import grouped
 from study_runs import SHAPE, answer_row, save_models, score_row
 
 from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.units import Unit
 from paper_figures.statistics.significance import holm
-from paper_figures.studies.comparison import select_scales
-from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.reward_bench import tables
-from paper_figures.studies.study import Stages
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
@@ -156,35 +150,3 @@ def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
     assert dict(zip(guided["guide"], guided["reward_scale"], strict=True)) == {
         choice["guide"]: choice["chosen"] for choice in record["guides"]
     }
-
-
-def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]]) -> dict[str, Any]:
-    """Choose between scales at which a guide scores prompts so, the default 0; the units named fail."""
-
-    class Asked:
-        def __init__(self, units: list[Unit], _: None) -> None:
-            self.units = units
-
-        def read(self) -> pd.DataFrame:
-            rows = []
-            for unit in self.units:
-                row = unit.columns() | {"text": f"{unit.prompt} {unit.scale}"}
-                if unit.strategy["name"] == "score":
-                    prompt, scale = unit.labels["answer"].split()
-                    row["score"] = scores.get((prompt, float(scale)), 0.0) if scale != "None" else 0.0
-                if (unit.prompt, unit.scale) not in failed:
-                    rows.append(row)
-            return pd.DataFrame(rows)
-
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"})
-    prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0))
-    return selection["guides"][0]
-
-
-def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
-    scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
-    assert select(scores | {("b", 2.0): 1.0}, set())["chosen"] == 2.0
-    # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
-    selection = select(scores, {("b", 2.0)})
-    assert selection["chosen"] == 1.0 and [row["n"] for row in selection["grid"]] == [2]

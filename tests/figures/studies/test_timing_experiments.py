@@ -11,12 +11,10 @@ from grouped import grouped
 from study_runs import SHAPE, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.units import Unit
-from paper_figures.studies import frequency, overhead, work
+from paper_figures.studies import frequency, overhead
 from paper_figures.studies.answers import answers_of
-from paper_figures.studies.timing import measured, timed_rows, timing_unit, untimed
+from paper_figures.studies.timing import measured, timed_rows, untimed
 from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
@@ -90,34 +88,6 @@ def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict
         (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **grouped(**SHAPE))
         assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
         assert row["reward_calls"] == trace.reward_calls <= 3
-
-
-def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded: list[tuple[str, float]] = []
-    real = work.decode_units
-
-    def watched(units: Any, **extra: Any) -> Any:
-        (unit,) = units
-        decoded.append((unit.prompt, unit.strategy.get("scale", 1.0)))
-        return real(units, **extra)
-
-    monkeypatch.setattr(work, "decode_units", watched)
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
-    run = {"seed": 0, "sampling_temperature": 0.0}
-    scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
-    variants = [
-        {"method": name, "savings": "usual", "runs": [{"strategy": {"name": "temperature", "scale": scale}} | run]}
-        for name, scale in scales.items()
-    ]
-    extra: dict[str, Any] = {"repetitions": 3, "workers": "1", "threads": None, "memory": False}
-    units = [timing_unit(base, Prompt(text, (text,)), "mini", 8.0, variants, **extra) for text in ("one", "two")]
-    rows = work.time_units(units)
-    assert decoded[0] == ("one", 1.0), "one run that is not counted"
-    counted = [decoded[1:][start : start + 3] for start in range(0, 18, 3)]
-    assert [[prompt for prompt, _ in turn] for turn in counted] == [["one"] * 3, ["two"] * 3] * 3
-    orders = [tuple(scale for _, scale in turn) for turn in counted[::2]]
-    assert orders == [(1.0, 2.0, 4.0), (2.0, 4.0, 1.0), (4.0, 1.0, 2.0)] and len(decoded) == 19
-    assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:

@@ -131,27 +131,6 @@ def test_no_table_loses_more_than_groups_of_equal_tokens(table: np.ndarray, orde
         assert distance <= 1 - Fraction(1, len(table) ** (table.ndim - math.ceil(table.ndim / k)))
 
 
-def test_equal_tokens_lose_by_groups_and_more_a_step_may_cost_less() -> None:
-    for length, words in ((2, 2), (3, 2), (3, 3), (4, 2)):
-        table = np.zeros((words,) * length, dtype=int)
-        for word in range(words):
-            table[(word,) * length] = 1
-        assert parallel_distances(table, by_confidence()) == [
-            1 - Fraction(1, words ** (k - 1)) for k in range(1, length + 1)
-        ]
-    pairs = np.einsum("ab,cd->abcd", np.eye(2, dtype=int), np.eye(2, dtype=int))  # two steps: the most of four bits
-    assert parallel_distances(pairs, lambda canvas, rows: sorted(rows))[1] == Fraction(3, 4)
-    # Four tokens of which the first and the last are equal: pairs 01|23 are independent, the triple 0, 3, 1 is not.
-    table = np.zeros((2, 2, 2, 2), dtype=int)
-    table[0, :, :, 0] = table[1, :, :, 1] = 1
-    ranking = {0: 0, 3: 1, 1: 2, 2: 3}
-    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
-    assert distances == [0, Fraction(1, 2), Fraction(1, 2), Fraction(1, 2)]
-    ranking = {1: 0, 0: 1, 3: 2, 2: 3}
-    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
-    assert distances == [0, 0, Fraction(1, 2), Fraction(1, 2)]
-
-
 @given(tables(least=1))
 def test_ranking_by_the_draw_keeps_likely_tokens_too_often(table: np.ndarray) -> None:
     law, p = drawn_first_law(table_conditionals(table), table.ndim), table_law(table)
