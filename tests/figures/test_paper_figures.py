@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import figures as main
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
-from paper_figures.__main__ import main
 from paper_figures.commands import figures
 from paper_figures.exhibits import fig1_commit_order, table4_humaneval, table8_temperature
 from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun

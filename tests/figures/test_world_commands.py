@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import figures as main
 
-from paper_figures.__main__ import main
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, WorldPredictor, load_predictor, load_reward, strategy_log_prob
 from rws_decode.rewards.world import era_reward

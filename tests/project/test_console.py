@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import decoding, figures, rws, theory
 
 import rws_theory
-from paper_figures.__main__ import main as figures
-from rws_decode.__main__ import main as decoding
-from rws_decode.__main__ import rws
 from rws_decode.cli.app import ENTRY_POINTS, GROUPS, entry_points
-from rws_theory.__main__ import main as theory
 
 NAMES = [*entry_points()]
 ROOT = Path(__file__).parents[2]

@@ -20,11 +20,11 @@ from types import MappingProxyType
 from unittest import mock
 
 import pytest
+from command_lines import rws
 from documented_commands import ROOT, documented, page, words_of
 from figure_runs import TINY, sketch
 from judge_server import JudgeServer, longer
 
-from paper_figures.__main__ import rws
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import decoding as rws_decode
+from command_lines import figures
 from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
-import paper_figures.__main__ as figures
 import rws_theory
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.evidence_arms import GRID, MEASURES, METHODS, WORLDS
-from rws_decode.__main__ import main as rws_decode
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
@@ -61,7 +61,7 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
     monkeypatch.chdir(tmp_path)
     small = "--prompts 4 --length 8 --steps 4 --block 8 --methods rws constant"
     for folder, scale in (("runs", 8), ("other", 0.1)):
-        assert figures.main(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
+        assert figures(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
     capsys.readouterr()
     scored = ran(guide("studies"))["scored"]
     assert set(scored["strategy"]) == {"rws", "constant", "default"} and len(scored) == 3 * 4 * 2

@@ -15,9 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from command_lines import decoding, figures
 
-from paper_figures.__main__ import main as figures
-from rws_decode.__main__ import main as decoding
 from rws_decode.cli.exits import CLOSED, TERMINATED, ended
 from rws_decode.common import files as rws_files
 from rws_decode.trace.trace import load

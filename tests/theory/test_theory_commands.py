@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_lines import theory as main
 
 import rws_theory.claims
 import rws_theory.selection
-from rws_theory.__main__ import main
 from rws_theory.claims import CHECKS, Claim
 from rws_theory.selection import Bracket, Piece, SelectionPath
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import decoding as main
 from grouped import grouped
 from misuse import refused
 from tiny_models import bert_predictor
@@ -23,7 +24,6 @@ from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_p
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
 from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
-from rws_decode.__main__ import main
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.gpu import decode_compact
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import figures as main
 from sandboxed import needs_bubblewrap
 
-from paper_figures.__main__ import main
 from paper_figures.extra.sandbox import EXECUTE, Limits, program_settings, run_programs
 from paper_figures.runner.executors import Backend, in_process, processes
 from paper_figures.runner.results import read_unit_rows

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
-from paper_figures.__main__ import main
 from paper_figures.extra.sandbox import Execution, Limits, check_bubblewrap, execute, run
 from paper_figures.extra.sandbox.worker import decode, encode
 from paper_figures.statistics.pass_at_k import pass_at_k

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import decoding as main
 from misuse import refused
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -34,7 +35,6 @@ from paper_figures.extra.training.objective import (
 )
 from paper_figures.extra.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
-from rws_decode.__main__ import main
 
 TINY = MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),

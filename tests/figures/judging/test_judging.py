@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from command_lines import figures as main
 from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, dies, fails, longer, sends, stalls
 from misuse import refused
 
-from paper_figures.__main__ import main
 from paper_figures.judging import CacheWarning, LLMJudge, PairVerdict, Verdict, compare, count_requests, judge_messages
 from paper_figures.judging.judge import KEY_VARIABLE
 from paper_figures.judging.rates import judge_rates

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from PIL import Image
 from report_pages import elements_of, results, small_page
 
-from paper_figures.__main__ import main
 from paper_figures.exhibits import NAMES
 from paper_figures.report.page import QUESTIONS
 from paper_figures.report.provenance import run_facts

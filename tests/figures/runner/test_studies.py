@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from documented_commands import section
 from study_runs import answer_row as answer
 from study_runs import save_models
 from study_runs import score_row as score
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
 from paper_figures.studies import controls, humaneval, reward_bench
 from paper_figures.studies.answers import answers_of, judged_by_guide

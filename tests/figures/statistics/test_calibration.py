@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.__main__ import main
 from paper_figures.statistics import Pair, read_pairs, score_pairs, statistics
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.networks import WORDS

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of

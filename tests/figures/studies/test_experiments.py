@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, save_models
 from tiny_models import bert_predictor
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.temperature import answers_table, tables
 from rws_decode import Temperature, decode

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from study_runs import answer_row
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables

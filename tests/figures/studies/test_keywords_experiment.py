@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, save_models
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
 from paper_figures.studies import diversity

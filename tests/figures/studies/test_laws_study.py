@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
 from paper_figures.data.loaders import Prompt
 from paper_figures.exhibits import law_frontier
 from paper_figures.exhibits.shared.exhibit import MissingRun, styled

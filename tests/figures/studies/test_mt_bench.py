@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
 from study_runs import save_dialogues
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.answers import answers_of, dialogues_of
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward

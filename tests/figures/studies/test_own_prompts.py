@@ -6,8 +6,8 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from command_lines import figures as main
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
 from paper_figures.studies.options import Drawn

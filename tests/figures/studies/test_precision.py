@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import single_stage_runs
+from command_lines import figures as main
 from grouped import grouped
 from single_stage_runs import PROMPTS, options_of, save_models
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
