@@ -1,21 +1,18 @@
 """Figures 2, 3 and 4 from traces made here: words, numbers and colours are the traces', the step the rule's."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from handmade_runs import END, MASK, write_commit_order
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from paper_figures.exhibits import fig2_masking, fig3_method, fig4_worked_decode
+from paper_figures.exhibits import fig3_method, fig4_worked_decode
 from paper_figures.exhibits.shared.exhibit import styled
-from paper_figures.exhibits.shared.traces import FRESH, MASKED
 from rws_decode.rewards import CallableReward
 from rws_theory import reward_factor
 
@@ -47,28 +44,6 @@ def _texts(picture: Figure) -> list[str]:
 
 def _cells(axes: object) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
-
-
-def test_masking_draws_the_default_trace(runs: Path) -> None:
-    data = fig2_masking.compute(runs)
-    trace = data.orders.of("default")
-    assert not data.held_out and data.original[:2] == tuple(trace.words(trace.tokens[:2]))
-    assert len(data.original) == LENGTH - 3 and len(data.written) == BLOCK
-    for t, masked in data.reverse.items():
-        assert np.array_equal(masked, trace.masked[:, :BLOCK][STEPS - t])
-    assert [*data.reverse] == [7, 6, 5, 4] and not data.reverse[4].any()
-    with styled():
-        picture = fig2_masking.draw(data)
-    boards = [axes for axes in picture.axes if _cells(axes)]
-    states = [(data.original, masked, masked) for masked in data.forward.values()]
-    since = [np.full(BLOCK, True), *data.reverse.values()]
-    states += [(data.written, masked, before) for before, masked in pairwise(since)]
-    assert len(boards) == len(states)
-    for axes, (words, masked, before) in zip(boards, states, strict=True):
-        faces = [to_hex(cell.get_facecolor()) for cell in _cells(axes)]
-        assert [face == MASKED.face for face in faces] == masked.tolist()
-        assert [text.get_text() for text in axes.texts] == np.array(words)[~masked].tolist()
-        assert [face == FRESH.face.lower() for face in faces] == (before & ~masked).tolist()
 
 
 def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:

@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import single_stage_runs
 from grouped import grouped
@@ -85,34 +84,3 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     assert "as far as was followed" in exhibit.conclusions[0] and "proved" not in exhibit.conclusions[0]
     left = exhibit.pictures[0].figure.axes[1].patches
     assert len(left) == sum(len(path["unexplored"]) for path in prompt["paths"])
-
-
-def test_what_the_file_holds_is_drawn_listed_and_said(finished: Path) -> None:
-    with styled():
-        exhibit = figure.exhibit(finished)
-    results = results_of(finished)
-    prompt = results["profiles"][0]
-    outputs, paths = prompt["outputs"], prompt["paths"]
-    lanes, reward, judge, perplexity, _ = exhibit.pictures[0].figure.axes
-    for axes, name in ((reward, "reward"), (judge, "judge"), (perplexity, "perplexity")):
-        for line, path in zip(axes.lines, paths, strict=False):
-            ends = [
-                (piece[end], outputs[piece["output"]][name]) for piece in path["pieces"] for end in ("lower", "upper")
-            ]
-            assert np.column_stack([line.get_xdata(), line.get_ydata()]) == pytest.approx(np.array(ends))
-    assert len(lanes.patches) == sum(len(path["pieces"]) for path in paths)
-    marks = {line.get_label(): line.get_xdata().tolist() for line in lanes.lines}
-    assert marks["grid, temperature"] == marks["grid, RWS"] == list(GRID)
-    (answers,) = exhibit.tables
-    assert [(row["text"], row["perplexity"]) for row in answers.rows] == [
-        (output["text"], output["perplexity"]) for output in outputs
-    ]
-    over, hit = paths[0]["pieces"], set()
-    for scale in GRID:
-        hit |= {piece["output"] for piece in over if piece["lower"] <= scale <= piece["upper"]}
-    reached = {piece["output"] for piece in over}
-    told = [None if n not in reached else "gives it" if n in hit else "misses it" for n in range(len(outputs))]
-    assert [row["grid of c"] for row in answers.rows] == told
-    (total,) = (row for row in results["summary"] if (row["prompt"], row["over"]) == ("all", "temperature"))
-    assert f"{total['outputs']} distinct answers, which is proved;" in exhibit.conclusions[0]
-    assert f"give {total['outputs'] - total['missed']} and miss {total['missed']}." in exhibit.conclusions[0]

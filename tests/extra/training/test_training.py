@@ -21,7 +21,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from paper_figures.extra.training import mini, recipes
 from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, read_addresses
+from paper_figures.extra.training.english import EnglishRecipe, build_english, read_addresses
 from paper_figures.extra.training.evaluate import held_out, nelbo
 from paper_figures.extra.training.export import export, restore
 from paper_figures.extra.training.loop import Muon, Run
@@ -271,13 +271,6 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
     assert main(["train", "english", "--package", str(package), "--models", str(tmp_path)]) == 0
     assert '"held-out perplexity"' in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "english").iterdir()) == sorted(FILES)
-
-
-def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
-    others = {"package/data/../1900_x.txt": b"no", "1900_x.txt": b"no", "package/data/1900_x.txt.bak": b"no"}
-    text = {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."}
-    path = archive(tmp_path / "a.tgz", text | others, link="package/data/1799_l.txt")
-    assert read_addresses(path) == [Address("1790_x_y", 1790, "Yes.   So .")]
 
 
 @pytest.mark.parametrize(

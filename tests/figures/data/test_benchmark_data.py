@@ -127,22 +127,6 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
             refused(partial(load, written(tmp_path / f"{other}.jsonl", rows)), f"{other}.jsonl: no {name} rows (row 1")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),
-        ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\ud800', half of a character"),
-        ("a.json", b'{"a": 1}', "a list of objects is needed"),
-        ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
-        ("a.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "not gzip, or cut short"),
-    ],
-)
-def test_files_that_are_wrong_are_refused_in_one_line(name: str, content: bytes, message: str, tmp_path: Path) -> None:
-    file = tmp_path / name
-    file.write_bytes(content)
-    refused(lambda: local_rows(file), f"file is {file} ... {message}")
-
-
 def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('\ufeff{"a": "x\u2028y\x85z"}\r\n{"a": "w"}', encoding="utf-8", newline="")

@@ -92,19 +92,6 @@ def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
     assert html.named("html")[0]["lang"] == "en" and html.named("main")[0]["id"] == "main"
 
 
-def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
-    text = small.read_text(encoding="utf-8")
-    section = text[text.index('<section id="one-step"') : text.index('<section id="appendix"')]
-    claim, frame, still, caveat = (
-        section.index(part) for part in ("A claim, &lt;i&gt; &amp; more.", "<iframe", "<img", "A caveat.")
-    )
-    assert claim < frame < still < caveat and 'href="#fig3_method"' in section
-    assert text.count('src="data:image/png') == 2  # the picture of the question is not repeated in the appendix
-    (drag,) = elements_of(small).named("iframe")
-    assert drag["title"] == "A 'page' to drag"
-    assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text(encoding="utf-8")
-
-
 def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     text = figure_page.read_text(encoding="utf-8")
     before = text[text.index("<body>") : text.index('<section id="appendix"')]

@@ -77,17 +77,6 @@ def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[
     return records
 
 
-def test_traces_are_kept_of_default_temperature_and_rws(finished: Path, frame: pd.DataFrame) -> None:
-    folder = finished / "temperature" / results_of(finished)["units"]
-    kept = frame[frame["trace"].notna()]
-    assert set(kept["method"]) == {"default", "temperature", "rws"}
-    assert len(kept) == len(list(folder.glob("traces/*.parquet"))) == PROMPTS * (1 + 2 * len(GRID))
-    for row in kept.to_dict("records"):
-        trace = load(folder / row["trace"])
-        assert (trace.prompt_text, trace.text, trace.forwards) == (row["prompt"], row["text"], row["forwards"])
-        assert (trace.god_tokens, trace.god_steps) == (row["god_tokens"], row["god_steps"])
-
-
 def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
     for name, twin in (("temperature", False), ("temperature-bf16", True)):
         method_rows = frame[frame["method"] == name]

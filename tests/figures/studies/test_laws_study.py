@@ -16,8 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.data.loaders import Prompt
-from paper_figures.exhibits import law_frontier
-from paper_figures.exhibits.shared.exhibit import MissingRun, styled
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.statistics.intervals import clustered_interval
@@ -75,24 +73,6 @@ def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: p
     texts.to_parquet(path)
     assert main(["verify", "--sample", "8", "--json", *shared]) == 1
     assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
-
-
-def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with styled():
-        exhibit, data = law_frontier.exhibit(runs), law_frontier.compute(runs)
-    assert "this page's own run" in exhibit.pictures[0].caption and exhibit.inputs == ("laws/last_run.json",)
-    rows = {(row["method"], row["words"], row["drawing"]): row for row in exhibit.tables[1].rows}
-    far, gain = data.places[law_frontier.RWS]
-    assert (far.mean, gain.mean) == tuple(rows[law_frontier.RWS][name] for name in ("kl", "reward"))
-    assert f"gains {gain.mean:.2f} [" in exhibit.conclusions[0] and f"lies {far.mean:.2f} [" in exhibit.conclusions[0]
-    # The curve is the table's least KL at the reward of each law.
-    least = float(np.interp(data.places[law_frontier.BEST][1].mean, data.curve[1], data.curve[0]))
-    assert least == pytest.approx(rows[law_frontier.BEST]["least kl"], abs=0.02)
-    monkeypatch.setitem(FOLDERS, "laws", tmp_path)
-    with pytest.raises(MissingRun, match="rws experiment laws --out"):
-        law_frontier.exhibit(tmp_path)
 
 
 def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
