@@ -12,72 +12,27 @@ from command_lines import figures as main
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
 from paper_figures.commands import figures
-from paper_figures.exhibits import fig1_commit_order, table4_humaneval, table8_temperature
+from paper_figures.exhibits import fig1_commit_order, table4_humaneval
 from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.shared.traces import STRATEGIES, commit_orders
 from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 
-NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
+NAMES = ("fig1_commit_order", "appendix_d")
 LENGTH, BLOCK = 8, 4
-SCALES = (0.01, 1.0, 8.0)
-METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled", "flipped")
-METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write both experiments' results as the experiments do, from a table of logits and made-up numbers."""
+    """Write an experiment's results as it does, from a table of logits."""
     folder = tmp_path_factory.mktemp("work") / "out" / "runs"
-    _commit_order(folder)
-    _temperature(folder)
-    return folder
-
-
-def _commit_order(folder: Path) -> None:
     table = torch.randn(2 + LENGTH, 6, generator=torch.Generator().manual_seed(0))
     table[-2:, END] = 9.0  # the last two positions end the text
     table[:-2, END] = -9.0
     prompts = {example: f"prompt <{example}>" for example in (5, 2)}
     guide = CallableReward(lambda prompt, answer: float(len(answer)), name="length")
-    write_commit_order(folder, table, prompts, guide, 8.0, steps=4, block=BLOCK)
-
-
-def _temperature(folder: Path) -> None:
-    draw = np.random.default_rng(0)
-    fields = ("perplexity", "coherent", "god_tokens", "god_steps", "exact", "judge")
-    summary: list[dict[str, Any]] = []
-    runs = [("default", 1.0), ("margin", None), *((method, scale) for method in METHODS for scale in SCALES)]
-    for method, scale in runs:
-        row: dict[str, Any] = {"method": method, "guide": "first", "scale": scale, "n": 4}
-        for field in fields:
-            value = float(draw.uniform(0.2, 0.8))
-            row |= {field: value, f"{field}_low": value - 0.1, f"{field}_high": value + 0.1}
-        row |= {"true_perplexity": None if method == "rws" else 2.5, "true_perplexity_n": 0 if method == "rws" else 3}
-        row |= {"keywords_included": 3.5, "reward": 0.25, "mean_factor": (scale or 1.0) / 2}
-        summary += [row, row | {"guide": "second", "perplexity": 99.0}]
-    controls = [
-        {"control": control, "guide": guide, "scale": scale, "metric": metric, "n": 4}
-        | {"difference": 0.0, "low": -0.1, "high": 0.1, "p": 0.5, "p_holm": 1.0}
-        for guide in ("first", "second")
-        for control in ("constant", "shuffled", "temperature", "default", "flipped", "margin")
-        for scale in SCALES
-        for metric in METRICS
-    ]
-    controls[1] |= {"difference": 0.2, "p_holm": 0.04}
-    controls[1] |= {"low": 0.05, "high": 0.3}
-    settings = {"model": "tiny", "prompts": 4, "rewards": ["first", "second"]}
-    tables = {
-        name: {"caption": "", "rows": rows, "shown": rows}
-        for name, rows in (("summary", summary), ("controls", controls))
-    }
-    results = {"settings": settings, "prompts": {"source": "made up", "test": 4, "validation": 0}, "selection": None}
-    results |= {"units": "units-1", "seconds": 12.5, "tables": tables}
-    (folder / "temperature" / "units-1" / "traces").mkdir(parents=True)
-    write_json(folder / "temperature" / "results.json", results)
-    for name in ("summary", "controls"):
-        (folder / "temperature" / f"{name}.csv").write_text("x\n1\n")
+    return write_commit_order(folder, table, prompts, guide, 8.0, steps=4, block=BLOCK)
 
 
 @pytest.fixture(scope="module")
@@ -107,24 +62,13 @@ def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
             assert row["tokens of text"] == str(LENGTH - 2)
 
 
-def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
-    text = (out / "tables" / "table8_differences.md").read_text()
-    assert text.count("\n| ") == 1 + 6 * len(SCALES)
-    assert "| constant of equal mean | 0.01 | +0.2 [+0.05, +0.3], p 0.04 * |" in text
-    assert "| reward's sign turned | 8 | +0 [-0.1, +0.1], p 1 |" in text
-    assert len(read_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
-    record = json.loads((out / "figures" / "table8_temperature.json").read_text())
-    assert "coherent higher at 1 and lower at 0 of 3 scales" in record["conclusions"][0]
-
-
 def test_a_missing_run_is_told_before_anything_is_drawn(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def drawn(_: Path) -> Exhibit:
         raise AssertionError("an exhibit was drawn")
 
-    for module in (fig1_commit_order, table8_temperature):
-        monkeypatch.setattr(module, "exhibit", drawn)
+    monkeypatch.setattr(fig1_commit_order, "exhibit", drawn)
     out = tmp_path / "out"
     assert main([*NAMES, "fig6_keyword_task", "ledger", "--runs", str(runs), "--out", str(out), "--workers", "0"]) == 2
     message = capsys.readouterr().err
@@ -137,8 +81,8 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
 @pytest.mark.long
 def test_other_processes_draw_the_same_bytes(runs: Path, out: Path, tmp_path: Path) -> None:
     assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "2"]) == 0
-    here, there = ({path.name: path.read_bytes() for path in of.glob("*/table8*")} for of in (out, tmp_path))
-    assert len(here) > len(NAMES) and here == there
+    here, there = ({path.name: path.read_bytes() for path in of.glob("*/fig1*")} for of in (out, tmp_path))
+    assert len(here) > 3 and here == there
 
 
 @pytest.mark.usefixtures("sketched")
@@ -156,7 +100,7 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
         (tmp_path / "commit-order" / path.name).symlink_to(path)
     (tmp_path / "temperature" / "results.json").write_text("{")
     out = tmp_path / "out"
-    assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", workers]) == 2
+    assert main([*NAMES, "table8_temperature", "--runs", str(tmp_path), "--out", str(out), "--workers", workers]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "table8_temperature: " in last and "is not JSON" in last and f"the other exhibits are below {out}" in last
     assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]

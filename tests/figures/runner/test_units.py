@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
 from paper_figures.runner.digests import code_digest, sources_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
@@ -84,14 +83,6 @@ def test_order_of_keys_changes_nothing_and_any_value_does(settings: dict[str, An
     for key in keys:
         other = replace(BASE, settings=settings | {key: [settings[key]]})
         assert other != first and unit_hash(other, ORIGIN) != unit_hash(first, ORIGIN)
-
-
-def test_what_is_wrong_is_named() -> None:
-    refused(lambda: replace(BASE, settings={"cfg": float("nan")}), "settings is ... : JSON without nan")
-    refused(lambda: replace(BASE, labels={"keywords": {1}}), "labels is ... : JSON")
-    refused(lambda: replace(BASE, labels={"seed": 1}), "settings or labels hold ['seed']")
-    refused(lambda: replace(BASE, strategy={"scale": 1.0}), "strategy is ... its name is needed")
-    refused(lambda: unit_hash(replace(BASE, judges=("z",)), ORIGIN), "origin lacks judge 'z'")
 
 
 def test_origin_digests_the_files_of_each_model(tmp_path: Any) -> None:
