@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from fuzz_files import TARGETS, TooSlow, bounded, check, fuzz
 
-from paper_figures.report.provenance import run_facts
-
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -58,7 +56,7 @@ def of_a_trace(**fields: Any) -> Callable[[Path], None]:
 DEEP = "[" * 100_000
 UNFIT = {"max_length": None, "strategy": "LongestFirst"}
 CONFIG, TOKENIZER, SETTINGS = "config.json", "tokenizer.json", "tokenizer_config.json"
-WEIGHTS, FAILED = "model.safetensors", f"study/units-0/{'0' * 64}.failed.json"
+WEIGHTS = "model.safetensors"
 
 # The target, what is changed, and what the refusal says.
 FOUND: dict[str, tuple[str, Callable[[Path], object], str]] = {
@@ -83,12 +81,6 @@ FOUND: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "deep header": ("reward", replaced(WEIGHTS, (10**5).to_bytes(8, "little") + b"[" * 10**5), WEIGHTS),
     "long header": ("reward", replaced(WEIGHTS, (2**62).to_bytes(8, "little") + b"{}"), WEIGHTS),
     "index of objects": ("skywork", changed("model.safetensors.index.json", weight_map={"a": {"b": "c"}}), "names"),
-    "deep results": ("results", replaced("reward-bench/results.json", DEEP), "nested too deep"),
-    "results' settings": ("results", changed("reward-bench/results.json", settings=[1]), "settings"),
-    "results' tables": ("results", changed("reward-bench/results.json", tables={"a": {"rows": [1]}}), "without rows"),
-    "endless seed": ("units", changed("study/last_run.json", seed=float("inf")), "not the record of a run"),
-    "failed unit": ("units", replaced(FAILED, b"\xff"), "not the record of a failed"),
-    "deep rows": ("rows", replaced("question.jsonl", DEEP), "nested too deep"),
     # Arrays and traces.
     "header of an array": (
         "array",
@@ -113,13 +105,6 @@ def test_what_was_found_is_refused(case: tuple[str, Callable[[Path], object], st
     change(folder)
     message = check(TARGETS[name], folder)
     assert any(part in message for part in reasons.split("|")), message
-
-
-def test_options_that_are_not_the_experiments_are_no_sizes(root: Path, tmp_path: Path) -> None:
-    TARGETS["results"].make(tmp_path / "results")
-    changed("reward-bench/results.json", settings={"data": 1, "prompts": 2, "length": "x"})(tmp_path / "results")
-    facts = run_facts(tmp_path / "results", "reward-bench")
-    assert facts is not None and list(facts["smaller"]) == ["prompts"]
 
 
 def test_memory_and_time_are_bounded_while_a_file_is_read() -> None:

@@ -10,9 +10,6 @@ from command_lines import figures as main
 
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.options import Drawn
-from paper_figures.studies.precision import PrecisionOptions
-from paper_figures.studies.prompts import asked_prompts
 from rws_decode.extra.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
@@ -70,22 +67,6 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
         results[way] = report["tables"]
     assert len({json.dumps(tables) for tables in results.values()}) == 1
     assert set(read_unit_rows(tmp_path)["example"]) == {"1", "2"}
-
-
-def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--json"]
-    words += ["--reward", str(models / "guide")]
-    (tmp_path / "own.csv").write_text("prompt\nwhat else ?\nwhy is the sky blue ?\n")
-    _, out, _ = said_by([*words, "--prompt", "why is the sky blue ?"], capsys)
-    (name,) = {row["example"] for row in json.loads(out)["rows"]}
-    assert name.startswith("why-is-the-sky-blue-") and (tmp_path / "commit-order" / f"rws-{name}.parquet").is_file()
-    _, out, _ = said_by([*words, "--data", str(tmp_path / "own.csv")], capsys)
-    report = json.loads(out)
-    assert (report["units"]["found"], report["units"]["computed"]) == (3, 3)
-    settings = json.loads((tmp_path / "commit-order" / "results.json").read_text("utf-8"))["settings"]
-    assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
 
 
 @pytest.mark.parametrize("option", ["--model", "--rewards", "--judges", "--causal", "a bare function"])
@@ -178,18 +159,3 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
     _, _, named = " ".join(last.split()).partition(" tables: ")
     assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
-
-
-def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path) -> None:
-    (tmp_path / "rows.txt").write_text("\n".join(f"the {word}" for word in ("lens", "violin", "rug", "meadow")))
-    file = str(tmp_path / "rows.txt")
-    for options, count in (
-        (PrecisionOptions(out=""), 12),
-        (PrecisionOptions(out="", prompts=Drawn(2)), 2),
-        (PrecisionOptions(out="", data=file), 4),
-        (PrecisionOptions(out="", data=file, prompts=3), 3),
-        (PrecisionOptions(out="", data=file, prompts=0), 4),
-        (PrecisionOptions(out="", examples=(5, 3, 5)), 2),
-    ):
-        assert len(asked_prompts(options).test) == count
-    assert [prompt.name for prompt in asked_prompts(PrecisionOptions(out="", examples=(5, 3, 5))).test] == ["5", "3"]
