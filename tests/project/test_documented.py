@@ -26,7 +26,8 @@ from figure_runs import TINY, sketch
 from judge_server import JudgeServer, longer
 
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
+from rws_decode.rewards import PUBLISHED
+from rws_decode.rewards.registry import SKYWORK_V2
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 A2D = "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1"

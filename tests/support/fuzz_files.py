@@ -37,13 +37,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
+from rws_decode import RWS, Shape, decode
 from rws_decode.checkpoints.files import DIGESTS, models_directory
-from rws_decode.decode import decode
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
 from rws_decode.trace.trace import load
 from rws_theory import selection_path
 from rws_theory.__main__ import read_npy

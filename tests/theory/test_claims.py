@@ -17,14 +17,12 @@ import pytest
 from flint import arb
 from scipy.special import expit
 
-from rws_theory import StabilityRadius, majorises, output_law, stability_radius, threshold_path
+from rws_theory import StabilityRadius, end_reversals, majorises, output_law, stability_radius, threshold_path
 from rws_theory.claims import CHECKS, Claim, claims, example, method, own_results, reversal, reward
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
 from rws_theory.printed import printed_in
-from rws_theory.reversal_law import end_reversals
-from rws_theory.worlds.ensembles import corollary_study
-from rws_theory.worlds.less_reward import rws_less_reward_example
+from rws_theory.worlds import corollary_study, rws_less_reward_example
 
 RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text(encoding="utf-8"))
 LEDGER = {record["id"]: Claim(**record) for record in RECORDS}

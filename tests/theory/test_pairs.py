@@ -8,9 +8,9 @@ import pytest
 from flint import fmpz_poly
 from hard_pairs import KINDS, _factor, _gaps, corpus
 
-from rws_theory import crossings
+from rws_theory import classify_pairs, crossings
 from rws_theory import pairs as pairs_module
-from rws_theory.pairs import DECIDED_BY, classify_pairs
+from rws_theory.pairs import DECIDED_BY
 from rws_theory.testing import from_gaps
 
 

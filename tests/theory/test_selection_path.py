@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rws_theory import crossings
+from rws_theory import SelectionPath, crossings, selection_path
 from rws_theory.certified.selection_cells import _chord_below_tangents, _Column
 from rws_theory.certified.selection_sums import Row, equal_classes, sample, sharp_difference, sharp_sum
-from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_scale, selection_path
+from rws_theory.selection import Bracket, Piece, same_at_every_scale
 
 pairs_module = import_module("rws_theory.certified.selection_pairs")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rws_theory as theory
-from rws_theory import Crossing, Crossings
+from rws_theory import Crossing, Crossings, SelectionPath
 from rws_theory.claims import Claim
-from rws_theory.selection import Bracket, Piece, SelectionPath
+from rws_theory.selection import Bracket, Piece
 from rws_theory.show import table_html
 from rws_theory.theorem1 import theorem1
 from rws_theory.worlds import NGram, frontier

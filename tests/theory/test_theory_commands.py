@@ -12,8 +12,9 @@ from command_lines import theory as main
 
 import rws_theory.claims
 import rws_theory.selection
+from rws_theory import SelectionPath
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.selection import Bracket, Piece, SelectionPath
+from rws_theory.selection import Bracket, Piece
 
 LEDGER = Path(__file__).with_name("ledger.json")
 

@@ -15,8 +15,7 @@ from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Options, Shape, WorldPredictor, decode, load_predictor, strategy_log_prob
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.text.words import Words
-from rws_theory.worlds import NGram
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable, NGram
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=9).filter(any), st.randoms(use_true_random=False))

@@ -20,7 +20,7 @@ from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, Shape, load_predictor
 from rws_decode.extra.testing import exact_predictor
 from rws_theory import max_probability, reward_factor
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 MASK, PROMPTS = 3, 60
 CANVAS = (MASK, MASK, *[0] * 7, MASK, MASK)  # two neighbours, and two more nine columns on

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
-from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics import clustered_interval
 from paper_figures.studies import evidence_arms as evidence_arms
 from paper_figures.studies.evidence import (
     EVIDENCE_WORLDS,
@@ -47,7 +47,7 @@ from paper_figures.studies.evidence_arms import (
 )
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.checkpoints import packages
-from rws_theory.gain import reward_factor
+from rws_theory import reward_factor
 
 ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.

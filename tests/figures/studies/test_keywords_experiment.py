@@ -10,7 +10,7 @@ from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, save_models
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
+from paper_figures.statistics import AnswerScore, answer_scores, load_causal
 from paper_figures.studies import diversity
 from paper_figures.studies.answers import answers_of
 from paper_figures.studies.keywords import tables

@@ -12,6 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rws_theory import output_law, parallel_distances
 from rws_theory.orders.invariance import (
     Canvas,
     Law,
@@ -20,8 +21,6 @@ from rws_theory.orders.invariance import (
     by_confidence,
     drawn_first_law,
     exchange_distance,
-    output_law,
-    parallel_distances,
     table_conditionals,
     table_law,
     total_variation,

@@ -11,11 +11,10 @@ import pytest
 
 from rws_decode import RWS, Confidence, Shape, decode
 from rws_decode.extra.testing import exact_predictor, token_reward
-from rws_theory.gain import reward_factor
-from rws_theory.worlds import ensembles
+from rws_theory import reward_factor
+from rws_theory.worlds import JointTable, check_less_reward, ensembles, reward_statistics, rws_less_reward_example
 from rws_theory.worlds import reference_decoder as decoder
-from rws_theory.worlds.joint_table import Floats, JointTable, reward_statistics
-from rws_theory.worlds.less_reward import check_less_reward, rws_less_reward_example
+from rws_theory.worlds.joint_table import Floats
 
 EPS = Fraction(1, 100_000)
 
