@@ -22,7 +22,6 @@ from paper_figures.exhibits.shared.evidence import (
     source_line,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, save, styled
-from paper_figures.exhibits.table8_pattern import share_of_change
 from paper_figures.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.verdicts import comparisons_of
@@ -113,19 +112,6 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
         assert log_p == pytest.approx(np.mean([text[0] for text in best]) / 32)
         assert reward == pytest.approx((np.mean([text[1] for text in best]) - guide.mean) / guide.std)
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
-
-
-def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
-    arms = arms_of(made, ENGLISH)
-    default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
-    moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
-    half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
-    shares = share_of_change(default, moved, half, "god_tokens")
-    assert shares["share"] == pytest.approx((0.5, 0.5, 0.5)) and shares["RWS"].mean == pytest.approx(1.5)
-    random = share_of_change(default, moved, constant, "god_tokens")["share"]
-    change = (constant["god_tokens"] - default["god_tokens"]).mean()
-    assert random is not None and random.mean == pytest.approx(change / 1.5) and random.low < random.mean
-    assert share_of_change(default, default, constant, "god_tokens")["share"] is None
 
 
 def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:

@@ -30,8 +30,7 @@ from rws_decode import CallablePredictor, CallableReward, Shape, decode, load_pr
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.trace.trace import load
 
-NAN, INF, HUGE = math.nan, math.inf, 10**400
-A, B = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+INF, HUGE = math.inf, 10**400
 SURROGATE = "caf\udce9"
 
 

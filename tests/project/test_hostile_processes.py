@@ -86,17 +86,6 @@ def test_the_answer_is_printed_whatever_standard_error_takes(redirection: str, m
     assert rb"caf\xe9 \U0001f408" in done.stdout or "caf\u00e9 \U0001f408".encode() in done.stdout
 
 
-@pytest.mark.parametrize("place", ["/proc/nowhere", "file/below"])
-def test_a_place_that_takes_no_trace_is_told_before_the_work(
-    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("")
-    for words in ([*GENERATE, "--trace", tmp_path / place], ["check", "mini", "-o", tmp_path / place / "x.json"]):
-        assert decoding(list(map(str, words))) == 2
-        out, err = capsys.readouterr()
-        assert out == "" and err.count("\n") == 1 and f"is {tmp_path / place}" in err and "written there" in err
-
-
 # Interrupts. The study is stopped by a unit that tells when it has begun, and then waits for the signal.
 
 STUDY = """

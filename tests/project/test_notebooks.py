@@ -110,20 +110,6 @@ def test_a_trace_of_another_model_is_read_without_it(kernel: Kernel, tmp_path: P
     assert " ".join(map(str, trace.candidate[0].tolist())) in texts
 
 
-def test_a_changed_source_is_stale(tmp_path: Path) -> None:
-    source, notebook = tmp_path / "01.py", tmp_path / "01.ipynb"
-    source.write_text("# %%\n1 + 1\n")
-    assert stale(source, notebook) == "missing"
-    stripped = strip(jupytext.read(source))
-    nbformat.write(stripped, notebook)
-    assert stale(source, notebook) == "not executed"
-    stripped.cells[0].execution_count = 1
-    nbformat.write(stripped, notebook)
-    assert stale(source, notebook) is None
-    source.write_text("# %%\n1 + 2\n")
-    assert stale(source, notebook) == "its cells differ from the source"
-
-
 def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
     """A notebook with one cell that shows these texts, and a picture."""
     outputs = [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in texts]
@@ -185,11 +171,3 @@ def test_the_command_writes_what_was_stale_and_fails_once(
     assert command("02")[0] == 1 and "and 8" in (tmp_path / "02_data.ipynb").read_text() and command()[0] == 0
     with pytest.raises(SystemExit, match="2"):
         main(["3"], tmp_path)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_a_cell_that_fails_keeps_the_notebook_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "01_fails.py").write_text("# %%\nprint(1)\n\n# %%\n1 / 0\n")
-    (tmp_path / "01_fails.ipynb").write_text("{}")
-    assert main([], tmp_path) == 1
-    assert "ZeroDivisionError" in capsys.readouterr().err and (tmp_path / "01_fails.ipynb").read_text() == "{}"

@@ -316,7 +316,7 @@ def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:
 
 
 PROVED, SMALL_GAPS = rws_less_reward_example(), {"_MOST_GAP": {3: 5}}
-FEW_PAIRS, FEW_TABLES = {"SIZES": (16, 2048), "PAIRS": 1500}, {"_tables": partial(own_results._tables, 16)}
+FEW_TABLES = {"_tables": partial(own_results._tables, 16)}
 # What the checks compute with, and what they say where that is otherwise.
 COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("S3-argmax", {"FACTORS": (Fraction(-1),)}, "false"),

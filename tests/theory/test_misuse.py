@@ -35,13 +35,13 @@ from rws_theory.theorem1 import theorem1
 from rws_theory.tilting import rises_with_log_p, tilt, variance_identity
 from rws_theory.worlds import check_less_reward, decode_tables, table_reward
 
-NAN, INF = math.nan, math.inf
+INF = math.inf
 PAIR = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 ONE, TWO = invariance.table_conditionals([1, 2]), invariance.table_conditionals([[1, 2], [3, 4]])
 WORLD = worlds.NGram.fit([[0, 1, 2]], order=3, vocabulary=3)
 WIDE = worlds.NGram.fit([range(99)], order=4, vocabulary=99)
 TABLE, CHAIN = random_table(0, 2, 2), random_chain(0, 2)
-RULE, RNG = worlds.constant_rule(1.0), np.random.default_rng(0)
+RULE = worlds.constant_rule(1.0)
 
 
 def fit(**changes: Any) -> worlds.NGram:

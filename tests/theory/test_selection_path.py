@@ -165,23 +165,6 @@ def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) 
     outside_brackets_it_is_right(tangent, TANGENT, 1, 0.1, 8.0)
 
 
-def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Margins apart by less than the bounds allow for: k positions all the same, equal ones from the left."""
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
-    ulps = [0, -4, 4, -5, 2]
-    z = rows_of(*((1 + n * 2.0**-52,) for n in ulps))
-    order = [2, 4, 0, 1, 3]
-    c = 2.0**-20
-    for k in range(1, 5):
-        for high in (c, 1.01 * c):
-            path = selection_path(z, k, c, high)
-            assert path.pieces == (Piece(c, high, tuple(sorted(order[:k]))),)
-            assert path.brackets == (Bracket(c, high, False),) and not path.certified
-    # One float64 value each, of exact gaps that differ.
-    close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
-    assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
-
-
 def columns(values: list[list[list[float]]]) -> tuple[_Column, _Column]:
     """Two columns at scales 1 and 3: for each, rows value, error, slope and slope_error of the classes."""
     left, right = (np.array(column, dtype=np.float64) for column in values)

@@ -213,15 +213,6 @@ def test_failures_that_stay_are_told_at_once_in_one_line_without_the_key(serve: 
     assert "\n" not in text and "0123456789" not in text and "pairs[1], its first text as answer 2" in text
 
 
-def test_a_server_that_is_silent_is_not_waited_for(serve: Serve, tmp_path: Path) -> None:
-    server = serve(lambda number, body: stalls)
-    with pytest.raises(ConnectionError, match=r"2 tries \(last: silent for 0.4 seconds\).*0 of 2 verdicts"):
-        ask(server, tmp_path, PAIRS[:1], timeout=0.4, max_retries=1)
-    assert len(server.arrivals) == 2
-    server.rule = in_turn("1", "1", stalls)  # the third request stalls, those after it are answered
-    assert outcomes(ask(server, tmp_path, PAIRS[:1], timeout=1.0)) == ["win"]
-
-
 def test_a_server_that_dies_midway_and_comes_back(serve: Serve, tmp_path: Path) -> None:
     server = serve(lambda number, body: dies if number == 3 else longer(number, body))
     judge = judge_at(server, max_retries=2)

@@ -51,12 +51,6 @@ def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(brows
     assert tab.evaluate(f"{box}.scrollLeft = 200, {box}.scrollLeft") == 200
 
 
-def test_rows_of_text_are_stacked_on_a_narrow_screen(browser: Chromium, figure_page: Path) -> None:
-    cell = "getComputedStyle(document.querySelector('#ledger table.rows td')).display"
-    assert browser.open(f"{figure_page.as_uri()}#ledger", width=400).evaluate(cell) == "block"
-    assert browser.open(f"{figure_page.as_uri()}#ledger", width=1280).evaluate(cell) == "table-cell"
-
-
 def test_statements_are_filtered_by_verdict(browser: Chromium, small: Path) -> None:
     tab = browser.open(f"{small.as_uri()}#ledger", width=1280)
     rows = "[...document.querySelectorAll('#ledger tbody tr')].filter(row => row.checkVisibility()).length"

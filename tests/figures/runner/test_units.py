@@ -133,16 +133,6 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
     assert "rws_decode.decode" in loaded and not missing
 
 
-def test_what_only_shows_results_is_not_behind_work() -> None:
-    modules = set(sources_behind("paper_figures.studies.work:measure"))
-    shown = ("commands", "exhibits", "figures", "report", "tables", "studies.answers", "studies.reward_bench")
-    assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in modules)
-    assert not any(name.startswith("rws_decode.commands") for name in modules)
-    assert {"paper_figures.extra.sandbox.worker", "rws_decode.extra.stories.lexicon", "rws_theory.gain"} <= modules
-    # Named by entry points.
-    assert {"rws_decode.extra.lookahead", "rws_decode.extra.steering.entrgi"} <= modules
-
-
 def test_work_of_one_s_own_counts_with_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     file, own = tmp_path / "own_work_of_mine.py", "own_work_of_mine:work"

@@ -145,13 +145,3 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     )
     progress.write_text("{")
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
-
-
-def test_longer_pairs_are_refused_or_left_out_and_counted(
-    reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    long = write(tmp_path / "long.jsonl", [*ROWS, {"prompt": "the " * 200, "answers": [{"answer": "cat"}]}])
-    status, report, err = calibrate(capsys, "--reward", reward, "--data", long)
-    assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
-    status, report, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
-    assert status == 0 and (report["calibration"]["n"], report["calibration"]["skipped"]) == (24, 1)

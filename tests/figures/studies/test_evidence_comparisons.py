@@ -13,7 +13,6 @@ from paper_figures.recorded.verdicts import (
     Comparison,
     compare,
     comparisons_of,
-    equal_orders,
     reward_answer,
     rivals_of,
 )
@@ -124,23 +123,6 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 def test_scales_are_chosen_on_validation_prompts() -> None:
     assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
-
-
-def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
-    answers = record().answers
-    first = answers[(answers["method"] == "constant") & (answers["prompt"] == "p00") & ~answers["drawn"]]
-    arms = arms_of(answers.drop(index=first.index), "english:era")
-    assert Arm("constant", 8.0) not in arms and Arm("rws", 8.0) in arms
-
-
-def test_orders_of_one_god_that_differ_are_counted_over_all_pairs() -> None:
-    arms = arms_of(record().answers, "english:era")
-    same = {Arm("default"): arms[Arm("default")], Arm("margin"): arms[Arm("default")]}
-    assert equal_orders(same, "english:era", "log_prob") is None  # differences that are all 0 tell no equivalence
-    shifted = arms[Arm("default")].assign(god_tokens=lambda rows: rows["god_tokens"] + 0.01 * np.arange(len(rows)))
-    worse = shifted.assign(log_prob=lambda rows: rows["log_prob"].astype(float) - 40)
-    equal = equal_orders({Arm("default"): arms[Arm("default")], Arm("margin"): worse}, "english:era", "log_prob")
-    assert equal is not None and (equal.orders, equal.pairs, equal.apart) == (2, 1, 1)
 
 
 def test_the_headline_tells_where_rws_beats_all_three_controls_and_where_not() -> None:

@@ -1,6 +1,5 @@
 """Temperature and commit order on tiny checkpoints: what they write, that they resume, that controls are controls."""
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -15,7 +14,7 @@ from study_runs import EXAMPLES, SHAPE, save_models
 from tiny_models import bert_predictor
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies.temperature import answers_table, tables
+from paper_figures.studies.temperature import tables
 from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.tasks import sample_task
@@ -58,14 +57,6 @@ def frame(finished: Path) -> pd.DataFrame:
     return read_unit_rows(finished)
 
 
-def results_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "temperature/results.json").read_text())
-
-
-def rows_in(out: Path, table: str) -> list[dict[str, Any]]:
-    return results_of(out)["tables"][table]["rows"]
-
-
 def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
     method_rows = frame[frame["method"] == method]
     if scale is not None:
@@ -85,33 +76,6 @@ def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.
         assert (method_rows[method_rows["scale"] == 8.0]["saturated"].sum() > 0) == twin
     same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
     assert same[0] == same[1]
-
-
-def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
-    results, summary, answers = results_of(finished), rows_in(finished, "summary"), answers_table(frame)
-    with open(finished / "temperature/summary.csv", newline="") as stream:
-        table = list(csv.DictReader(stream))
-    assert len(summary) == len(table) == 2 + 8 * len(GRID)
-    for line, read in zip(summary, table, strict=True):
-        assert {key: None if text == "" else text for key, text in read.items()} == {
-            key: None if value is None else str(value) for key, value in line.items()
-        }
-        selected = answers[answers["method"] == line["method"]]
-        selected = selected[
-            selected["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])
-        ]
-        for field in ("perplexity", "god_tokens", "god_steps", "judge"):
-            assert line[field] == pytest.approx(selected[field].mean())
-            assert line[f"{field}_low"] <= line[field] <= line[f"{field}_high"]
-        for field in ("reward", "keywords_included", "mean_factor", "cost"):
-            assert line[field] == pytest.approx(selected[field].astype(float).mean())
-        pooled = math.exp(selected["nll"].sum() / selected["causal_tokens"].sum())
-        assert line["perplexity_pooled"] == pytest.approx(pooled)
-        assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
-    assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
-    selected = frame[frame["method"].notna()]
-    assert results["seconds"] == pytest.approx(selected["seconds"].sum(), abs=1e-3)
-    assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
 
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:

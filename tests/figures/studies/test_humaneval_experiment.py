@@ -7,25 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_lines import figures as main
-from study_runs import answer_row
+from study_runs import answer_row, save_small_models
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
 from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.testing import tiny_checkpoint
-
-SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Save tiny checkpoints; return options that name them, with a fixed reward scale and few methods."""
-    root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
-    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]
-    return ["experiment", "humaneval", *words, "--methods", "rws", "constant", *SHAPE]
 
 
 def test_programs_of_answers_pass_where_they_are_right() -> None:
@@ -42,9 +29,21 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
 
 
 def test_several_samples_of_puzzles_are_counted_without_bias(
-    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*models, "--prompts", "2", "--samples", "5", "--decode-temperature", "2", "--out", str(tmp_path)]
+    words = [
+        "experiment",
+        "humaneval",
+        *save_small_models(tmp_path / "models"),
+        "--prompts",
+        "2",
+        "--samples",
+        "5",
+        "--decode-temperature",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     assert main([*words, "--json"]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
     frame = read_unit_rows(tmp_path)

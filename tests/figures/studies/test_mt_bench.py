@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 from command_lines import figures as main
 from grouped import grouped
-from judge_server import JudgeServer, Rule, answers, dies, longer
+from judge_server import JudgeServer, answers, longer
 from scipy import stats
 from study_runs import save_dialogues
 
@@ -165,23 +164,3 @@ def test_second_run_and_summarize_ask_nothing(
     assert main(["summarize", str(out / "mt-bench"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["mt-bench"] == tables
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
-
-
-def test_a_judge_that_is_shown_the_questions_sees_every_turn(
-    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    options, out = small
-    extra = ["--judge-prompt", "with-question", "--llm-options", json.dumps({"max_retries": 0, "concurrency": 1})]
-    rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
-    with JudgeServer(rule) as server:
-        assert asked(options, out, server, *extra)[0] == 2
-        assert re.search(
-            r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", capsys.readouterr().err
-        )
-        server.start()
-        code, tables, whole = asked(options, out, server, *extra)
-        assert code == 0 and whole["units"]["computed"] == 0
-    shown = server.arrivals[0].body["messages"][1]["content"]
-    assert any(first in shown and second in shown for first, second in TURNS) and "Turn 2:" in shown
-    mine = [row for row in tables["llm_orders"] if row["judge_prompt"] == "with-question" and row["mean"] is not None]
-    assert {row["mean"] for row in mine if row["measure"] in ("order_decides", "answer_1")} == {1.0}

@@ -72,18 +72,6 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
                     assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
 
 
-def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, models: Path) -> None:
-    predictor, frame = load_predictor(str(models / "tiny")), read_unit_rows(finished)
-    for scale in SCALES:
-        for name, (ranking, precision) in RANKINGS.items():
-            rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
-            factors = Temperature(tuple(rws["mean_factor"]))
-            batch = decode(predictor, PROMPTS, factors, **grouped(ranking=ranking, precision=precision, **SHAPE))  # type: ignore[arg-type]
-            assert [list(tokens) for tokens in constant["tokens"]] == batch.tokens.tolist()
-            for given, rewards in zip(mixed["strategy_json"], rws["rewards"], strict=True):
-                assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
-
-
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
     summary, frame = results_of(finished)["summary"], read_unit_rows(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:

@@ -10,14 +10,11 @@ import single_stage_runs
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics import clustered_interval, load_causal
-from paper_figures.statistics.frontier_points import context_and_canvas
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, WorldPredictor, decode, load_predictor, load_reward, steer
-from rws_decode.rewards.world import WorldReward
 from rws_decode.steering import is_method
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.words import split_words
-from rws_theory.worlds import frontier
 
 STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "tree-search:2"]
 WORLDS = ["--worlds", "mini:mini", "english:era"]
@@ -63,17 +60,6 @@ def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
     frame = read_unit_rows(tmp_path)
     assert set(frame["method"]) == {"default", "best-of:4", "particle-gibbs:2+sweeps:2", "svdd:2"}
     assert frame["forwards"].max() <= 32
-
-
-def test_regret_is_how_far_a_text_lies_below_the_frontier(tmp_path: Path) -> None:
-    size = ["--model", "english", "--reward", "era", "--prompts", "1", "--length", "4", "--steps", "4", "--block", "4"]
-    assert run(tmp_path, [*size, "--strategies", "best-of:2", "--regret"]) == 0
-    frame, predictor, guide = read_unit_rows(tmp_path), load_predictor("english"), load_reward("era")
-    assert isinstance(predictor, WorldPredictor) and isinstance(guide, WorldReward)
-    for row in frame.itertuples():
-        context, canvas = context_and_canvas(predictor, row.prompt, 4)
-        curve = frontier(predictor.world, guide.world_reward, canvas, context, beta=4.0)
-        assert row.regret == pytest.approx(curve.regret(row.log_prob, row.final_reward), abs=1e-3) and row.regret >= 0
 
 
 def test_perplexities_are_those_of_the_world_and_of_the_causal_model(tmp_path: Path) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_lines import figures as main
-from grouped import grouped
 from study_runs import SHAPE, save_models
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies import frequency, overhead
 from paper_figures.studies.answers import answers_of
 from paper_figures.studies.timing import measured, timed_rows, untimed
-from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
 RUNS = {
@@ -49,10 +47,6 @@ def tables(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return {table.name: pd.DataFrame(table.rows) for table in all_tables}
 
 
-def named(options: list[str], name: str) -> str:
-    return options[options.index(f"--{name}") + 1]
-
-
 def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> None:
     for frame in frames.values():
         answers, timed = answers_of(untimed(frame)), measured(frame)
@@ -77,17 +71,6 @@ def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFra
         assert by_savings["text"].nunique() == 1
     best = timed[timed["method"] == "best-of-n"]
     assert (best["forwards"] == SHAPE["steps"] * best["reward_calls"]).all(), "a score of each sample's answer"
-
-
-def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict[str, pd.DataFrame]) -> None:
-    predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
-    answers = answers_of(untimed(frames["frequency"]))
-    guided = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
-    assert len(guided) == 3
-    for _, row in guided.iterrows():
-        (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **grouped(**SHAPE))
-        assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
-        assert row["reward_calls"] == trace.reward_calls <= 3
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:

@@ -36,22 +36,6 @@ def test_no_text_lies_above_it_also_where_searches_run_out(case: Case, kind: int
         assert curve.regret(log_prob, score(reward, text, case.context)) >= -1e-9
 
 
-def test_no_method_lies_above_it() -> None:
-    rng = np.random.default_rng(0)
-    text = rng.zipf(1.4, 4_000) % 60
-    world, reward = NGram.fit([text], 3, vocabulary=60), rng.normal(size=60)
-    curve = frontier(world, reward, 24, [3, 5], beta=4.0)
-    assert curve.complete and len(curve.points) > 5
-    for weight in (0.0, 0.5, 2.0):
-        model = world.tilt(reward, weight)
-        drawn = [model.sample(24, rng, [3, 5]) for _ in range(20)]
-        for answer in [*drawn, model.best(24, [3, 5])]:
-            assert curve.regret(world.log_prob(answer, [3, 5]), score(reward, answer)) >= -1e-9
-    on_it = curve.points[2]
-    assert curve.regret(on_it.log_prob, on_it.reward) == pytest.approx(0.0, abs=1e-9)
-    assert curve.regret(on_it.log_prob - 1.0, on_it.reward) == pytest.approx(1.0, abs=1e-9)
-
-
 @given(case=cases(), kind=st.integers(0, 2))
 def test_many_frontiers_at_once_are_those_of_each_context(case: Case, kind: int) -> None:
     reward, betas = case.rewards[kind], [0.0, 0.5, 2.0]
