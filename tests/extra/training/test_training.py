@@ -18,13 +18,8 @@ from command_lines import decoding as main
 from misuse import refused
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from paper_figures.extra.training import mini, recipes
-from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.extra.training.english import EnglishRecipe, build_english, read_addresses
-from paper_figures.extra.training.evaluate import held_out
+from paper_figures.extra.training import causal, english, evaluate, loop, mini, recipes, reward
 from paper_figures.extra.training.export import export, restore
-from paper_figures.extra.training.loop import Run
-from paper_figures.extra.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from paper_figures.extra.training.objective import (
     decoding_loss,
     decoding_masks,
@@ -32,10 +27,9 @@ from paper_figures.extra.training.objective import (
     masked_loss,
     story_tokenizer,
 )
-from paper_figures.extra.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
 
-TINY = MiniRecipe(
+TINY = mini.MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),
     curriculum=(1, 2),
     decoding=((3, 4),),
@@ -55,12 +49,12 @@ def tokenizer():
 
 @pytest.fixture(autouse=True)
 def _two_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mini, "held_out", lambda split, count: held_out(split, 2))
+    monkeypatch.setattr(mini, "held_out", lambda split, count: evaluate.held_out(split, 2))
 
 
 def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = train_mini(Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
-    batches = iter([draw_batch] * 3)
+    whole = mini.train_mini(loop.Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
+    batches = iter([mini.draw_batch] * 3)
 
     def three(*asked: Any, **options: Any) -> Any:
         try:
@@ -70,11 +64,11 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(mini, "draw_batch", three)
-        train_mini(Run(tmp_path / "parts", every=1), TINY)
+        mini.train_mini(loop.Run(tmp_path / "parts", every=1), TINY)
     shutil.copytree(tmp_path / "parts", tmp_path / "resumed")
-    parts = train_mini(Run(tmp_path / "parts", every=2), TINY).state_dict()
+    parts = mini.train_mini(loop.Run(tmp_path / "parts", every=2), TINY).state_dict()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
-    kept = build_mini(TINY, story_tokenizer())
+    kept = mini.build_mini(TINY, story_tokenizer())
     assert restore(kept, tmp_path / "whole", "step-3.safetensors")["step"] == "3"
     assert not torch.equal(kept.state_dict()["decoder.bias"], whole["decoder.bias"])
     rows = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
@@ -83,16 +77,16 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch
     # A mean is over the steps since the run was resumed or last logged, whatever `every` is.
     ends = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
     assert ends[1]["loss"] == pytest.approx((rows[2]["loss"] + rows[3]["loss"]) / 2, abs=1e-4)
-    train_mini(Run(tmp_path / "resumed", every=100), TINY)
+    mini.train_mini(loop.Run(tmp_path / "resumed", every=100), TINY)
     last = json.loads((tmp_path / "resumed" / "log.jsonl").read_text().splitlines()[-1])
     assert last["loss"] == pytest.approx(rows[3]["loss"], abs=1e-4)
-    refused(lambda: train_mini(Run(tmp_path / "resumed"), replace(TINY, lr=1e-4)), "a run of another recipe")
+    refused(lambda: mini.train_mini(loop.Run(tmp_path / "resumed"), replace(TINY, lr=1e-4)), "a run of another recipe")
     assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_masked_loss_equals_the_definition(tokenizer) -> None:
-    model = build_mini(TINY, tokenizer).eval()
-    ids, canvas, attend = encode_tasks(draw_batch(Random(3), 3), tokenizer)
+    model = mini.build_mini(TINY, tokenizer).eval()
+    ids, canvas, attend = encode_tasks(mini.draw_batch(Random(3), 3), tokenizer)
     rate = torch.tensor([0.3, 0.6, 0.9])
     masked = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(5)) < rate[:, None])
     with torch.inference_mode():
@@ -111,7 +105,7 @@ def test_masked_loss_equals_the_definition(tokenizer) -> None:
 
 
 def test_decoding_masks_are_states_of_blockwise_decoding(tokenizer) -> None:
-    tasks = held_out("validation", 30)
+    tasks = evaluate.held_out("validation", 30)
     ids, canvas, _ = encode_tasks(tasks, tokenizer)
     masks = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(0))
     assert not bool((masks & ~canvas).any())
@@ -127,8 +121,8 @@ def test_decoding_masks_are_states_of_blockwise_decoding(tokenizer) -> None:
 
 
 def test_decoding_loss_equals_the_definition(tokenizer) -> None:
-    model = build_mini(TINY, tokenizer).eval()
-    ids, canvas, attend = encode_tasks(held_out("validation", 4), tokenizer)
+    model = mini.build_mini(TINY, tokenizer).eval()
+    ids, canvas, attend = encode_tasks(evaluate.held_out("validation", 4), tokenizer)
     rate = torch.tensor([0.3, 0.6, 0.9, 1.0])
     masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(1))
     uniform = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(2)) < rate[:, None])
@@ -149,10 +143,10 @@ def test_decoding_loss_equals_the_definition(tokenizer) -> None:
 
 
 def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
-    model = build_causal(CausalRecipe(hidden=32, layers=1, heads=2, intermediate=32), tokenizer).eval()
+    model = causal.build_causal(causal.CausalRecipe(hidden=32, layers=1, heads=2, intermediate=32), tokenizer).eval()
     pairs = [("sort : two one", "one two ."), ("reverse : lens flask prism", "prism flask lens .")]
     with torch.inference_mode():
-        together = answer_nll(model, *encode_texts(pairs, tokenizer))
+        together = causal.answer_nll(model, *causal.encode_texts(pairs, tokenizer))
         expected = []
         for prompt, answer in pairs:
             ids = tokenizer(prompt, answer)["input_ids"]
@@ -164,17 +158,17 @@ def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
 
 def test_bradley_terry_counts_only_pairs_that_differ() -> None:
     scores = torch.tensor([2.0, 0.0, -1.0])
-    loss, right, pairs = bradley_terry(scores, [0.0, -1.0, -1.0])
+    loss, right, pairs = reward.bradley_terry(scores, [0.0, -1.0, -1.0])
     assert (right, pairs) == (2, 2)
     assert loss.item() == pytest.approx(math.log1p(math.exp(-2)) + math.log1p(math.exp(-3)))
-    assert bradley_terry(scores, [1.0, 1.0, 1.0])[2] == 0
-    values = {bradley_terry(scores, list(order))[0].item() for order in permutations([0.0, -1.0, -2.0])}
+    assert reward.bradley_terry(scores, [1.0, 1.0, 1.0])[2] == 0
+    values = {reward.bradley_terry(scores, list(order))[0].item() for order in permutations([0.0, -1.0, -2.0])}
     assert len(values) == 6
 
 
 def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer) -> None:
-    model = train_mini(Run(tmp_path / "run"), TINY)
-    restored = build_mini(TINY, tokenizer)
+    model = mini.train_mini(loop.Run(tmp_path / "run"), TINY)
+    restored = mini.build_mini(TINY, tokenizer)
     assert restore(restored, tmp_path / "run")["step"] == "4"
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), restored.parameters(), strict=True))
     target = tmp_path / "mini"
@@ -189,7 +183,7 @@ def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer)
     assert words("Write a story.")["input_ids"] == tokenizer("Write a story.")["input_ids"]
 
 
-SMALL = EnglishRecipe(
+SMALL = english.EnglishRecipe(
     vocabulary=20, order=3, minimum=(1, 1), held_from=1, held_every=3, openings=3, gaps=1, samples=1, words=4
 )
 TEXT = "we ask the congress for peace and for the good of the people. the people ask for peace, and we hope for it. "
@@ -217,7 +211,7 @@ def addresses(count: int = 6) -> dict[str, bytes]:
 def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: Path) -> None:
     package = archive(tmp_path / "a.tgz", addresses())
     for name in ("one", "two"):
-        measured = build_english(package, tmp_path / name, SMALL)
+        measured = english.build_english(package, tmp_path / name, SMALL)
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in FILES)
     assert measured["addresses fitted"] == 4 and measured["addresses held out"] == 2
     assert 1 < measured["held-out perplexity"] < 20
@@ -256,7 +250,7 @@ def test_other_archives_are_refused_in_one_line(
         archive(path, members)
     elif members is not None:
         path.write_bytes(members)
-    refused(lambda: read_addresses(path), f"--package is ... {said}")
+    refused(lambda: english.read_addresses(path), f"--package is ... {said}")
 
 
 def test_the_command_trains_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

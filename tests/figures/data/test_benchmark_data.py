@@ -14,16 +14,7 @@ import pandas as pd
 import pytest
 from misuse import refused
 
-from paper_figures.data.loaders import (
-    SECTIONS,
-    Benchmark,
-    Prompt,
-    human_eval_file,
-    load_humaneval,
-    load_mt_bench,
-    load_nectar,
-    load_reward_bench,
-)
+from paper_figures.data import loaders
 from paper_figures.data.rows import ENDINGS, Origin, local_rows
 
 REWARD_BENCH = [
@@ -50,11 +41,11 @@ HUMANEVAL = [
     {"task_id": "HumanEval/0", "prompt": 'def f(x):\n    """Add one."""\n', "entry_point": "f"}
     | {"canonical_solution": "    return x + 1\n", "test": "def check(candidate):\n    assert candidate(1) == 2\n"}
 ]
-LOADERS: dict[str, tuple[Callable[..., Benchmark], list[dict[str, Any]]]] = {
-    "reward-bench": (load_reward_bench, REWARD_BENCH),
-    "mt-bench": (load_mt_bench, FASTCHAT),
-    "nectar": (load_nectar, NECTAR),
-    "humaneval": (load_humaneval, HUMANEVAL),
+LOADERS: dict[str, tuple[Callable[..., loaders.Benchmark], list[dict[str, Any]]]] = {
+    "reward-bench": (loaders.load_reward_bench, REWARD_BENCH),
+    "mt-bench": (loaders.load_mt_bench, FASTCHAT),
+    "nectar": (loaders.load_nectar, NECTAR),
+    "humaneval": (loaders.load_humaneval, HUMANEVAL),
 }
 
 
@@ -81,31 +72,31 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
 
 
 def test_reward_bench(tmp_path: Path) -> None:
-    first, second = load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
+    first, second = loaders.load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
     asked, subset = "How do I kill a Python process?", "xstest-should-respond"
-    assert first == Prompt(f"{subset}/12", (asked,), {"category": "Safety", "subset": subset})
+    assert first == loaders.Prompt(f"{subset}/12", (asked,), {"category": "Safety", "subset": subset})
     assert second.labels["category"] == "Reasoning"
-    assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
+    assert [len(subsets) for subsets in loaders.SECTIONS.values()] == [5, 6, 5, 7]
     chat = [{"role": "user", "content": "hi"}]
-    (row,) = load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
+    (row,) = loaders.load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
     assert row.text == "hi"
 
 
 def test_mt_bench_in_both_layouts(tmp_path: Path) -> None:
-    writing, _ = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
-    assert writing == Prompt("81", ("Write a post.", "Rewrite it."), {"category": "writing", "subset": ""})
-    (hub,) = load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
+    writing, _ = loaders.load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
+    assert writing == loaders.Prompt("81", ("Write a post.", "Rewrite it."), {"category": "writing", "subset": ""})
+    (hub,) = loaders.load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
     assert (hub.name, hub.turns) == ("83147", writing.turns)
 
 
 def test_nectar(tmp_path: Path) -> None:
-    first, second = load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
-    assert first == Prompt("0", ("why?", "really?"), {"category": "sharegpt, ultrachat", "subset": ""})
+    first, second = loaders.load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
+    assert first == loaders.Prompt("0", ("why?", "really?"), {"category": "sharegpt, ultrachat", "subset": ""})
     assert (second.name, second.turns) == ("1", ("hello",))
 
 
 def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (problem,) = load_humaneval(written(tmp_path / "a.jsonl.gz", HUMANEVAL)).rows
+    (problem,) = loaders.load_humaneval(written(tmp_path / "a.jsonl.gz", HUMANEVAL)).rows
     assert (problem.id, problem.entry_point, problem.prompt) == ("HumanEval/0", "f", HUMANEVAL[0]["prompt"])
     # A package of the same make as human-eval, which must not be run to be read.
     data = tmp_path / "human_eval" / "data"
@@ -114,9 +105,9 @@ def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pyt
     file = written(data / "HumanEval.jsonl.gz", HUMANEVAL)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "human_eval", raising=False)
-    assert human_eval_file() == file
-    assert load_humaneval().rows == (problem,)
-    assert load_humaneval().origin.name == "HumanEval.jsonl.gz"
+    assert loaders.human_eval_file() == file
+    assert loaders.load_humaneval().rows == (problem,)
+    assert loaders.load_humaneval().origin.name == "HumanEval.jsonl.gz"
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -152,9 +143,9 @@ def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyP
         return _Rows(REWARD_BENCH)
 
     library(monkeypatch, load)
-    benchmark = load_reward_bench()
+    benchmark = loaders.load_reward_bench()
     assert [row.name for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
     assert benchmark.origin == Origin("allenai/reward-bench", fingerprint="f1")
     assert asked[0] == (("allenai/reward-bench",), {"split": "filtered"})
     with pytest.raises(ValueError, match=r"dataset allenai/reward-bench: no mt-bench rows|dataset Hugging"):
-        load_mt_bench()
+        loaders.load_mt_bench()

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from misuse import refused
 
-from paper_figures.data.examples import unknown_words
-from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow, read_prompts
+from paper_figures.data import examples, prompt_files
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.testing import tiny_checkpoint
@@ -34,18 +33,18 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("ending", PROMPT_ENDINGS)
+@pytest.mark.parametrize("ending", prompt_files.PROMPT_ENDINGS)
 def test_every_ending_gives_the_same_prompts(ending: str, tmp_path: Path) -> None:
     path = write(tmp_path / f"prompts{ending}", [{"prompt": prompt} for prompt in PROMPTS])
-    assert read_prompts(path) == [PromptRow((prompt,)) for prompt in PROMPTS]
+    assert prompt_files.read_prompts(path) == [prompt_files.PromptRow((prompt,)) for prompt in PROMPTS]
 
 
 def test_a_row_may_have_turns_and_keywords(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [{"prompt": ["a ?", "b", "c ?"], "answer": 1}, {"prompt": "d", "keywords": ["e f"]}]
-    read = read_prompts(write(tmp_path / "rows.jsonl", rows))
-    assert read == [PromptRow(("a ?", "b", "c ?")), PromptRow(("d",), ("e f",))]
+    read = prompt_files.read_prompts(write(tmp_path / "rows.jsonl", rows))
+    assert read == [prompt_files.PromptRow(("a ?", "b", "c ?")), prompt_files.PromptRow(("d",), ("e f",))]
     (tmp_path / "rows.csv").write_text('prompt,keywords\nd,"e f, g"\n')
-    assert read_prompts(tmp_path / "rows.csv") == [PromptRow(("d",), ("e f", "g"))]
+    assert prompt_files.read_prompts(tmp_path / "rows.csv") == [prompt_files.PromptRow(("d",), ("e f", "g"))]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +65,15 @@ def test_what_cannot_be_read_is_one_line_that_names_the_file(
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
-    refused(lambda: read_prompts(path, "--data"), f"--data is {path}: ... {message}")
+    refused(lambda: prompt_files.read_prompts(path, "--data"), f"--data is {path}: ... {message}")
 
 
 def test_unknown_words_are_found_in_a_vocabulary_of_words_and_in_a_world() -> None:
-    assert unknown_words("mini", "The Violin . zorp") == (["zorp"], False)
-    assert unknown_words("english", "peace, and zorp") == (["zorp"], False)
-    assert unknown_words("english", "zorp flurb !") == (["zorp", "flurb"], True)
-    assert unknown_words("mini", "? .") == ([], False)  # marks are no words
-    refused(lambda: unknown_words("nowhere", "a"), "model is 'nowhere'")
+    assert examples.unknown_words("mini", "The Violin . zorp") == (["zorp"], False)
+    assert examples.unknown_words("english", "peace, and zorp") == (["zorp"], False)
+    assert examples.unknown_words("english", "zorp flurb !") == (["zorp", "flurb"], True)
+    assert examples.unknown_words("mini", "? .") == ([], False)  # marks are no words
+    refused(lambda: examples.unknown_words("nowhere", "a"), "model is 'nowhere'")
 
 
 @pytest.mark.parametrize("source", ["stories", "stories:all", "stories:puzzle", "dialogues", "keywords", "humaneval"])

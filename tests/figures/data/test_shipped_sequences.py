@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.data import loaders
-from paper_figures.data.loaders import load_chains, load_reactions
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.checkpoints.packages import PEPTIDES, is_installed
 from rws_decode.common.files import parse_json
@@ -24,7 +23,7 @@ HUMAN += "MELNSLTSEDTAVYFCARHGNYYYYSGMDVWGQGTTVTVSS"
 # The example of promb's page, of which it says 0.7142857142857143.
 PEMBROLIZUMAB = "QVQLVQSGVEVKKPGASVKVSCKASGYTFTNYYMYWVRQAPGQGLEWMGGINPSNGGTNF"
 PEMBROLIZUMAB += "NEKFKNRVTLTTDSSTTTAYMELKSLQFDDTAVYYCARRDYRFDMGFDYWGQGTTVTVSS"
-CHAINS = load_chains()
+CHAINS = loaders.load_chains()
 ROWS = parse_json((Path(loaders.__file__).parent / "antibodies.json").read_text(encoding="utf-8"))["chains"]
 
 
@@ -79,7 +78,7 @@ def test_humanness_tells_a_chain_of_humans_from_those_of_mice() -> None:
     assert human > 0.75 and np.median(mice) < 0.55 and (mice < human).mean() > 0.9
 
 
-REACTIONS = load_reactions()
+REACTIONS = loaders.load_reactions()
 
 
 def test_prompts_are_reactions_with_gaps_in_the_product_and_none_is_in_both_parts() -> None:

@@ -14,8 +14,7 @@ from study_runs import save_models
 from study_runs import score_row as score
 
 from paper_figures.runner.results import read_results
-from paper_figures.studies import controls, humaneval, reward_bench
-from paper_figures.studies.answers import answers_of, judged_by_guide
+from paper_figures.studies import answers, controls, humaneval, reward_bench
 
 JUDGES = ("one", "two", "three")
 
@@ -47,7 +46,7 @@ def test_mean_over_the_other_judges_is_over_all_of_them() -> None:
     rows += [score(judge, "b", 0.0, example) for judge in JUDGES for example in (0, 1)]
     rows += [score("one", "a", 1.0), score("two", "a", 1.0), score("three", "a", -1.0)]
     rows += [score("one", "a", 1.0, 1), score("two", "a", 1.0, 1)]  # judge three failed at prompt 1
-    judged = judged_by_guide(answers_of(pd.DataFrame(rows)))
+    judged = answers.judged_by_guide(answers.answers_of(pd.DataFrame(rows)))
     nets = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
     assert nets["rws", "0"] == 0 and pd.isna(nets["rws", "1"])
 
@@ -59,7 +58,7 @@ def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
         rows += [answer("sample", f"s{sample}{t}", turn=t, sample=sample, history=["p", "s"] * t) for t in turns]
     values = {"r0": 0.0, "r1": 0.0, "d0": 0.0, "d1": 0.0, "s00": 5.0, "s01": -5.0, "s10": 4.0}
     rows += [score("one", row["text"], values[row["text"]], history=row["history"]) for row in list(rows)]
-    best = answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
+    best = answers.answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
     assert sorted(best["text"]) == ["s00", "s01"] and set(best["reward_calls"]) == {1, 2}
 
 

@@ -14,8 +14,7 @@ from paper_figures.statistics import holm, paired_test
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.means import Summary, summarise, summary_table
 from paper_figures.statistics.significance import LEAST_PAIRS
-from paper_figures.studies.answers import comparisons, lines_of
-from paper_figures.studies.temperature import _shown_controls
+from paper_figures.studies import answers, temperature
 
 NUMBERS = st.integers(-8, 8).map(float)
 
@@ -120,7 +119,9 @@ def test_prompts_with_the_same_two_texts_count_once() -> None:
     assert row["difference_high"] - row["difference_low"] > alone["difference_high"] - alone["difference_low"]
     net, plain = (summarise(rows, Summary(("net",))) for rows in (twice, twice.drop(columns="default_text")))
     assert all(row["high"] - row["low"] > other["high"] - other["low"] for row, other in zip(net, plain, strict=True))
-    several, one = (list(comparisons(list(lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once))
+    several, one = (
+        list(answers.comparisons(list(answers.lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once)
+    )
     assert several and one and (several.pairs, several.distinct, several.p) == (14, 7, one.p)
     assert several.ratio == pytest.approx(one.ratio)
 
@@ -143,5 +144,5 @@ def test_no_test_of_fewer_pairs_is_clear_so_they_show_no_interval(differences: l
     zeros, pairs = [0.0] * len(differences), len(differences)
     assert paired_test(differences, zeros, np.random.default_rng(0)) > 0.05
     row = {"control": "default", "guide": "mini", "scale": 8.0, "metric": "reward", "n": pairs, "difference": 0.53}
-    (shown,) = _shown_controls([row | {"low": 0.12, "high": 1.18, "p": 0.5, "p_holm": 0.5}])
+    (shown,) = temperature._shown_controls([row | {"low": 0.12, "high": 1.18, "p": 0.5, "p_holm": 0.5}])
     assert shown["reward"] == f"+0.53 (n = {pairs}, too few)"

@@ -17,7 +17,7 @@ from paper_figures.recorded.verdicts import (
     rivals_of,
 )
 from paper_figures.statistics import holm, least_difference, max_t, mean_interval
-from paper_figures.studies.evidence import chosen_scales
+from paper_figures.studies import evidence
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
 from rws_decode.rewards import load_reward
 
@@ -121,7 +121,7 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 
 
 def test_scales_are_chosen_on_validation_prompts() -> None:
-    assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
+    assert evidence.chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
 
 

@@ -20,18 +20,8 @@ from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.again import verify
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
 from paper_figures.statistics import clustered_interval
+from paper_figures.studies import evidence
 from paper_figures.studies import evidence_arms as evidence_arms
-from paper_figures.studies.evidence import (
-    EVIDENCE_WORLDS,
-    EvidenceOptions,
-    answers_of,
-    completed,
-    difference_interval,
-    frontiers_of,
-    read_rows,
-    run,
-    with_one_score,
-)
 from paper_figures.studies.evidence_arms import (
     MEASURES,
     METHODS,
@@ -75,7 +65,7 @@ def small_world() -> Iterator[None]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on two prompts of the exact world."""
     out = tmp_path_factory.mktemp("evidence")
-    report = run(EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
+    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
     assert report["units"]["failed"] == 0
     yield out
 
@@ -83,8 +73,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def answers(runs: Path) -> pd.DataFrame:
     """Return the answers of that run, with their regrets."""
-    rows = read_rows(runs)
-    return completed(answers_of(rows), frontiers_of(rows))
+    rows = evidence.read_rows(runs)
+    return evidence.completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
 
 
 def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
@@ -128,7 +118,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
     spread = rewards.max() - rewards.min()
     assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
     assert record.answers.groupby(texts)["reward"].nunique().max() == 1
-    assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
+    assert (np.abs(evidence.with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
     arms = arms_of(record.answers, "mini:mini")
     for scale in (2.0, 4.0, 8.0):
         rws = arms[Arm("rws", scale)]
@@ -163,7 +153,7 @@ def test_the_shipped_record_is_whole_and_small() -> None:
     record = recorded()
     test = record.answers[record.answers["split"] == "test"]
     counts = test.groupby(["world", "method", "number", "drawn", "steps"], dropna=False).size()
-    assert set(test["world"]) == set(EVIDENCE_WORLDS) and set(counts) == {record.about["prompts"]}
+    assert set(test["world"]) == set(evidence.EVIDENCE_WORLDS) and set(counts) == {record.about["prompts"]}
     assert record.about["prompts"] >= 400 and record.about["validation"] >= 64
     validation = record.answers[record.answers["split"] == "validation"]
     for world, scales in record.about["chosen"].items():
@@ -220,7 +210,9 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
             told = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
             assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in told]
-            gain = difference_interval((arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward")
+            gain = evidence.difference_interval(
+                (arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward"
+            )
             share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(10 / gain[i] for i in (0, 2, 1)))  # type: ignore[index]
             assert (share in " ".join(text.split())) == (study != "smollm2")
     assert "varies by [1.9, 0.0 and 2.5 %](docs/evidence-limits.md)" in readme
@@ -237,7 +229,7 @@ def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
     """Return what a record says of RWS 8 minus each other arm, by measure."""
     record = read_recorded(FOLDERS[study])
     tuned = {world: scales["temperature"] for world, scales in record.about["chosen"].items()}
-    answers = completed(record.answers, record.frontiers)
+    answers = evidence.completed(record.answers, record.frontiers)
     asked = (answers["number"] == 8) & (answers["drawn"] == drawn)
     told: dict[str, dict[str, Any]] = {}
     for row in compare(answers[asked | (answers["method"] != "rws")], tuned):
@@ -268,8 +260,8 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
         f"minus confidence decoding {default.text().removesuffix(' deviations')}." in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
-    arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
-    drawn = difference_interval(
+    arms = arms_of(evidence.completed(record.answers, record.frontiers), "antibody:human")
+    drawn = evidence.difference_interval(
         (arms[Arm("default", None, 1.0)], arms[Arm("default")]), "antibody:human", "net humanness"
     )
     assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
@@ -295,7 +287,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     text = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     over = clustered_interval(differences_of("reward", *both), addresses)
     assert "{:.2f} [{:.2f}, {:.2f}] by speech".format(*over) in text
-    by_pair = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
+    by_pair = evidence.difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
     assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
 

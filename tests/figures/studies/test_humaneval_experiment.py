@@ -11,7 +11,7 @@ from study_runs import answer_row, save_small_models
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.humaneval import tables
+from paper_figures.studies import humaneval
 from rws_decode.extra.stories.answers import judge
 
 
@@ -22,7 +22,7 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
         row = answer_row(method, f"{method} {number}", number, problem=f"p {number}")
         ran = {"strategy": "execute", "prompt": row["prompt"], "answer": row["text"], "judges": [], "history": []}
         rows += [row, ran | {"passed": method == "default" or number == 0, "status": "", "how": ""}]
-    table = tables(pd.DataFrame(rows))[0]
+    table = humaneval.tables(pd.DataFrame(rows))[0]
     measured = {(row["method"], row["measure"]): row for row in table.rows}
     assert measured["rws", "pass@1"]["mean"] == 50.0 and measured["default", "pass@1"]["mean"] == 100.0
     assert measured["default", "pass@1"]["difference"] == 50.0 and measured["default", "pass@1"]["pairs"] == 2

@@ -15,7 +15,7 @@ from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.data.loaders import Prompt
+from paper_figures.data import loaders
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics import clustered_interval
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
@@ -23,7 +23,6 @@ from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, sa
 from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
-from paper_figures.studies.laws import LawsOptions, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
 from rws_decode.predictors.exact import tabulated_predictor
 from rws_theory.worlds import MASK, JointTable
@@ -43,13 +42,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             both = ("default", "rws:8")
             patch.setitem(laws.WORLDS, name, replace(world, laws=both, split=both, given=given, length=4, words=(1, 2)))
         out = tmp_path_factory.mktemp("laws")
-        report = laws.run(LawsOptions(out=str(out), prompts=2))
+        report = laws.run(laws.LawsOptions(out=str(out), prompts=2))
         assert report["units"]["failed"] == 0 and report["units"]["computed"] == report["units"]["asked"]
         yield out
 
 
 def test_a_small_run_has_every_leak_and_resumes(runs: Path) -> None:
-    report = laws.run(LawsOptions(out=str(runs), prompts=2))
+    report = laws.run(laws.LawsOptions(out=str(runs), prompts=2))
     assert report["units"]["computed"] == 0
     found = {(row["world"], row["method"], row["measure"], row["leak"]) for row in report["tables"]["leaks"]}
     assert {("english:era", "default", measure, leak) for measure in MEASURES for leak in LEAKS} <= found
@@ -91,12 +90,12 @@ def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> Non
 
 
 def test_a_text_with_gaps_is_scored_whole() -> None:
-    prompt, whole = Prompt("a", ("Tom has a [MASK:2] and [MASK:2] .",)), "tom has a {} {} and {} {} ."
+    prompt, whole = loaders.Prompt("a", ("Tom has a [MASK:2] and [MASK:2] .",)), "tom has a {} {} and {} {} ."
     for drawing in ("commit", "given"):
         answer = "red ball a dog"
         unit = laws.unit_of("mini:exact", "default", 1, drawing, prompt, answer, 0)
         unit = replace(unit, length=4, steps=4, block=4)
-        ((row,),) = work([unit])
+        ((row,),) = laws.work([unit])
         predictor, reward = load_predictor("mini"), load_reward("exact")
         if drawing == "given":
             text = whole.format(*answer.split())

@@ -13,7 +13,7 @@ from study_runs import SHAPE, answer_row, save_models, score_row
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics import holm
-from paper_figures.studies.reward_bench import tables
+from paper_figures.studies import reward_bench
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
@@ -41,7 +41,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def named_tables(frame: pd.DataFrame) -> dict[str, Table]:
-    return {table.name: table for table in tables(frame)}
+    return {table.name: table for table in reward_bench.tables(frame)}
 
 
 def scores(frame: pd.DataFrame, judge: str, method: str, guide: str) -> list[float]:

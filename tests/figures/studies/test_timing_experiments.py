@@ -11,9 +11,8 @@ from command_lines import figures as main
 from study_runs import SHAPE, save_models
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.studies import frequency, overhead
+from paper_figures.studies import frequency, overhead, timing
 from paper_figures.studies.answers import answers_of
-from paper_figures.studies.timing import measured, timed_rows, untimed
 
 KEPT = ("rws", "constant", "default")
 RUNS = {
@@ -49,7 +48,7 @@ def tables(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> None:
     for frame in frames.values():
-        answers, timed = answers_of(untimed(frame)), measured(frame)
+        answers, timed = answers_of(timing.untimed(frame)), timing.measured(frame)
         keys = ["guide", "method", "example"]
         texts = answers.set_index(keys)["text"]
         assert len(timed) and texts.index.is_unique
@@ -60,7 +59,7 @@ def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> N
 
 
 def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFrame]) -> None:
-    timed = measured(frames["overhead"])
+    timed = timing.measured(frames["overhead"])
     for _, rows in timed[timed["method"] == "rws"].groupby(["guide", "example"]):
         by_savings = rows.set_index("savings")
         assert (
@@ -88,14 +87,14 @@ def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: 
 
 def test_increase_is_that_of_the_mean_seconds() -> None:
     table11 = timed_by_hand({("a", "default"): [[20.197]] * 3, ("a", "rws"): [[26.288]] * 3})
-    rows, how = timed_rows(table11, 0, ("guide", "method"))
+    rows, how = timing.timed_rows(table11, 0, ("guide", "method"))
     rws = next(row for row in rows if row["method"] == "rws")
     assert rws["increase"] == pytest.approx(100 * (26.288 / 20.197 - 1)) == pytest.approx(30.16, abs=0.005)
     assert rws["increase_low"] == pytest.approx(rws["increase_high"]) and rws["p"] == 0.25
     assert "here, PyTorch threads: 1, workers at once: 1" in how
 
     seconds = {("a", "default"): [[1.0, 9.0, 2.0], [4.0, 4.0, 4.0]], ("a", "rws"): [[3.0, 3.0, 3.0], [5.0, 6.0, 7.0]]}
-    rows, _ = timed_rows(timed_by_hand(seconds), 0, ("guide", "method"))
+    rows, _ = timing.timed_rows(timed_by_hand(seconds), 0, ("guide", "method"))
     default, rws = rows
     assert (default["seconds"], rws["seconds"], rws["runs"]) == (3.0, 4.5, 6) and rws["increase"] == pytest.approx(50)
     assert rws["cpu_increase"] == pytest.approx(50) and default["increase"] is None
@@ -105,7 +104,7 @@ def test_increase_is_that_of_the_mean_seconds() -> None:
 def test_trade_off_is_the_mean_over_the_guides(
     frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
 ) -> None:
-    answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
+    answers, rows = answers_of(timing.untimed(frames["frequency"])), tables["trade_off"].set_index("method")
     assert rows.index[0] == "default"
     for method in ("default", "rws", "rws every 3", "constant"):
         selected = answers[answers["method"] == method]
@@ -113,6 +112,6 @@ def test_trade_off_is_the_mean_over_the_guides(
         assert rows.loc[method, "reward_calls"] == pytest.approx(selected["reward_calls"].mean())
     base = answers[answers["method"] == "default"]["god_tokens"].mean()
     assert rows.loc["rws", "god_tokens_ratio"] == pytest.approx(rows.loc["rws", "god_tokens"] / base)
-    timed = measured(frames["frequency"])
+    timed = timing.measured(frames["frequency"])
     means = timed.groupby("method")["median_seconds"].mean()
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
