@@ -8,28 +8,11 @@ from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
 from paper_figures.lessons import (
-    antibody,
     order_worth,
     printed_tables,
-    ranks,
 )
 from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
-from rws_theory.theorem1 import theorem1
-
-
-def test_the_page_of_pairs_says_who_is_ahead() -> None:
-    pairs = {name: ranks.pair_of(*gaps) for name, gaps in ranks.PAIRS.items()}
-    data = data_of(ranks.drag(pairs))
-    assert [case["name"] for case in data["cases"]] == list(pairs)
-    for case, (a, b) in zip(data["cases"], pairs.values(), strict=True):
-        roots = theorem1(a, b).crossings.roots
-        assert case["marks"] == pytest.approx(roots, rel=1e-4)
-        for scale, said, (first, second) in zip(data["at"], case["said"], case["bars"][0]["values"], strict=True):
-            confidence = [1 / sum(np.exp(scale * float(logit)) for logit in row) for row in (a, b)]
-            assert [first, second] == pytest.approx(confidence, rel=1e-4)
-            turned = sum(1 < root < scale or scale < root < 1 for root in roots) % 2
-            assert f" {'ab'[turned]} is ahead" in said
 
 
 # lesson 7
@@ -70,19 +53,3 @@ def test_the_fast_divergences_of_the_chain_are_those_of_every_text(words: int, d
     slow = [slow_divergence(memory, f"random-order{far}", words, seed) for seed in range(2)]
     assert weights @ order_worth.set_entropies(memory) == pytest.approx(np.mean([each[0] for each in slow]), abs=1e-9)
     assert steps.tolist() == slow[0][1]
-
-
-# lesson 12
-def test_the_lines_show_the_recorded_answers_in_the_chain() -> None:
-    runs, answer = antibody.runs(), antibody.asked()[1]
-    mouse, asked, *lines = antibody.aligned(runs).splitlines()
-    masked = [at for at, residue in enumerate(asked) if residue == "_"]
-    assert "".join(mouse[at] for at in masked) == answer
-    for trace, line in zip(runs.values(), lines, strict=True):
-        residues = "".join(trace.words(trace.tokens))
-        assert "".join(old if line[at] == "." else line[at] for at, old in zip(masked, answer, strict=True)) == residues
-    table = antibody.judged(runs)
-    assert table["as in the mouse"].tolist()[0] == 64
-    for name, trace in runs.items():
-        if trace.final_reward is not None:
-            assert table["log-odds of human"][name] == pytest.approx(trace.final_reward["raw"], abs=1e-4)
