@@ -1,4 +1,4 @@
-"""What the lessons compute for themselves: what readers type into them, and numbers that a slow count confirms."""
+"""What the lessons compute for themselves: numbers that a slow count confirms."""
 
 from itertools import product
 
@@ -7,10 +7,7 @@ import pytest
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.lessons import (
-    order_worth,
-    printed_tables,
-)
+from paper_figures.lessons import order_worth, printed_tables
 from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
 
