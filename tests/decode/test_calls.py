@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from command_lines import main
+from command_lines import decoding as main
 from misuse import refused
 from tiny_models import bert_predictor
 

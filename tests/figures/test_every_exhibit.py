@@ -1,16 +1,21 @@
-"""Every figure and table, from real runs as small as they can be: whole, readable, and saved as it is."""
+"""Every figure and table, from real runs as small as they can be: whole, readable, of the numbers that there are."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from handmade_runs import assert_whole, read_csv
 
 from paper_figures.exhibits import NAMES, load_exhibit
-from paper_figures.exhibits.shared.exhibit import MissingRun, save, styled
+from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun, save, styled
+from rws_theory import printed
 
 # Of the recorded studies, whose numbers and words the page of all exhibits has too.
 LONG = {"evidence", "law_frontier", "quality_per_forward", "at_a_glance", "order_quality", "table8_pattern"}
+COMPUTED = {"table2_llm_judge"}  # half of the draws are counted
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in NAMES])
@@ -23,6 +28,27 @@ def test_it_is_whole_and_names_the_run_that_it_lacks(name: str, figure_runs: Pat
     for table in exhibit.tables:
         assert len(read_csv(tmp_path / "tables" / f"{table.name}.csv")) == len(table.rows)
     assert all((figure_runs / path).exists() for path in exhibit.inputs)
+    printed_cells = cells(exhibit, "paper: ")
+    assert printed_cells <= {number for each in printed.NAMES for number in numbers(printed.printed_in(each))}
+    if module.NEEDS and name not in COMPUTED | LONG:
+        results = [json.loads((figure_runs / need / "results.json").read_text("utf-8")) for need in module.NEEDS]
+        assert cells(exhibit, "here: ") <= {sign * number for number in numbers(results) for sign in (1, -1)}
     for need in module.NEEDS:
         with pytest.raises(MissingRun, match=need):
             module.exhibit(tmp_path / "none")
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers of a value of lists and dicts, to nine decimals."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from numbers(part)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield round(value, 9)
+
+
+def cells(exhibit: Exhibit, beginning: str) -> set[float]:
+    """Return the numbers of an exhibit's columns of one side, but for what is computed from them."""
+    columns = [(column, value) for table in exhibit.tables for row in table.rows for column, value in row.items()]
+    kept = [value for column, value in columns if column.startswith(beginning) and not column.endswith("computed")]
+    return set(numbers(kept))

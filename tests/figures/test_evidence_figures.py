@@ -1,47 +1,34 @@
 """The evidence study's figures: numbers are those of its answers, and what is missing is left out."""
 
 import csv
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from evidence_records import PROMPTS as COUNT
 from evidence_records import answer_of, evidence_record
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
 
-from paper_figures.exhibits import evidence, order_quality, quality_per_forward
+from paper_figures.exhibits import evidence
 from paper_figures.exhibits.shared import evidence as reader
 from paper_figures.exhibits.shared.evidence import (
-    FAMILIES,
     arms_of,
-    chosen_scale,
     evidence_of,
-    family_of,
     interval_of,
-    path_of,
     source_line,
 )
-from paper_figures.exhibits.shared.exhibit import Exhibit, Label, MissingRun, figure, place_labels, save, styled
-from paper_figures.exhibits.table8_pattern import share_of_change
+from paper_figures.exhibits.shared.exhibit import Exhibit, save
 from paper_figures.extra.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.verdicts import comparisons_of
 from paper_figures.runner.parts import write_manifest, write_part
-from paper_figures.studies.evidence import completed, title_of
+from paper_figures.studies.evidence import completed
 from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.prompts import Prompt
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
-NAMES = ("quality_per_forward", "order_quality", "table8_pattern")
 PROMPTS = [f"p{index:02}" for index in range(12)]
 Made = Callable[[Recorded], None]
 
@@ -77,39 +64,6 @@ def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     yield shipped
 
 
-def _exhibit(name: str, runs: Path) -> Any:
-    with styled():
-        return import_module(f"paper_figures.exhibits.{name}").exhibit(runs)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_figure_draws_and_says_where_its_numbers_are_from(
-    name: str, made: Recorded, ship: Made, tmp_path: Path
-) -> None:
-    ship(made)
-    exhibit = _exhibit(name, tmp_path)
-    (picture,) = exhibit.pictures
-    FigureCanvasAgg(picture.figure).draw()
-    assert source_line(made) in picture.caption and "`the command`" in picture.caption
-    assert exhibit.conclusions and not re.search(r"\bnan\b|\binf\b", " ".join((*exhibit.conclusions, picture.alt)))
-    assert exhibit.tables[0].rows and exhibit.inputs == ()
-    assert len(exhibit.conclusions[0].split()) <= 50  # the page begins with it
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    ("column", "kept"), [("world", [MINI]), ("method", ["default", "rws"]), ("method", ["tilt-sample"])]
-)
-def test_a_part_of_the_study_is_drawn(
-    name: str, column: str, kept: list[str], made: Recorded, ship: Made, tmp_path: Path
-) -> None:
-    frontiers = made.frontiers if column == "world" else made.frontiers[:0]
-    ship(replace(made, answers=made.answers[made.answers[column].isin(kept)], frontiers=frontiers))
-    exhibit = _exhibit(name, tmp_path)  # placing its labels lays out all that is drawn
-    others = [world for world in (ENGLISH, MINI) if column == "world" and world not in kept]
-    assert not any(other in " ".join(exhibit.conclusions) for other in others)
-
-
 def test_measures_of_an_arm_are_those_of_its_answers(made: Recorded) -> None:
     guide = load_reward("era")
     frame = arms_of(made, ENGLISH)[Arm("rws", 8.0)]
@@ -136,61 +90,6 @@ def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> Non
     assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
 
 
-def test_costs_are_forwards_and_reward_calls(
-    made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ship(made)
-    monkeypatch.setattr(quality_per_forward, "draw", lambda data: None)
-    rows = [row for row in _exhibit("quality_per_forward", tmp_path).tables[0].rows if row["world"] == ENGLISH]
-    costs = {row["arm"]: (row["forwards"], row["forwards and reward calls"]) for row in rows}
-    frame = arms_of(made, ENGLISH)[Arm("rws", 8.0)]
-    assert costs["RWS 8"] == pytest.approx((16.0, 16.0 + frame["reward_calls"].astype(float).mean()))
-    assert costs[title_of(Arm("default"))] == (16.0, 16.0)
-    assert costs[title_of(Arm("better-scale", 2.0))] == (32.0, 34.0)
-    assert not [arm for arm in quality_per_forward.compute(tmp_path).arms if arm.method == "tilt-sample"]
-
-
-@pytest.mark.parametrize(("gain", "first", "claim"), [(1e3, "2", "RWS has"), (-1e3, "none", "some method")])
-def test_what_the_page_tells_of_cost_follows_from_the_answers(
-    gain: float, first: str, claim: str, made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = made.answers[made.answers["world"] == ENGLISH].copy()
-    rws = chosen_scale(made, ENGLISH)
-    assert rws is not None
-    answers.loc[answers["method"].eq("rws") & answers["number"].eq(rws.number), ["reward", "log_prob"]] += gain
-    ship(replace(made, answers=answers))
-    monkeypatch.setattr(quality_per_forward, "draw", lambda data: None)
-    story = _exhibit("quality_per_forward", tmp_path).story
-    assert claim in story.claim and story.text[0].startswith(f"In {first} of 2 ")
-
-
-@pytest.mark.parametrize("apart", [0.0, 5.0])
-def test_what_the_page_tells_of_order_follows_from_the_answers(
-    apart: float, made: Recorded, ship: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All orders have the same GOD; the text of one of them is likelier, or of none."""
-    likelier = np.where(made.answers["method"].eq("random-order"), -45.0 + apart, -45.0)
-    wiggle = made.answers["prompt"].str[-2:].astype(int) / 100 + made.answers.index % 7 / 1000
-    answers = made.answers.assign(god_tokens=4.0 + wiggle, log_prob=likelier + wiggle)
-    ship(replace(made, answers=answers[answers["world"] == ENGLISH]))
-    monkeypatch.setattr(order_quality, "draw", lambda data: None)
-    claim = _exhibit("order_quality", tmp_path).story.claim
-    assert ("differ in quality" in claim) == (apart > 0) and ("show no difference" in claim) == (apart == 0)
-
-
-def test_the_constants_share_is_a_ratio_of_mean_changes(made: Recorded) -> None:
-    arms = arms_of(made, ENGLISH)
-    default, constant = arms[Arm("default")], arms[Arm("constant", 8.0)]
-    moved = default.assign(god_tokens=default["god_tokens"] + np.linspace(1, 2, len(default)))
-    half = default.assign(god_tokens=default["god_tokens"] + np.linspace(0.5, 1, len(default)))
-    shares = share_of_change(default, moved, half, "god_tokens")
-    assert shares["share"] == pytest.approx((0.5, 0.5, 0.5)) and shares["RWS"].mean == pytest.approx(1.5)
-    random = share_of_change(default, moved, constant, "god_tokens")["share"]
-    change = (constant["god_tokens"] - default["god_tokens"]).mean()
-    assert random is not None and random.mean == pytest.approx(change / 1.5) and random.low < random.mean
-    assert share_of_change(default, default, constant, "god_tokens")["share"] is None
-
-
 def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:
     ship(made)
     prompts = [Prompt("own-1", "the house"), Prompt("own-2", "the senate")]
@@ -207,36 +106,6 @@ def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, t
     frame = arms_of(own, ENGLISH)[Arm("rws", 2.0)]
     assert list(frame.index) == ["own-1", "own-2"] and (frame["reward"] == -3.0).all()
     assert evidence_of(tmp_path / "elsewhere") is made
-
-
-def test_without_run_and_record_the_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Recorded:
-        raise ValueError("here: no record of the evidence study")
-
-    monkeypatch.setattr(reader, "recorded", none)
-    with pytest.raises(MissingRun, match="rws experiment evidence --out"):
-        quality_per_forward.exhibit(tmp_path)
-
-
-def test_every_arm_has_a_family_and_a_path_starts_at_its_least_scale() -> None:
-    for world in WORLDS.values():
-        arms = [*independent(world, [8.0], 4.0, 8.0), *from_run([8.0], 8.0)]
-        assert {family_of(arm) for arm in arms} <= set(FAMILIES)
-        assert len({title_of(arm) for arm in arms}) == len(arms)
-        numbers = [1.0 if arm.number is None else arm.number for arm in path_of(dict.fromkeys(arms), "temperature")]
-        assert numbers == sorted(numbers) and 1.0 in numbers
-
-
-def test_labels_of_equal_points_do_not_cover_each_other() -> None:
-    with styled():
-        picture = figure(4, 3)
-        axes = picture.add_subplot()
-        axes.set_xlim(0, 1)
-        place_labels(picture, {axes: [Label(0.5, 0.5, f"label {index}", "black") for index in range(6)]})
-        FigureCanvasAgg(picture).draw()
-        boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines to their points
-    pairs = [(first, second) for index, first in enumerate(boxes) for second in boxes[:index]]
-    assert len(boxes) == 6 and not any(first.overlaps(second) for first, second in pairs)
 
 
 @pytest.fixture(scope="module")
@@ -261,11 +130,3 @@ def test_the_table_of_comparisons_counts_every_verdict_and_its_csv_has_every_row
     save("evidence", tabled, tmp_path)
     with (tmp_path / "tables" / "evidence_comparisons.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
-
-
-def test_every_arm_has_a_row_with_its_cost(tabled: Exhibit) -> None:
-    (table,) = (table for table in tabled.tables if table.name == "evidence_english")
-    by_method = {row["method"]: row for row in table.rows}
-    assert by_method["better of two scales"]["forwards"] == 32 and by_method["RWS 8"]["reward_calls"] == 16
-    assert by_method["confidence (default)"]["net win rate by the guide"] is None
-    assert all(row["prompts"] == COUNT for row in table.rows)

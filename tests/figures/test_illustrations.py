@@ -1,27 +1,20 @@
 """Figures 2, 3 and 4 from traces made here: words, numbers and colours are the traces', the step the rule's."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from handmade_runs import END, MASK, write_commit_order
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from paper_figures.data.examples import examples_of
-from paper_figures.exhibits import fig2_masking, fig3_method, fig4_worked_decode
+from paper_figures.exhibits import fig3_method, fig4_worked_decode
 from paper_figures.exhibits.shared.exhibit import styled
-from paper_figures.exhibits.shared.traces import FRESH, MASKED
 from rws_decode.rewards import CallableReward
-from rws_decode.trace.data import NOT_ASKED
-from rws_decode.trace.trace import load
-from rws_theory import factor_range, reward_factor
+from rws_theory import reward_factor
 
 LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 16, 8, 8, 9, 4.0
 
@@ -45,52 +38,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write(tmp_path_factory.mktemp("parted"), lambda prompt, answer: 0.1 * len(answer))
 
 
-@pytest.fixture(scope="module")
-def level(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run whose factor is 1 at every step, so that RWS and confidence decoding do the same."""
-    greatest = factor_range(1.0)[1]
-    return _write(tmp_path_factory.mktemp("level"), lambda prompt, answer: 1e6, 1 / greatest)
-
-
 def _texts(picture: Figure) -> list[str]:
     return [text.get_text() for text in picture.findobj(Text) if text.get_text().strip()]
 
 
 def _cells(axes: object) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
-
-
-def test_masking_draws_the_default_trace(runs: Path) -> None:
-    data = fig2_masking.compute(runs)
-    trace = data.orders.of("default")
-    assert not data.held_out and data.original[:2] == tuple(trace.words(trace.tokens[:2]))
-    assert len(data.original) == LENGTH - 3 and len(data.written) == BLOCK
-    for t, masked in data.reverse.items():
-        assert np.array_equal(masked, trace.masked[:, :BLOCK][STEPS - t])
-    assert [*data.reverse] == [7, 6, 5, 4] and not data.reverse[4].any()
-    with styled():
-        picture = fig2_masking.draw(data)
-    boards = [axes for axes in picture.axes if _cells(axes)]
-    states = [(data.original, masked, masked) for masked in data.forward.values()]
-    since = [np.full(BLOCK, True), *data.reverse.values()]
-    states += [(data.written, masked, before) for before, masked in pairwise(since)]
-    assert len(boards) == len(states)
-    for axes, (words, masked, before) in zip(boards, states, strict=True):
-        faces = [to_hex(cell.get_facecolor()) for cell in _cells(axes)]
-        assert [face == MASKED.face for face in faces] == masked.tolist()
-        assert [text.get_text() for text in axes.texts] == np.array(words)[~masked].tolist()
-        assert [face == FRESH.face.lower() for face in faces] == (before & ~masked).tolist()
-
-
-def test_of_the_shipped_model_the_held_out_answer_is_masked_and_broken_rules_are_told(figure_runs: Path) -> None:
-    data = fig2_masking.compute(figure_runs)
-    answer = examples_of("mini")[data.orders.drawn]["answer"].split()
-    assert data.held_out and list(data.original) == answer[: len(data.original)]
-    broken = fig4_worked_decode.compute(figure_runs).broken
-    assert all(broken.values())  # sixteen tokens cannot hold a story
-    with styled():
-        said = fig4_worked_decode.exhibit(figure_runs).conclusions[1]
-    assert "breaks rules of" in said and all(rule in said for rule in broken["rws"] or ())
 
 
 def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
@@ -115,27 +68,6 @@ def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
         assert [bar.get_height() for bar in axes.patches] == pytest.approx(torch.logit(best).tolist())
         assert [bool(bar.get_hatch()) for bar in axes.patches] == trace.chosen[data.number, ranked].tolist()
         assert [label.get_text().split()[-1] for label in axes.get_xticklabels()] == [str(at) for at in ranked]
-
-
-def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
-    data = fig3_method.compute(level)
-    assert (data.number, data.parted) == (STEPS // 2, False)
-    with styled():
-        exhibit = fig3_method.exhibit(level)
-        worked = fig4_worked_decode.exhibit(level)
-    assert "both commit" in exhibit.conclusions[0] and "the middle one" in exhibit.pictures[0].caption
-    assert f"different positions at 0 of {STEPS} steps; the answers differ at 0 of" in worked.conclusions[0]
-
-
-def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    orders = fig2_masking.compute(runs).orders
-    path, rws = runs / orders.files[7]["rws"], orders.of("rws")
-    none = np.full_like(rws.reward_raw, np.nan)
-    hidden = replace(rws, reward_use=np.full_like(rws.reward_use, NOT_ASKED), reward_raw=none, reward_normalised=none)
-    read = "paper_figures.exhibits.shared.traces.load"
-    monkeypatch.setattr(read, lambda file: hidden if file == path else load(file))
-    with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
-        fig3_method.compute(runs)
 
 
 def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> None:

@@ -1,7 +1,6 @@
 """Figures and tables from small runs made here, and from a user's own: numbers are the inputs', and misuse is told."""
 
 import json
-import shutil
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -9,103 +8,37 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import figures as main
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
 
-from paper_figures.__main__ import main
 from paper_figures.commands import figures
-from paper_figures.exhibits import fig1_commit_order, table4_humaneval, table8_temperature
+from paper_figures.exhibits import fig1_commit_order, table4_humaneval
 from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.shared.traces import STRATEGIES, commit_orders
-from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
-from rws_theory.printed import printed_in
 
-NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
+NAMES = ("fig1_commit_order", "appendix_d")
 LENGTH, BLOCK = 8, 4
-SCALES = (0.01, 1.0, 8.0)
-METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled", "flipped")
-METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write both experiments' results as the experiments do, from a table of logits and made-up numbers."""
+    """Write an experiment's results as it does, from a table of logits."""
     folder = tmp_path_factory.mktemp("work") / "out" / "runs"
-    _commit_order(folder)
-    _temperature(folder)
-    return folder
-
-
-def _commit_order(folder: Path) -> None:
     table = torch.randn(2 + LENGTH, 6, generator=torch.Generator().manual_seed(0))
     table[-2:, END] = 9.0  # the last two positions end the text
     table[:-2, END] = -9.0
     prompts = {example: f"prompt <{example}>" for example in (5, 2)}
     guide = CallableReward(lambda prompt, answer: float(len(answer)), name="length")
-    write_commit_order(folder, table, prompts, guide, 8.0, steps=4, block=BLOCK)
-
-
-def _temperature(folder: Path) -> None:
-    draw = np.random.default_rng(0)
-    fields = ("perplexity", "coherent", "god_tokens", "god_steps", "exact", "judge")
-    summary: list[dict[str, Any]] = []
-    runs = [("default", 1.0), ("margin", None), *((method, scale) for method in METHODS for scale in SCALES)]
-    for method, scale in runs:
-        row: dict[str, Any] = {"method": method, "guide": "first", "scale": scale, "n": 4}
-        for field in fields:
-            value = float(draw.uniform(0.2, 0.8))
-            row |= {field: value, f"{field}_low": value - 0.1, f"{field}_high": value + 0.1}
-        row |= {"true_perplexity": None if method == "rws" else 2.5, "true_perplexity_n": 0 if method == "rws" else 3}
-        row |= {"keywords_included": 3.5, "reward": 0.25, "mean_factor": (scale or 1.0) / 2}
-        summary += [row, row | {"guide": "second", "perplexity": 99.0}]
-    controls = [
-        {"control": control, "guide": guide, "scale": scale, "metric": metric, "n": 4}
-        | {"difference": 0.0, "low": -0.1, "high": 0.1, "p": 0.5, "p_holm": 1.0}
-        for guide in ("first", "second")
-        for control in ("constant", "shuffled", "temperature", "default", "flipped", "margin")
-        for scale in SCALES
-        for metric in METRICS
-    ]
-    controls[1] |= {"difference": 0.2, "p_holm": 0.04}
-    controls[1] |= {"low": 0.05, "high": 0.3}
-    settings = {"model": "tiny", "prompts": 4, "rewards": ["first", "second"]}
-    tables = {
-        name: {"caption": "", "rows": rows, "shown": rows}
-        for name, rows in (("summary", summary), ("controls", controls))
-    }
-    results = {"settings": settings, "prompts": {"source": "made up", "test": 4, "validation": 0}, "selection": None}
-    results |= {"units": "units-1", "seconds": 12.5, "tables": tables}
-    (folder / "temperature" / "units-1" / "traces").mkdir(parents=True)
-    write_json(folder / "temperature" / "results.json", results)
-    for name in ("summary", "controls"):
-        (folder / "temperature" / f"{name}.csv").write_text("x\n1\n")
+    return write_commit_order(folder, table, prompts, guide, 8.0, steps=4, block=BLOCK)
 
 
 @pytest.fixture(scope="module")
 def out(runs: Path) -> Path:
     assert main([*NAMES, "--runs", str(runs), "--out", str(runs.parent), "--workers", "0"]) == 0
     return runs.parent
-
-
-def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
-    for name in NAMES:
-        assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (out / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-        rows, text = read_csv(out / "tables" / f"{name}.csv"), (out / "tables" / f"{name}.md").read_text()
-        assert rows and text.count("\n| ") == len(rows) + 1
-
-
-def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
-    rows = {row["quantity"]: row for row in read_csv(out / "tables" / "appendix_d.csv")}
-    assert {name for name, row in rows.items() if row["agrees to the digits printed"] == "False"} == {
-        "P^a(2)",
-        "P^b(2)",
-        "crossing r",
-    }
-    assert float(rows["P^a(2)"]["here: computed"]) == pytest.approx(0.6370, abs=5e-5)
-    assert rows["P^a(2)"]["paper: printed"] == "0.835"
 
 
 def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
@@ -129,39 +62,13 @@ def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
             assert row["tokens of text"] == str(LENGTH - 2)
 
 
-def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
-    results = json.loads((runs / "temperature" / "results.json").read_text())
-    summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
-    ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
-    printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
-    rows = {float(row["scale"]): row for row in read_csv(out / "tables" / "table8_temperature.csv")}
-    assert rows.keys() == printed.keys() | ours.keys()
-    for scale, row in rows.items():
-        assert float(row["paper: perplexity"]) == printed[scale]["perplexity"]
-        assert float(row["paper: GOD"]) == printed[scale]["god"]
-        for field, column in (("perplexity", "perplexity"), ("coherent", "coherent"), ("god_steps", "GOD, steps")):
-            cell = row[f"here: {column}"]
-            assert float(cell) == ours[scale][field] if scale in ours else cell == ""
-
-
-def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
-    text = (out / "tables" / "table8_differences.md").read_text()
-    assert text.count("\n| ") == 1 + 6 * len(SCALES)
-    assert "| constant of equal mean | 0.01 | +0.2 [+0.05, +0.3], p 0.04 * |" in text
-    assert "| reward's sign turned | 8 | +0 [-0.1, +0.1], p 1 |" in text
-    assert len(read_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
-    record = json.loads((out / "figures" / "table8_temperature.json").read_text())
-    assert "coherent higher at 1 and lower at 0 of 3 scales" in record["conclusions"][0]
-
-
 def test_a_missing_run_is_told_before_anything_is_drawn(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def drawn(_: Path) -> Exhibit:
         raise AssertionError("an exhibit was drawn")
 
-    for module in (fig1_commit_order, table8_temperature):
-        monkeypatch.setattr(module, "exhibit", drawn)
+    monkeypatch.setattr(fig1_commit_order, "exhibit", drawn)
     out = tmp_path / "out"
     assert main([*NAMES, "fig6_keyword_task", "ledger", "--runs", str(runs), "--out", str(out), "--workers", "0"]) == 2
     message = capsys.readouterr().err
@@ -171,20 +78,11 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
     assert not out.exists()
 
 
-def test_a_misspelt_study_is_named_with_the_near_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fig1_commit_order, "NEEDS", ("comit-order",))
-    assert main(["fig1_commit_order", "--out", str(tmp_path / "out")]) == 2
-    message = capsys.readouterr().err
-    assert "fig1_commit_order has 'comit-order' (is commit-order meant?)" in message and message.count("\n") == 1
-
-
 @pytest.mark.long
 def test_other_processes_draw_the_same_bytes(runs: Path, out: Path, tmp_path: Path) -> None:
     assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "2"]) == 0
-    here, there = ({path.name: path.read_bytes() for path in of.glob("*/table8*")} for of in (out, tmp_path))
-    assert len(here) > len(NAMES) and here == there
+    here, there = ({path.name: path.read_bytes() for path in of.glob("*/fig1*")} for of in (out, tmp_path))
+    assert len(here) > 3 and here == there
 
 
 @pytest.mark.usefixtures("sketched")
@@ -202,7 +100,7 @@ def test_results_that_cannot_be_drawn_lose_no_other_exhibit(
         (tmp_path / "commit-order" / path.name).symlink_to(path)
     (tmp_path / "temperature" / "results.json").write_text("{")
     out = tmp_path / "out"
-    assert main([*NAMES, "--runs", str(tmp_path), "--out", str(out), "--workers", workers]) == 2
+    assert main([*NAMES, "table8_temperature", "--runs", str(tmp_path), "--out", str(out), "--workers", workers]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "table8_temperature: " in last and "is not JSON" in last and f"the other exhibits are below {out}" in last
     assert sorted(path.stem for path in (out / "figures").glob("*.json")) == ["appendix_d", "fig1_commit_order"]
@@ -252,23 +150,6 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
     assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
 
 
-@pytest.mark.usefixtures("sketched")
-def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
-    path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
-    results["settings"]["model"] = f"{FOLDER}/llada"
-    write_json(path, results)
-    names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
-    assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
-    assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    orders = commit_orders(tmp_path)
-    tokens = orders.of("rws").tokens
-    assert list(orders.words(orders.of("rws"), tokens)) == orders.of("rws").words(
-        tokens
-    )  # those of the trace: no tokenizer is there
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -288,32 +169,3 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     assert progress.startswith("figures: 1 of 1 exhibit")
     assert said in message and "experiment humaneval" in message
     assert not out.exists()
-
-
-def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
-    path = tmp_path / "commit-order" / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
-    write_json(path, results | {"rows": [*rows, *results["rows"]]})
-    assert list(commit_orders(tmp_path).traces) == [results["rows"][0]["example"]]
-    write_json(path, results | {"rows": rows})
-    with pytest.raises(ValueError, match="--retry-failed"):
-        commit_orders(tmp_path)
-
-
-@pytest.mark.usefixtures("sketched")
-@pytest.mark.parametrize("damage", ["picture", "record", "part"])
-def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
-    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
-    assert list(read_records(tmp_path)) == ["appendix_d"]
-    record = tmp_path / "figures" / "appendix_d.json"
-    if damage == "picture":
-        (tmp_path / "figures" / "appendix_d.png").unlink()
-    else:
-        content = json.loads(record.read_text(encoding="utf-8"))
-        del content["tables"]
-        record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
-    assert main(["table9_reward_models", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
-    assert list(read_records(tmp_path)) == ["table9_reward_models"]
-    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")

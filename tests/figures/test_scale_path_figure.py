@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import single_stage_runs
 from grouped import grouped
@@ -11,7 +10,6 @@ from single_stage_runs import options_of, save_models
 
 from paper_figures.exhibits import scale_path as figure
 from paper_figures.exhibits.shared.exhibit import styled
-from paper_figures.statistics import answer_scores, load_causal
 from paper_figures.studies.options import GRID
 from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
@@ -77,22 +75,6 @@ def test_paths_are_what_decoding_gives(finished: Path, models: Path) -> None:
             assert total[name] == sum(row[name] for row in prompt_rows)
 
 
-def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
-    causal = load_causal("mini-causal")
-    for prompt in results_of(finished)["profiles"]:
-        texts = [output["text"] for output in prompt["outputs"]]
-        asked = [prompt["prompt"]] * len(texts)
-        for name in ("reward", "judge"):
-            model = load_reward(str(models / name))
-            scores = (np.array(model.score(asked, texts)) - model.mean) / model.std
-            assert [output[name] for output in prompt["outputs"]] == pytest.approx(scores.tolist(), abs=1e-5)
-        wanted = [score.perplexity for score in answer_scores(causal, asked, texts)]
-        assert [output["perplexity"] for output in prompt["outputs"]] == pytest.approx(wanted, rel=1e-5)
-        # A puzzle of the story language has a checker, other text none.
-        has_checker = prompt["prompt"].startswith("sort")
-        assert all((output["coherent"] is not None) == has_checker for output in prompt["outputs"])
-
-
 def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:
     assert run(tmp_path, options, "--prompts", "1", "--budget", "4") == 0
     (prompt,) = results_of(tmp_path)["profiles"]
@@ -102,34 +84,3 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     assert "as far as was followed" in exhibit.conclusions[0] and "proved" not in exhibit.conclusions[0]
     left = exhibit.pictures[0].figure.axes[1].patches
     assert len(left) == sum(len(path["unexplored"]) for path in prompt["paths"])
-
-
-def test_what_the_file_holds_is_drawn_listed_and_said(finished: Path) -> None:
-    with styled():
-        exhibit = figure.exhibit(finished)
-    results = results_of(finished)
-    prompt = results["profiles"][0]
-    outputs, paths = prompt["outputs"], prompt["paths"]
-    lanes, reward, judge, perplexity, _ = exhibit.pictures[0].figure.axes
-    for axes, name in ((reward, "reward"), (judge, "judge"), (perplexity, "perplexity")):
-        for line, path in zip(axes.lines, paths, strict=False):
-            ends = [
-                (piece[end], outputs[piece["output"]][name]) for piece in path["pieces"] for end in ("lower", "upper")
-            ]
-            assert np.column_stack([line.get_xdata(), line.get_ydata()]) == pytest.approx(np.array(ends))
-    assert len(lanes.patches) == sum(len(path["pieces"]) for path in paths)
-    marks = {line.get_label(): line.get_xdata().tolist() for line in lanes.lines}
-    assert marks["grid, temperature"] == marks["grid, RWS"] == list(GRID)
-    (answers,) = exhibit.tables
-    assert [(row["text"], row["perplexity"]) for row in answers.rows] == [
-        (output["text"], output["perplexity"]) for output in outputs
-    ]
-    over, hit = paths[0]["pieces"], set()
-    for scale in GRID:
-        hit |= {piece["output"] for piece in over if piece["lower"] <= scale <= piece["upper"]}
-    reached = {piece["output"] for piece in over}
-    told = [None if n not in reached else "gives it" if n in hit else "misses it" for n in range(len(outputs))]
-    assert [row["grid of c"] for row in answers.rows] == told
-    (total,) = (row for row in results["summary"] if (row["prompt"], row["over"]) == ("all", "temperature"))
-    assert f"{total['outputs']} distinct answers, which is proved;" in exhibit.conclusions[0]
-    assert f"give {total['outputs'] - total['missed']} and miss {total['missed']}." in exhibit.conclusions[0]

@@ -1,7 +1,6 @@
 """Tables on a terminal: no line is too long, every row can be told from the others, the reference stands first."""
 
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,26 +26,6 @@ def test_a_table_that_fits_is_shown_as_it_is_and_else_columns_of_one_value_stand
     whole = ["guide  method  own_score", "mini   rws           1.5", "mini   margin          2"]
     assert fitted(rows).splitlines() == whole
     assert fitted(rows, 20).splitlines() == ["guide mini", "", *(line.removeprefix(line[:7]) for line in whole)]
-
-
-def test_columns_are_set_below_each_other_with_what_names_the_rows() -> None:
-    wide = {f"measure {number}": f"+0.{number}0 [+0.00, +0.10], p 1" for number in range(5)}
-    rows = [{"method": method, "scale": scale, **wide} for method in ("rws", "margin") for scale in (2.0, 8.0)]
-    rows[0] = rows[0] | dict.fromkeys(wide, "-1.00 [-2.00, +0.10], p 1")
-    blocks = [block.splitlines() for block in fitted(rows, 80).split("\n\n")]
-    assert len(blocks) == 3
-    for head, *lines in blocks:
-        assert head.startswith("method  scale")
-        assert [line.split()[:2] for line in lines] == [["rws", "2"], ["rws", "8"], ["margin", "2"], ["margin", "8"]]
-
-
-def test_a_text_is_one_line_and_is_cut() -> None:
-    rows = [{"prompt": "why ?", "text": "word " * 40}, {"prompt": "how ?", "text": "so\n\x1b[2J"}]
-    head, first, second = fitted(rows, 50).splitlines()
-    assert first.endswith("...") and len(first) == 50 and "text" in head
-    assert second.split() == ["how", "?", "so", "\\x1b[2J"]
-    with pytest.raises(ValueError, match="rows is empty"):
-        fitted([])
 
 
 def test_caption_and_rows_of_the_brief_form_are_shown() -> None:

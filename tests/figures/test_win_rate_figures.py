@@ -1,9 +1,7 @@
 """Tables 1 and 5 and Figure 5: measured and printed numbers reach cells, marks and sentences."""
 
-import copy
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,9 @@ import pandas as pd
 import pytest
 from study_runs import answer_row, score_row
 
-from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate, table5_god_quintiles
-from paper_figures.exhibits.shared.results import Difference, read_run, rws_minus, setting
-from paper_figures.statistics import share_interval
-from paper_figures.studies.reward_bench import tables
+from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate
+from paper_figures.exhibits.shared.results import Difference, rws_minus
+from paper_figures.studies import reward_bench
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
@@ -23,8 +20,6 @@ GUIDES = {"grm": 2.0, "mini": 4.0}
 JUDGES = (*GUIDES, "third")
 METHODS = ("default", "rws", "constant", "shuffled")
 PROMPTS = 25
-
-Change = Callable[[dict[str, list[dict[str, Any]]]], None]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +38,7 @@ def results() -> dict[str, Any]:
             draw.normal({("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text.rsplit(" ", 1)[0], judge), 0.0))
         )
         rows.append(score_row(judge, text, score, prompt=prompt, normalised_score=score / 2))
-    made = [table for table in tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
+    made = [table for table in reward_bench.tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
     named = {each.name: {"caption": each.caption, "rows": [*each.rows], "shown": [*each.shown]} for each in made}
     results = {"settings": {"model": "mini", "rewards": [*GUIDES], "length": 64, "steps": 32, "block": 32}}
     results |= {"prompts": {"source": "stories:all", "test": PROMPTS, "validation": 6}, "selection": GUIDES}
@@ -56,19 +51,6 @@ def runs(results: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("runs")
     write_json(folder / "reward-bench" / "results.json", results)
     return folder
-
-
-@pytest.fixture
-def changed(results: dict[str, Any], tmp_path: Path) -> Callable[[Change], Path]:
-    """Return a function that writes the results with their rows changed, and returns the folder of the runs."""
-
-    def write(change: Change) -> Path:
-        other = copy.deepcopy(results)
-        change({name: table["rows"] for name, table in other["tables"].items()})
-        write_json(tmp_path / "reward-bench" / "results.json", other)
-        return tmp_path
-
-    return write
 
 
 def _rows(results: dict[str, Any], table: str, **match: Any) -> list[dict[str, Any]]:
@@ -95,19 +77,6 @@ def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     nothing = {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
     tiny = rws_minus(nothing)
     assert tiny is not None and tiny.text() == "0 in every prompt"
-
-
-def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[Change], Path]) -> None:
-    text = setting(read_run(runs, "reward-bench"))
-    assert f"{PROMPTS} test prompts of stories:all" in text and "6 validation prompts (GRM 2, mini 4)" in text
-    assert "Not the paper's model, prompts, reward models: shapes can be compared, levels cannot." in text
-    folder = changed(lambda tables: None)
-    other = json.loads((folder / "reward-bench" / "results.json").read_text())
-    other["settings"] |= {"model": "/models/LLaDA-8B-Instruct", "rewards": ["grm"]}
-    other["prompts"] |= {"source": "reward-bench"}
-    write_json(folder / "reward-bench" / "results.json", other)
-    text = setting(read_run(folder, "reward-bench"))
-    assert "levels cannot" not in text and "/models" not in text
 
 
 def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any], runs: Path) -> None:
@@ -141,38 +110,6 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
     assert len(minus.shown) == len(GUIDES) * (len(METHODS) - 1)
 
 
-def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: dict[str, Any], runs: Path) -> None:
-    printed, own_panel, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
-    marks = [container.lines[0] for container in printed.containers]
-    assert {mark.get_markerfacecolor() for mark in marks} == {"white"}
-    nets = [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
-    assert [mark.get_xdata()[0] for mark in marks] == nets
-    for axes, measure in ((own_panel, "net"), (others, "others_net")):
-        drawn = [container.lines for container in axes.containers if container.get_label() == "RWS"]
-        wanted = [_row(results, "win_rates", guide=guide, method="rws", measure=measure) for guide in GUIDES]
-        assert [line.get_xdata()[0] for line, *_ in drawn] == [row["mean"] for row in wanted]
-        ends = np.array([bars[0].get_segments()[0][:, 0] for *_, bars in drawn])
-        assert ends == pytest.approx(np.array([[row["low"], row["high"]] for row in wanted]))
-
-
-def test_a_turned_sign_turns_the_sentence(runs: Path, changed: Callable[[Change], Path]) -> None:
-    def turn(tables: dict[str, list[dict[str, Any]]]) -> None:
-        for row in tables["win_rates"]:
-            if row["measure"] == "net" and row["difference"] is not None:
-                ends = {"difference_low": -row["difference_high"], "difference_high": -row["difference_low"]}
-                row |= {"difference": -row["difference"]} | ends
-
-    def cells(folder: Path) -> list[str]:
-        (_, minus) = table1_win_rate.exhibit(folder).tables
-        return [row["net by own guide, points"] for row in minus.shown if row["RWS minus"].startswith("conf")]
-
-    assert "above zero for 1 of 2 guides, below zero for 1;" in table1_win_rate.exhibit(runs).conclusions[0]
-    grm, mini = cells(runs)
-    assert grm.startswith("+") and mini.startswith("-") and grm.endswith("*") and mini.endswith("*")
-    assert [text[1:5] for text in cells(changed(turn))] == [grm[1:5], mini[1:5]]
-    assert [text[0] for text in cells(changed(turn))] == ["-", "+"]
-
-
 def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], runs: Path) -> None:
     data = fig5_mean_win_rate.compute(runs)
     assert [method for method, _ in data.lines] == ["rws", "constant", "shuffled"] and data.guides == 2
@@ -198,24 +135,3 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
     minus = rws_minus(constant)
     assert minus is not None and cell == minus.text()
-
-
-def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
-    table = table5_god_quintiles.table(read_run(runs, "reward-bench"))
-    for fifth, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
-        assert all(line[f"paper: {name}"] == value for name, value in row.items() if name != "quintile")
-        measured = _row(results, "god_quintiles", guide="mini", fifth=fifth)
-        for outcome, column in (("win", "here: mini"), ("loss", "here: mini, default wins")):
-            if measured["n"]:
-                _, *ends = share_interval(round(measured[outcome] * measured["n"]), measured["n"])
-                wanted = [100 * measured[outcome], *(100 * end for end in ends)]
-                assert [line[name] for name in (column, f"{column}, low", f"{column}, high")] == pytest.approx(wanted)
-            else:
-                assert line[column] is None
-
-
-def test_empty_tables_are_named(tmp_path: Path, results: dict[str, Any]) -> None:
-    write_json(tmp_path / "reward-bench" / "results.json", results | {"tables": {}})
-    for module in (table1_win_rate, fig5_mean_win_rate, table5_god_quintiles):
-        with pytest.raises(ValueError, match="has no table"):
-            module.exhibit(tmp_path)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import figures as main
 
-from paper_figures.__main__ import main
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, load_predictor, load_reward, strategy_log_prob
 
@@ -44,11 +44,6 @@ def test_rows_are_those_of_the_call(capsys: pytest.CaptureFixture[str], tmp_path
         assert row["log_prob"] == pytest.approx(law.log_prob[0], abs=1e-9)
         assert row["commit_step"] == law.commit_step[0].tolist()
         assert row["per_token"] == pytest.approx(law.log_prob[0] / len(row["commit_step"]), abs=1e-9)
-
-
-def test_few_prompts_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--model", "english", "--prompt", "peace", "--answer", "and the people")
-    assert "no interval: it needs 20 prompts" in score(capsys, *few)[1]
 
 
 def test_a_text_off_the_greedy_path_is_null(capsys: pytest.CaptureFixture[str]) -> None:

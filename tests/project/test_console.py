@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import decoding, figures, rws, theory
 
 import rws_theory
-from paper_figures.__main__ import main as figures
-from rws_decode.__main__ import main as decoding
-from rws_decode.__main__ import rws
 from rws_decode.cli.app import ENTRY_POINTS, GROUPS, entry_points
-from rws_theory.__main__ import main as theory
 
 NAMES = [*entry_points()]
 ROOT = Path(__file__).parents[2]
@@ -56,21 +53,6 @@ def test_bare_or_asked_for_help_or_version_it_answers(capsys: pytest.CaptureFixt
 def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = outcome(main, words, capsys)
     assert status == 0 and out.startswith("{") and outcome(rws, words, capsys) == (status, out, err)
-
-
-@pytest.mark.parametrize(
-    ("main", "words"),
-    [
-        (decoding, "generate --prompt a --length 7 --block 2"),
-        (theory, "crossings [1] []"),
-        (figures, "figures table1"),
-        (figures, "experiment controls"),
-    ],
-)
-def test_bad_input_is_the_same_line(main: Any, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = outcome(rws, words.split(), capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"rws {words.split()[0]}")
-    assert outcome(main, words.split(), capsys)[2].split(": ", 1)[1] == err.split(": ", 1)[1]
 
 
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:

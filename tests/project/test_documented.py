@@ -13,25 +13,21 @@ import re
 import runpy
 import subprocess
 import sys
-import time
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from unittest import mock
 
-import numpy as np
 import pytest
+from command_lines import rws
 from documented_commands import ROOT, documented, page, words_of
 from figure_runs import TINY, sketch
 from judge_server import JudgeServer, longer
 
-from paper_figures.__main__ import rws
-from paper_figures.runner.results import read_unit_rows
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards.registry import PUBLISHED, SKYWORK_V2
+from rws_decode.rewards import PUBLISHED
+from rws_decode.rewards.registry import SKYWORK_V2
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 A2D = "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1"
@@ -428,65 +424,3 @@ def test_what_is_tested_elsewhere_is_there(pattern: str) -> None:
         node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)
     ]
     assert (name in functions) if name else any(function.startswith("test_") for function in functions)
-
-
-def test_what_is_installed_has_its_files_and_extras() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for command in commands_of("pip install .*"):
-        rest = words_of(command)[2:]
-        for word in rest:
-            extra = re.fullmatch(r"(?:\.|rws-toolkit)\[([\w,-]+)\]", word)
-            assert not extra or set(extra[1].split(",")) <= set(project["optional-dependencies"]), command
-        assert "-c" not in rest or (ROOT / rest[rest.index("-c") + 1]).is_file()
-
-
-def test_what_pytest_is_asked_for_is_there() -> None:
-    asked = [word for command in commands_of("python -m pytest .*") for word in words_of(command)[3:]]
-    files = [word for word in asked if "/" in word or word.startswith(("rws_", "tests"))]
-    assert "tests/decode/strategies" in files
-    assert [word for word in files if not (ROOT / word).exists()] == []
-
-
-def test_the_logits_of_the_example_are_positions_by_vocabulary(user: User) -> None:
-    user.run(SOME_LOGITS)
-    assert np.load(user.folder / "logits.npy").shape == (3, 3)
-
-
-def test_a_converted_checkpoint_loads(user: User) -> None:
-    from rws_decode import load_predictor
-
-    user.run(f"rws convert {LLADA} models/llada")
-    assert load_predictor(str(user.folder / "models/llada"), progress=False).mask_id is not None
-
-
-def test_jupyter_lab_is_installed_for_the_notebooks() -> None:
-    (command,) = commands_of("jupyter lab notebooks")
-    assert (ROOT / words_of(command)[2]).is_dir() and version("jupyterlab")
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
-def test_a_cluster_started_by_hand_runs_an_experiment_as_it_runs_here(user: User, tmp_path: Path) -> None:
-    (scheduler,), (worker,) = commands_of("dask scheduler .*"), commands_of("dask worker .*")
-    (experiment,) = commands_of("rws experiment NAME .* --scheduler .*")
-    stands = {"/shared/scheduler.json": str(tmp_path / "scheduler.json"), "/shared/out": str(tmp_path / "out")}
-    near = ["--host", "127.0.0.1", "--no-dashboard"]
-    small = "--prompts 2 --length 4 --steps 2 --block 4 --reward-scale 8 --methods rws constant --batch 1".split()
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with contextlib.ExitStack() as stack:
-        for command, more in ((scheduler, ["--port", "0", *near]), (worker, ["--no-nanny", *near])):
-            words = [stands.get(word, word) for word in words_of(command)]
-            words = [sys.executable, "-m", *words, *more]
-            process = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
-        until = time.monotonic() + 60
-        while not (tmp_path / "scheduler.json").is_file():
-            assert time.monotonic() < until
-            time.sleep(0.02)
-        words = [{"NAME": "controls", **stands}.get(word, word) for word in words_of(experiment)]
-        status, output = user.execute([*words, *small])
-    assert status == 0, output
-    assert rws(["experiment", "controls", "--out", str(tmp_path / "here"), *small]) == 0
-    there, here = (read_unit_rows(tmp_path / out / "controls").drop(columns="seconds") for out in ("out", "here"))
-    assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))

@@ -7,18 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
+from command_lines import decoding as rws_decode
+from command_lines import figures
 from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
-import paper_figures.__main__ as figures
 import rws_theory
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.evidence_arms import GRID, MEASURES, METHODS, WORLDS
-from rws_decode.__main__ import main as rws_decode
-from rws_decode.checkpoints.config import Config
-from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.predictors.families import class_of
-from rws_decode.predictors.loading import FAMILIES
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
@@ -66,7 +61,7 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
     monkeypatch.chdir(tmp_path)
     small = "--prompts 4 --length 8 --steps 4 --block 8 --methods rws constant"
     for folder, scale in (("runs", 8), ("other", 0.1)):
-        assert figures.main(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
+        assert figures(f"experiment controls --out out/{folder} {small} --reward-scale {scale}".split()) == 0
     capsys.readouterr()
     scored = ran(guide("studies"))["scored"]
     assert set(scored["strategy"]) == {"rws", "constant", "default"} and len(scored) == 3 * 4 * 2
@@ -136,19 +131,6 @@ def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert path.startswith("[((0,), 4.81211825") and path.endswith("((1,), 32.0)]")
     assert verdicts == "False ['false']"
     assert [re.findall(r"'([a-z]+)'", line)[0] for line in cell] == ["confidence", "constant", "shuffled", "flipped"]
-
-
-def test_the_laptops_memory_is_counted_from_the_published_sizes() -> None:
-    sizes = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "max_position_embeddings": 40960}
-    heads = {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
-    described = {"model_type": "a2d-qwen3", "vocab_size": 151936, "tie_word_embeddings": True, **sizes, **heads}
-    layout = FAMILIES["a2d-qwen3"].layout(Config(described, Checkpoint("Qwen3-0.6B-diffusion-mdlm-v0.1", None)))
-    with torch.device("meta"):
-        weights = sum(weight.numel() for weight in class_of(layout)(layout.config).parameters())
-    gigabytes, logits = f"{4 * weights / 10**9:.1f} GB", f"{64 * layout.vocabulary * 4 / 10**6:.0f} MB"
-    text = page(guide("laptop"))
-    assert f"{weights:,} weights take {gigabytes} in float32, twice" in text
-    assert f"the logits of 64 masks over {layout.vocabulary:,} tokens {logits}" in text
 
 
 def test_the_study_is_told_as_it_was_made() -> None:

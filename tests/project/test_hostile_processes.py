@@ -15,10 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from command_lines import decoding, figures
 
-from paper_figures.__main__ import main as figures
-from rws_decode.__main__ import main as decoding
-from rws_decode.cli.exits import CLOSED, TERMINATED, Terminated, ended
+from rws_decode.cli.exits import CLOSED, TERMINATED, ended
 from rws_decode.common import files as rws_files
 from rws_decode.trace.trace import load
 
@@ -85,17 +84,6 @@ def test_the_answer_is_printed_whatever_standard_error_takes(redirection: str, m
     done = subprocess.run(["/bin/sh", "-c", line.encode()], env=environment(**more), capture_output=True, timeout=120)
     assert done.returncode == 0 and b"\nanswer: " in done.stdout and b"Traceback" not in done.stderr
     assert rb"caf\xe9 \U0001f408" in done.stdout or "caf\u00e9 \U0001f408".encode() in done.stdout
-
-
-@pytest.mark.parametrize("place", ["/proc/nowhere", "file/below"])
-def test_a_place_that_takes_no_trace_is_told_before_the_work(
-    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("")
-    for words in ([*GENERATE, "--trace", tmp_path / place], ["check", "mini", "-o", tmp_path / place / "x.json"]):
-        assert decoding(list(map(str, words))) == 2
-        out, err = capsys.readouterr()
-        assert out == "" and err.count("\n") == 1 and f"is {tmp_path / place}" in err and "written there" in err
 
 
 # Interrupts. The study is stopped by a unit that tells when it has begun, and then waits for the signal.
@@ -173,39 +161,11 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     assert again.stdout.split() == [str(done).encode(), str(4 - done).encode(), b"0"]
 
 
-@pytest.mark.parametrize(
-    ("raised", "status", "line"),
-    [
-        (KeyboardInterrupt(), 130, "p: interrupted, again\n"),
-        (Terminated(), 143, "p: terminated, again\n"),
-        (ValueError("a\nb"), 2, "p: a b\n"),
-        (OSError(errno.ENOSPC, "No space left on device"), 2, "p: [Errno 28] No space left on device\n"),
-        (TimeoutError(), 2, "p: TimeoutError\n"),
-        (BrokenPipeError(), CLOSED, ""),
-    ],
-    ids=lambda raised: type(raised).__name__,
-)
-def test_what_ends_a_command_is_told_in_a_line(
-    raised: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run() -> int:
-        raise raised
-
-    assert ended("p", run, ", again") == status
-    assert capsys.readouterr() == ("", line)
-
-
 def test_a_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         ended("p", lambda: 1 // 0)
     with pytest.raises(SystemExit):
         ended("p", lambda: sys.exit(3))
-
-
-def test_signals_are_left_as_they_were() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    assert ended("p", lambda: int(signal.getsignal(signal.SIGTERM) is before)) == 0
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 import third_party
-import yaml
 from packaging.requirements import Requirement
 
-import rws_theory
 from rws_theory.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,13 +117,6 @@ def test_imports_go_one_way(package: str, never: set[str]) -> None:
     assert [(str(path), text) for path, text in strings if re.split(r"[./]", text)[0] in above] == []
 
 
-def test_the_decoder_draws_in_one_place_alone() -> None:
-    drawing = {path for path, name in read_from(ROOT / "rws_decode")[0] if name.partition(".")[0] == "matplotlib"}
-    extras = (ROOT / "rws_decode" / "extra" / name for name in ("path_diagnostics", "scale_paths"))
-    places = (ROOT / "rws_decode" / "view" / "plots", *extras)
-    assert drawing and not [path for path in drawing if not any(map(path.is_relative_to, places))]
-
-
 # The rooms of the decoder, from the ground up: a module imports from its own line and from those above it. Of a module
 # that two lines name, the longer name counts.
 DECODER = (
@@ -203,24 +194,6 @@ def test_licences_are_those_of_the_installed_metadata() -> None:
     rows = third_party.rows_of(kept)
     assert set(rows) == set(third_party.needed())
     assert [name for name, (_, licence, _) in rows.items() if licence in ("", "not stated", "UNKNOWN")] == []
-
-
-def test_a_dependency_without_a_known_licence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(third_party, "needed", lambda: {"no-such-package": ("1.0", "core")})
-    with pytest.raises(ValueError, match="no-such-package is not installed, and THIRD_PARTY"):
-        third_party.render("")
-    head = "## What it needs\n\n| package | version | licence | needed by |\n| --- |\n"
-    kept = f"{head}| no-such-package | 1.0 | MIT | |\n"
-    assert "| no-such-package | 1.0 | MIT | core |" in third_party.render(kept)
-
-
-def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation["cff-version"] == "1.2.0"
-    assert citation["version"] == rws_theory.__version__ and citation["license"] == PROJECT["license"]
-    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
-    (paper,) = citation["references"]
-    assert paper["title"].startswith("Reward-Weighted Sampling: ") and len(paper["authors"]) == 7
 
 
 @pytest.mark.parametrize("name", [*DOCUMENTS, *PAGES])

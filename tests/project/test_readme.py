@@ -6,9 +6,9 @@ from pathlib import Path
 
 import decode_again
 import pytest
+from command_lines import decoding
 from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
-import rws_decode.__main__ as decoding
 from paper_figures.exhibits import NAMES
 from paper_figures.studies import STUDIES
 from rws_decode.cli.app import complete_app, entry_points
@@ -27,7 +27,7 @@ def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixt
     ran("README.md")
     assert capsys.readouterr().out == of_python
     (command,) = (line for line in block_lines(page("README.md")) if line.startswith("rws compare"))
-    assert decoding.main(shlex.split(command)[1:]) == 0
+    assert decoding(shlex.split(command)[1:]) == 0
     assert capsys.readouterr().out == of_command
 
 

@@ -125,23 +125,3 @@ def test_with_the_theory_alone_its_commands_run_and_the_others_name_what_is_abse
         re.search(r': the package \w+ is not installed; run pip install "rws-toolkit\[(decode|figures)\]"$', line)
         for line in lines
     )
-
-
-def test_a_package_of_names_on_demand_offers_all_of_them() -> None:
-    code = """
-import sys
-import rws_theory.worlds as worlds
-assert "rws_theory.worlds.ngram" not in sys.modules and set(worlds.__all__) <= set(dir(worlds))
-import rws_theory.worlds.frontier, rws_theory.crossings
-from rws_theory.worlds.frontier import Frontier
-assert callable(worlds.frontier) and callable(rws_theory.crossings) and worlds.Frontier is Frontier
-from rws_theory.worlds import *
-assert frontier is worlds.frontier and NGram.__module__ == "rws_theory.worlds.ngram"
-try:
-    worlds.nothing
-except AttributeError as error:
-    assert "rws_theory.worlds" in str(error) and "nothing" in str(error)
-else:
-    raise AssertionError
-"""
-    imported_by(code)

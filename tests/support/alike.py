@@ -46,7 +46,7 @@ def shipped(out: Path) -> None:
 
 def tiny(models: Path, out: Path) -> None:
     """Run `generate` in many ways, and `scale-path`, on tiny models."""
-    from rws_decode.__main__ import main
+    from command_lines import decoding as main
 
     shared = ["--model", str(models / "model"), "--prompt", "the cat sat on a mat ."]
     shared += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
@@ -67,7 +67,7 @@ def tiny(models: Path, out: Path) -> None:
 
 def study(options: list[str], out: Path, workers: str) -> None:
     """Run an experiment with its traces, and summarize it."""
-    from paper_figures.__main__ import main
+    from command_lines import figures as main
 
     few = ["--prompts", "2", "--rewards", options[options.index("--rewards") + 1]]
     words = ["experiment", "controls", "--out", str(out), *options, *few, "--traces", "--workers", workers, "--json"]
@@ -78,8 +78,7 @@ def study(options: list[str], out: Path, workers: str) -> None:
 def theory(out: Path) -> None:
     """Print crossings, a path and a claim."""
     import numpy as np
-
-    from rws_theory.__main__ import main
+    from command_lines import theory as main
 
     pair = [str(np.random.default_rng(row).normal(size=12).round(2).tolist()) for row in range(2)]
     printed(main, ["crossings", *pair, "--json"], out / "crossings.json")
@@ -91,7 +90,7 @@ def theory(out: Path) -> None:
 
 def figures(out: Path) -> None:
     """Draw figures, tables and a page that need no run."""
-    from paper_figures.__main__ import main
+    from command_lines import figures as main
 
     words = ["device_cost", "table9_reward_models", "--runs", str(out / "none"), "--out", str(out), "--workers", "0"]
     printed(main, words, out / "printed.txt")

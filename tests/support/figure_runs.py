@@ -84,7 +84,7 @@ def figure_page(figure_runs: Path) -> Path:
 
     Its pictures are not laid out and its PDFs are stubs: test_every_exhibit.py and test_paper_figures.py have them.
     """
-    from paper_figures.__main__ import main
+    from command_lines import figures as main
 
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):

@@ -12,7 +12,6 @@ import argparse
 import io
 import json
 import logging
-import os
 import random
 import resource
 import shutil
@@ -38,27 +37,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
-from paper_figures.data.pairs import read_pairs
-from paper_figures.data.rows import local_rows
-from paper_figures.exhibits.shared.results import read_run
-from paper_figures.report.provenance import run_facts
-from paper_figures.runner.parts import read_manifest, write_manifest
-from paper_figures.runner.results import read_failures, read_results
-from paper_figures.runner.runner import run_units
-from paper_figures.runner.units import Unit
-from paper_figures.studies.prompts import prompts_of
-from paper_figures.studies.study import SCHEMA
+from rws_decode import RWS, Shape, decode
 from rws_decode.checkpoints.files import DIGESTS, models_directory
-from rws_decode.decode import decode
-from rws_decode.extra.adapters.generation import RWSGenerationConfig
-from rws_decode.extra.check.compare import compare_digests
-from rws_decode.extra.check.digest import load_digest
-from rws_decode.extra.check.make import check_digest
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS
 from rws_decode.trace.trace import load
 from rws_theory import selection_path
 from rws_theory.__main__ import read_npy
@@ -251,12 +234,7 @@ def changes(draw: st.DrawFn, whole: dict[str, bytes]) -> tuple[str, bytes]:
     """Draw one of the files and what stands in it now."""
     name = draw(st.sampled_from(sorted(whole)))
     data, kind = whole[name], Path(name).suffix
-    if kind == ".jsonl":
-        rows = data.decode().splitlines()
-        at = draw(st.integers(0, len(rows) - 1))
-        rows[at] = dumped(changed_value(draw, json.loads(rows[at])))
-        structured = "\n".join(rows).encode()
-    elif kind == ".json":
+    if kind == ".json":
         structured = dumped(changed_value(draw, json.loads(data))).encode("utf-8", "surrogatepass")
     else:
         changed = {".safetensors": changed_safetensors, ".parquet": changed_table, ".npz": changed_arrays}
@@ -278,20 +256,6 @@ def _read_trace(folder: Path) -> None:
     assert load(trace.save(folder / "again.parquet")) == trace
 
 
-def _make_digest(folder: Path) -> None:
-    for weights, name in enumerate(("digest", "here")):
-        digest = check_digest(bert_predictor(weights), prompts=["the cat sat", "a dog"], shape=Shape(8, 4, 8))
-        digest.save(folder / f"{name}.json")
-
-
-def _read_digest(folder: Path) -> None:
-    there, here = load_digest(folder / "digest.json"), load_digest(folder / "here.json")
-    assert load_digest(there.save(folder / "again.json")) == there
-    for diff in (compare_digests(there, here), compare_digests(here, there)):
-        assert all(line.isprintable() for line in f"{diff}\n{there}".split("\n"))
-        json.dumps(diff.as_json(), allow_nan=False)
-
-
 def _read_predictor(folder: Path) -> None:
     load_predictor(str(folder)).encode_prompt("the cat")
 
@@ -307,75 +271,6 @@ def _read_world(folder: Path) -> None:
 
 def _read_reward(folder: Path) -> None:
     load_reward(str(folder))
-
-
-def _make_units(folder: Path) -> None:
-    units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}) for text in ("a", "b", "c")]
-    report = run_units(units, _rows_of, folder, batch=3, progress=False)
-    write_manifest(report.folder, 0, report.asked)
-    for path in [*report.folder.iterdir()]:
-        os.replace(path, folder / "study" / path.name)
-    report.folder.rmdir()
-    (folder / "study" / "units-0").mkdir()
-    for path in (folder / "study").glob("*.parquet"):
-        os.replace(path, folder / "study" / "units-0" / path.name)
-    unit, error = "0" * 64, {"type": "E", "message": "m"}
-    record = {"unit": unit, "fields": {"experiment": "study"}, "error": error, "crashes": 0}
-    (folder / "study" / "units-0" / f"{unit}.failed.json").write_text(json.dumps(record))
-
-
-def _rows_of(units: Any) -> list[list[dict[str, Any]]]:
-    return [[{"text": unit.prompt, "score": 1.5}] for unit in units]
-
-
-def _read_units(folder: Path) -> None:
-    read_results(folder)
-    read_failures(folder)
-    read_manifest(folder / "study")
-
-
-RESULTS = {
-    "experiment": "reward-bench",
-    "settings": {"model": "/a/mini", "data": "text:/b/c.txt", "rewards": ["mini"]},
-    "prompts": {"source": "stories", "test": 2, "validation": 1},
-    "selection": {"mini": 8.0},
-    "sources": {"code": "0", "libraries": {"torch": "2"}},
-    "units": "units-0",
-    "seconds": 1.5,
-    "tables": {"table1": {"caption": "c", "rows": [{"guide": "mini", "win_rate": 0.5}], "shown": "| a |"}},
-}
-
-
-def _make_results(folder: Path) -> None:
-    results = RESULTS | {"schema": SCHEMA[0], "version": SCHEMA[1]}
-    (folder / "reward-bench").mkdir(parents=True)
-    (folder / "reward-bench" / "results.json").write_text(json.dumps(results))
-
-
-def _read_results(folder: Path) -> None:
-    read_run(folder, "reward-bench")
-    run_facts(folder, "reward-bench")
-
-
-def _make_rows(folder: Path) -> None:
-    folder.mkdir()
-    rows = [{"question_id": number, "category": "c", "turns": [f"q {number}", "?"]} for number in range(4)]
-    (folder / "question.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    pair = {"prompt": "p", "chosen": "c", "rejected": "r", "subset": "alpacaeval-easy"}
-    pairs = [pair | {"id": number} for number in range(4)]
-    (folder / "bench.json").write_text(json.dumps(pairs))
-    pq.write_table(pa.Table.from_pylist(pairs), folder / "bench.parquet")
-
-
-def _read_rows(folder: Path) -> None:
-    prompts_of(f"mt-bench:{folder / 'question.jsonl'}", None)
-    for name in ("bench.json", "bench.parquet"):
-        prompts_of(f"reward-bench:{folder / name}", None)
-        read_pairs(local_rows(folder / name)[0])
-
-
-def _make_config(folder: Path) -> None:
-    RWSGenerationConfig(strategy="rws", reward_scale=8.0).save_pretrained(folder)
 
 
 def _make_array(folder: Path) -> None:
@@ -398,17 +293,16 @@ _ENCODING = ("chat is True: ", "prompt 'the cat' encodes to the mask")
 CODEC = ("tokenizer.json", "tokenizer_config.json")
 TARGETS: dict[str, Target] = {
     "trace": Target(_make_trace, ("trace.parquet",), _read_trace),
-    "digest": Target(_make_digest, ("digest.json",), _read_digest),
     "predictor": Target(
         partial(tiny_checkpoint, "bert", files={"examples.json": [{"kind": "a", "prompt": "x"}]}),
         (*WEIGHTS, *CODEC, "examples.json"),
         _read_predictor,
         _ENCODING,
     ),
-    "llada": Target(
-        partial(tiny_checkpoint, "llada"), ("config.json", "generation_config.json", *CODEC), _read_predictor, _ENCODING
-    ),
-    "dream": Target(partial(tiny_checkpoint, "dream"), ("config.json", *CODEC), _read_predictor, _ENCODING),
+    **{
+        name: Target(partial(tiny_checkpoint, name), ("config.json", *CODEC), _read_predictor, _ENCODING)
+        for name in ("llada", "dream")
+    },
     "world": Target(_make_world, ("config.json", "world.npz", "words.json"), _read_world, _ENCODING),
     "reward": Target(
         partial(tiny_checkpoint, "classifier", files={"reward.json": {"mean": 0.0, "std": 1.0, "template": "pair"}}),
@@ -421,12 +315,8 @@ TARGETS: dict[str, Target] = {
             (*SHARDS, "reward.json", "tokenizer.json"),
             _read_reward,
         )
-        for name in ("skywork", "intern", "eurus", "qrm")
+        for name in ("skywork", "qrm")
     },
-    "units": Target(_make_units, ("study/last_run.json",), _read_units),
-    "results": Target(_make_results, ("reward-bench/results.json",), _read_results),
-    "rows": Target(_make_rows, ("question.jsonl", "bench.json", "bench.parquet"), _read_rows, ("row ",)),
-    "config": Target(_make_config, ("rws_generation_config.json",), RWSGenerationConfig.from_pretrained),
     "array": Target(_make_array, ("logits.npy",), _read_array),
 }
 
@@ -439,8 +329,7 @@ def fuzz(name: str, root: Path, examples: int, chosen: int | None = None) -> Non
         target.make(whole)
         target.read(whole)  # what is imported and cached once is no file's doing
     files = {str(path.relative_to(whole)): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
-    parts = [file for file in files if file.endswith(".parquet") or file.endswith(".failed.json")]
-    wanted = {file: files[file] for file in (*target.files, *(parts if name == "units" else ())) if file in files}
+    wanted = {file: files[file] for file in target.files if file in files}
     assert wanted, (name, sorted(files))
     trial = root / f"trial-{name}"
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from rws_decode.settings import Options, Shape
+from rws_decode import Options, Shape
 
 
 def grouped(**flat: Any) -> dict[str, Any]:

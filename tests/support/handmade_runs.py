@@ -11,12 +11,9 @@ from tiny_models import fixed_predictor
 from torch import Tensor
 
 from paper_figures.exhibits.shared.exhibit import Exhibit, Picture
+from rws_decode import RWS, Confidence, Shape, Strategy, decode
 from rws_decode.common.files import write_json
-from rws_decode.decode import decode
 from rws_decode.rewards import RewardModel
-from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.protocol import Strategy
 
 Row = dict[str, Any]
 MASK, END = 0, 1

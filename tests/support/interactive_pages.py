@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from tiny_models import fixed_predictor
 
-from rws_decode.common.page import Page
+from rws_decode import Page
 from rws_decode.predictors import CallablePredictor
 
 HOSTILE = (

@@ -104,10 +104,10 @@ resampling-threshold: rws_decode, test_entrgi test_steering_laws test_steering_r
 gibbs-path-lost: rws_decode, test_entrgi test_steering_laws test_steering_reference
 - np.concatenate([[0], drawn[1:]]) if paths else drawn
 + drawn
-no-square-root: rws_theory, test_tilting
+no-square-root: rws_theory, test_tilting test_numerics
 - (reward_scale * np.sqrt(sigmoid(values) + eps))
 + (reward_scale * (sigmoid(values) + eps))
-normalised-late: rws_theory, test_tilting
+normalised-late: rws_theory, test_tilting test_numerics
 - np.isfinite(difference), difference / std
 + np.isfinite(difference), values / std - mean
 remainder-last: rws_decode, test_schedule

@@ -9,8 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from paper_figures.__main__ import main as figures
-from rws_decode.__main__ import main as decode
+from command_lines import decoding as decode
+from command_lines import figures
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 RUNS = {"default": "--strategy default", "rws": "--strategy rws --reward-scale 8"}

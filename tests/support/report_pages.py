@@ -9,8 +9,8 @@ from paper_figures.exhibits.shared.exhibit import Exhibit, Interactive, Picture,
 from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
 from paper_figures.table import Table
+from rws_decode import Page as Dragged
 from rws_decode.common.files import write_json
-from rws_decode.common.page import Page as Dragged
 
 SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
 SETTINGS |= {"traces": True}

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paper_figures.__main__ import main
+from command_lines import figures as main
+
 from rws_decode.extra.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]

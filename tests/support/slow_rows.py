@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor, forbidden_ids
-from rws_decode.settings import Shape
+from rws_decode import MaskPredictor, Shape
+from rws_decode.predictors.base import forbidden_ids
 from rws_decode.text.gaps import row_of
 
 

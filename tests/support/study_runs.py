@@ -34,6 +34,14 @@ def _save_rewards(guide: Path, other: Path) -> None:
     bert_classifier(1).save_pretrained(other)
 
 
+def save_small_models(root: Path) -> list[str]:
+    """Save a predictor without prompts and a reward model; return options that name them, few methods and one scale."""
+    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
+    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]
+    return [*words, "--methods", "rws", "constant", "--length", "16", "--steps", "8", "--block", "8"]
+
+
 def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
     """Save a predictor, two reward models and dialogues below a folder, and return it."""
     tiny_checkpoint("bert", root / "model")

@@ -89,11 +89,6 @@ def asked(folder: Path) -> Sequence[str]:
     return [line for path in folder.glob("*") for line in path.read_text().splitlines()]
 
 
-def first_row(unit: Unit) -> list[dict[str, Any]]:
-    """Return the first of the unit's rows."""
-    return rows(unit)[:1]
-
-
 def who(unit: Unit) -> list[dict[str, Any]]:
     """Return the process that was asked."""
     return [{"pid": os.getpid()}]

@@ -17,17 +17,12 @@ import pytest
 from flint import arb
 from scipy.special import expit
 
-from rws_theory import StabilityRadius, majorises, output_law, scaling_raises_reward, stability_radius, threshold_path
-from rws_theory.claims import CHECKS, Claim, claims, example, intuition, method, own_results, reversal, reward
+from rws_theory import StabilityRadius, end_reversals, majorises, output_law, stability_radius, threshold_path
+from rws_theory.claims import CHECKS, Claim, claims, example, method, own_results, reversal, reward
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
-from rws_theory.crossings import Crossing, crossings
 from rws_theory.printed import printed_in
-from rws_theory.reversal_law import end_reversals, freezing_scale
-from rws_theory.worlds.ensembles import corollary_study
-from rws_theory.worlds.information_curve import InformationCurve
-from rws_theory.worlds.less_reward import rws_less_reward_example
-from rws_theory.worlds.markov import contraction
+from rws_theory.worlds import corollary_study, rws_less_reward_example
 
 RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text(encoding="utf-8"))
 LEDGER = {record["id"]: Claim(**record) for record in RECORDS}
@@ -112,16 +107,6 @@ def test_counterexamples_of_theorem_1_hold_under_brute_force() -> None:
         }[name]
 
 
-def test_mended_theorem_fails_in_the_ways_the_evidence_says() -> None:
-    a, b = _gaps(LEDGER["T1-exclusive"].evidence)
-    assert len(a) == 3 and _changes(a, b, 1e-3, 1.0) == 1 and _changes(a, b, 1.0, 1e3) == 1
-    a, b = _gaps(LEDGER["T1c-otherwise"].evidence)
-    assert sum(a) > sum(b) and min(a) > min(b) and _order(a, b, 1) > 0
-    assert _changes(a, b, 1e-3, 1e3) == 2
-    a, b = _gaps(LEDGER["S3-more-reversals"].evidence)
-    assert _changes(a, b, 1.0, 1e3) == 2
-
-
 def test_pair_counts_equal_brute_force() -> None:
     for pair in search.all_pairs(3, 4):
         low, high = pair.counts
@@ -129,7 +114,6 @@ def test_pair_counts_equal_brute_force() -> None:
         assert (low, high) == (_changes(a, b, 1e-3, 1.0, 40), _changes(a, b, 1.0, 32.0, 40)), str(pair)
 
 
-MODELS = ("Eurus", "GRM", "Intern", "LlamaOB", "QRM", "Skywork")
 Place = tuple[str | int, ...]
 Changes = dict[str, dict[Place, str]]
 SLIGHTLY = Fraction(1, 10**9)
@@ -157,21 +141,14 @@ def print_otherwise(patch: pytest.MonkeyPatch, module: Any, changes: Changes) ->
 # A claim that is true, a place in a table, and the least and the largest number there at which it still is.
 LIMITS: list[tuple[str, str, Place, str | None, str | None]] = [
     ("TAB-winrate-mean", "table1_win_rate", ("text", "win_mean"), "878/15", "1789/30"),  # 709 / 12 +- 0.55
-    ("TAB-winrate-range", "table1_win_rate", ("text", "win_low"), "55.8", "55.8"),
     ("TAB-overhead", "table11_overhead", ("text", "increase_low"), None, "440000/20197"),  # that of GRM
-    ("TAB-overhead", "table12_frequency", ("rows", 0, "increase"), "5911303/201970", "5951697/201970"),  # +- 0.1
     ("TAB-frequency", "table12_frequency", ("rows", 1, "increase"), "34299/2020", "34901/2020"),  # +- 0.05 + 2 / 20.2
-    ("TAB-frequency", "table12_frequency", ("rows", 0, "seconds"), "26.123", "26.134"),  # 26.1285 +- 0.0055
     ("TAB-judge-mean", "table2_llm_judge", ("rows", 2, "win"), "60.575", "60.675"),  # 60.625 +- 0.05
-    ("TAB-judge-mean", "table2_llm_judge", ("text", "win_low"), "60", "60"),
     ("TAB-humaneval-gain", "table4_humaneval", ("rows", 1, "pass_at_1"), "199959/8200", "200041/8200"),  # 40 of 164
-    ("TAB-humaneval-gain", "table4_humaneval", ("text", "gain"), "54959/8200", "55041/8200"),  # 11 of 164
     ("TAB-quintile-monotone", "table5_god_quintiles", ("text", "monotone"), "5", "5"),
-    ("TAB-rows-sum", "table1_win_rate", ("rows", 2, "draw"), "3.5", "3.5"),
     ("TAB-overhead-prompts", "table11_overhead", ("prompts_measured",), None, "100"),
     ("TAB-memory", "table11_overhead", ("text", "memory_low_gib"), "16227/2560", "16483/2560"),  # 6542 / 1024 +- 0.05
     ("TAB-temperature-text", "keyword_task", ("ranges", 3, "low"), "0.8", "0.8"),
-    ("TAB-temperature-one", "table8_temperature", ("rows", 2, "perplexity"), "249/22", "292/21"),  # 10.84 / 0.88 - 1
     ("TAB-temperature-one", "table8_temperature", ("rows", 2, "god"), "0.95", "0.95"),
     ("TAB-quintile-mean", "table1_win_rate", ("rows", 0, "win"), "57.78", "59.98"),  # 58.88 +- 1.1
 ]
@@ -215,25 +192,11 @@ def test_claims_on_tables_end_where_rounding_does(
 # A claim, what is printed otherwise, and what is then said of it.
 OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
     ("TAB-rows-distinct", MADE_TRUE["TAB-rows-distinct"], {"verdict": "true", "counterexample": None}),
-    ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.65"}}, {
-        "counterexample": "Printed rows: Intern 100.2, Eurus 100.1, QRM 99.9.",
-        "correction": "They sum to 100 within the rounding of three numbers to one decimal (0.15)."}),
-    ("TAB-rows-distinct", {"table1_win_rate": {("rows", 5, "draw"): "3.8", ("rows", 5, "default_win"): "36"}}, {
-        "counterexample": "Eurus and Intern have the same win, draw and loss, 58.7 / 3.6 / 37.8; QRM and Skywork"
-        " have the same win, draw and loss, 60.2 / 3.8 / 36.0"}),
-    ("TAB-quintile-mean", {"table1_win_rate": {
-        **MADE_TRUE["TAB-quintile-mean"]["table1_win_rate"], ("rows", 1, "win"): "60.7", ("rows", 4, "win"): "54.9"}}, {
-        "counterexample": "Columns further off than that: LlamaOB, GRM."}),
     ("TAB-temperature-caption", {"table8_temperature": {
         ("rows", row, "god"): str(row) for row in range(8)} | {("rows", 6, "perplexity"): "10.84"}}, {
         "verdict": "false", "counterexample": "At scale 16 perplexity is 10.84."}),
-    ("S6-lowest-fifth", {"table5_god_quintiles": {
-        ("rows", row, model): "50" for row in (0, 1) for model in MODELS} | {("rows", 4, "GRM"): "49.9"}}, {
-        "verdict": "false", "counterexample": "80-100%: GRM 49.9"}),
     ("TAB-judge-chance", {"table10_llm_judge_orders": {
         ("rows", row, order): "70" for row in range(6) for order in ("first", "second")}}, {"verdict": "true"}),
-    ("TAB-humaneval-chance", {"table4_humaneval": {("rows", row, "pass_at_1"): "21.34" for row in (2, 3, 4)}}, {
-        "verdict": "true"}),
     *((name, {table: dict(numbers)}, {"verdict": verdict}) for name, table, verdict, *numbers in (
         ("TAB-quintile-monotone", "table5_god_quintiles", "false", (("rows", 1, "Skywork"), "46.7")),
         ("F-temperature-quality", "table8_temperature", "false", (("rows", 3, "perplexity"), "12.31")),
@@ -293,22 +256,6 @@ def test_claims_on_the_example_follow_its_numbers(
     assert {field: record[field] for field in said} == said
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"complete": False},
-        {"crossings": ()},
-        {"crossings": (Crossing(4.0, 4.8, 1, 4.5),)},
-        {"crossings": (Crossing(4.9, 5.0, 1, 4.95),)},
-        {"crossings": (Crossing(4.8, 4.9, 1, 4.81), Crossing(5.0, 6.0, 1, 5.5))},
-    ],
-)
-def test_a_crossing_that_is_elsewhere_confirms_nothing(monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]) -> None:
-    monkeypatch.setattr(example, "crossings", lambda a, b: replace(crossings(a, b), **change))
-    claim = CHECKS["D-crossing"]()
-    assert claim.verdict == "not confirmed" and "does not enclose" in claim.evidence
-
-
 SEARCHED = "T1-exclusive T1a-unique T1b-printed T1b-mended T1c-otherwise T1-step2 T1-step3 T1-step4 T1-dimension"
 SEARCHED += " S52-low S3-more-reversals S3-adaptive"  # two rest on two searches
 
@@ -330,11 +277,6 @@ def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch, name
         assert ": none found" in claim.evidence
 
 
-ONCE, TWICE = Pair((2, 2), (1, 4)), Pair((2, 2, 8), (1, 5, 5))  # how often they cross, at 0.48, and at 0.28 and 0.38
-THRICE = Pair((2, 2, 11, 13), (1, 5, 6, 17))  # at 0.10, 0.17 and 0.51
-EVEN = Pair((1, 3, 3, 3, 3, 3), (2, 2, 2, 2, 4, 4))  # equal sums, one crossing, at log 2
-
-
 def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Pair] = []
     monkeypatch.setattr(search, "_TRIED", {0: (3, 3)})
@@ -347,20 +289,6 @@ def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytes
         for pair in (Pair(a, b), Pair(a, b, 2))
         if max(*a, *b) == top and _order(list(a), list(b), mpmath.mpf(1) / pair.unit) > 0
     ]
-
-
-def test_what_is_said_before_the_theorem_follows_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(method, "FACTORS", (Fraction(-1),))  # it would move the argmax, and so a token
-        assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
-    monkeypatch.setattr(intuition, "smallest", lambda *args, **kwargs: None)
-    assert CHECKS["S4-most-likely"]().verdict == "not confirmed"
-    assert CHECKS["S4-gap-sum"]().verdict == "true with correction"
-    monkeypatch.setattr(intuition, "LARGEST", 2)  # gaps 1 and 2: the larger falls more
-    claim = CHECKS["S4-gap-sum"]()
-    assert (claim.verdict, claim.counterexample) == ("not confirmed", None)
-    monkeypatch.setattr(intuition, "FAR", (2,))  # before the crossing at 4.81
-    assert CHECKS["S4-nearest-gap"]().verdict == "not confirmed"
 
 
 def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,37 +309,6 @@ def test_reversals_are_counted_as_brute_force_counts_them(monkeypatch: pytest.Mo
     assert CHECKS["S3-more-reversals"]().verdict == "false"
 
 
-def test_signs_of_a_pair_are_those_of_the_curves() -> None:
-    for pair in (ONCE, TWICE, THRICE, EVEN, Pair((1, 5, 6, 17), (2, 2, 11, 13), 10)):
-        shown = [(float(r), float(g)) for r, g in re.findall(r"g\(([\d.]+)\) = ([-+.\de]+)", pair.signs)]
-        roots = [c.root for c in pair.crossings.crossings]
-        assert [sum(root < r for root in roots) for r, _ in shown] == list(range(len(roots) + 1))
-        for r, g in shown:
-            a, b = pair.probabilities(r)
-            assert (1 / a - 1) - (1 / b - 1) == pytest.approx(g, rel=0.01, abs=6e-5)
-
-
-# What every pair of the grid is said to have, which breaks a statement.
-BROKEN = {
-    "T1a-existence": {"counts": (2, 0)},
-    "T1b-mended": {"counts": (0, 2)},
-    "S52-high": {"counts": (0, 2)},
-    "T1-step2": {"order_near_zero": -1},
-    "T1-step3": {"order_at_infinity": -1},
-    "T1-dimension": {"counts": (1, 1)},
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: Pair((2, 7, 7), (3, 3, 13), 4))
-    monkeypatch.setattr(reversal, "GRID", ((3, 4), (4, 5)))
-    assert CHECKS[name]().verdict == LEDGER[name].verdict
-    for attribute, value in BROKEN[name].items():
-        monkeypatch.setattr(Pair, attribute, property(lambda pair, value=value: value))
-    assert CHECKS[name]().verdict == "not confirmed"
-
-
 def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:
     """An interval whose cheap bound claims more than is true."""
     stable = stability_radius(logits, k)
@@ -419,41 +316,27 @@ def too_wide(logits: list[list[float]], k: int) -> StabilityRadius:
 
 
 PROVED, SMALL_GAPS = rws_less_reward_example(), {"_MOST_GAP": {3: 5}}
-FEW_PAIRS, FEW_TABLES = {"SIZES": (16, 2048), "PAIRS": 1500}, {"_tables": partial(own_results._tables, 16)}
+FEW_TABLES = {"_tables": partial(own_results._tables, 16)}
 # What the checks compute with, and what they say where that is otherwise.
 COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("S3-argmax", {"FACTORS": (Fraction(-1),)}, "false"),
     ("S3-gaps", {"arb": lambda x: arb(x) / 10}, "not confirmed"),
     ("AB-selective", {"RISING": ((1,), (-1,))}, "not confirmed"),
-    ("AB-selective", {"RISING": ((0, 1),)}, "false"),
     ("S3-adaptive", {"reward_factor": lambda r, scale: 0.999 if r < 0 else 0.01}, "not confirmed"),  # crossing below 1
-    ("S3-adaptive", {"reward_factor": lambda r, scale: 0.01 if r < 0 else 0.99}, "false"),  # never above 1
-    ("AB-selective", {"Pair": lambda a, b, unit=1: Pair(a, b)}, "not confirmed"),  # where lower scores gain more
     ("S3-factor-range", {"reward_factor": lambda r, scale: max(expit(r), 10**-2.5)}, "false"),
     ("GOD-footrule", {"generation_order_deviation": lambda steps: np.zeros(len(steps))}, "not confirmed"),
-    ("A-forward", {"SIZES": range(1, 2)}, "not confirmed"),
     ("T2-inequality", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("T2-strict", {"_mean": lambda w, rewards, y: y}, "not confirmed"),
-    ("T2-identity", {"arb": lambda x: arb(x) * 0}, "not confirmed"),  # both sides are 1 / 2
     ("C1-tilted", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
-    ("C1-premise", {"_mean": lambda w, rewards, y: Fraction(1, 2)}, "not confirmed"),
     ("C1-printed", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
-    ("C1-scaling", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
     ("C1-rws", {"rws_less_reward_example": lambda: replace(PROVED, rws_expected=Fraction(2))}, "not confirmed"),
     ("TAB-quintile-counts", {"sums_of_fifths": lambda shares, n, uneven: dict.fromkeys(range(n))}, "true"),
     # Several tokens a step.
     ("N-order-invariance", {**FEW_TABLES, "output_law": partial(output_law, per_step=2)}, "not confirmed"),
-    ("N-order-invariance", {**FEW_TABLES, "WEIGHTS": (1,)}, "not confirmed"),  # independent tokens
     ("N-sampler-law", {"output_law": partial(output_law, commit="argmax")}, "not confirmed"),
-    ("N-random-schedule", {"information_curve": lambda table, n: InformationCurve(np.ones(n))}, "not confirmed"),
-    ("N-apart", {"contraction": lambda chain: 0.3 * contraction(chain)}, "not confirmed"),
     ("N-quarter-law", {"end_reversals": lambda a, b: end_reversals(a**-1, b**-1)}, "not confirmed"),  # heavy tails
-    ("N-freezing", {**FEW_PAIRS, "freezing_scale": lambda d: 16.0 * freezing_scale(d)}, "not confirmed"),
-    ("N-majorisation", SMALL_GAPS, "true"),
     ("N-majorisation", {**SMALL_GAPS, "majorises": lambda a, b: majorises(a, a)}, "not confirmed"),  # all are ordered
-    ("N-majorisation", {**SMALL_GAPS, "dominance_order": lambda a, b: None}, "not confirmed"),
     ("N-stability-radius", {"stability_radius": lambda logits, k: too_wide(logits, k)}, "not confirmed"),
-    ("N-scaling-reward", {"scaling_raises_reward": lambda p, reward: scaling_raises_reward(p, p)}, "not confirmed"),
     ("N-threshold-monotone", {"threshold_path": lambda z, tau, *c: threshold_path(z, tau + 0.01, *c)}, "not confirmed"),
 ]
 

@@ -25,7 +25,6 @@ from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 from rws_theory.confidence import sigmoid
 from rws_theory.testing import from_gaps
 
-enclosures = import_module("rws_theory.certified.enclosures")
 isolation_module = import_module("rws_theory.certified.isolation")
 
 
@@ -94,28 +93,6 @@ def polynomial_pair(factors: list[list[int]]) -> tuple[list[int], list[int]]:
     for factor in factors:
         product = np.convolve(product, np.array(factor, dtype=object))
     return [k for k, c in enumerate(product) for _ in range(c)], [k for k, c in enumerate(product) for _ in range(-c)]
-
-
-@pytest.mark.parametrize(
-    ("factors", "truth"),
-    [
-        ([[-1, 2], [-1, 3]], [(2, 1), (3, 1)]),
-        ([[-1, 2], [-1, 2]], [(2, 2)]),
-        ([[-1, 2], [-1, 2], [-1, 2]], [(2, 3)]),
-        ([[-1, 2], [-1, 2], [-1, 3]], [(2, 2), (3, 1)]),
-        ([[-1, 2], [-1, 3], [-1, 4], [-1, 5]], [(2, 1), (3, 1), (4, 1), (5, 1)]),
-        ([[-19, 20], [-18, 19]], [(20 / 19, 1), (19 / 18, 1)]),
-    ],
-)
-def test_prescribed_crossings_are_found(factors: list[list[int]], truth: list[tuple[float, int]]) -> None:
-    u, v = polynomial_pair(factors)
-    expected = sorted((math.log(value), multiplicity) for value, multiplicity in truth)
-    for computed in (of_gaps(u, v), exactly(u, v), exactly([Fraction(k, 3) for k in u], [Fraction(k, 3) for k in v])):
-        assert computed.complete and [c.multiplicity for c in computed.crossings] == [m for _, m in expected]
-        unit = 3 if computed.sigma[0] != sum(u) else 1
-        assert computed.roots == tuple(pytest.approx(unit * r, rel=1e-12, abs=0) for r, _ in expected)
-    assert computed.certificate == "exact"
-    assert of_gaps(u, v).certificate == ("exact" if any(m > 1 for _, m in truth) else of_gaps(u, v).certificate)
 
 
 def test_near_tangency_is_two_crossings_or_none_where_it_can_be_resolved() -> None:
@@ -350,21 +327,6 @@ def test_a_zero_next_to_the_end_of_a_part_is_told_by_balls() -> None:
         used: set[str] = set()
         isolation = isolation_module.resolve(ONE_ZERO, [part], used, (FLOAT64,))
         assert isolation.simple == ((part,) if simple else ()) and isolation.clusters == () and used == {"ball"}
-
-
-def test_one_exact_vector_makes_a_pair_exact_and_a_narrow_bracket_is_certified_in_balls() -> None:
-    exact, rounded = [3, 2, 0], [2.0, 0.5, 0.5]
-    for a, b, certificate in (
-        (exact, rounded, "exact"),
-        ([3.0, 2.0, 0.0], [2, Fraction(1, 2), 0.5], "exact"),
-        (exact, [2, Fraction(1, 2), 0.5], "exact"),
-        ([3.0, 2.0, 0.0], rounded, "float64"),
-        (np.array([11, 6, 3]), np.array([10, 4, 4]), "float64"),
-        (np.array([0, -Fraction(1, 3), -1.5, -math.inf], dtype=object), [0, -Fraction(1, 5), -2, -math.inf], "exact"),
-    ):
-        assert crossings(a, b).certificate == certificate and crossings(a, b).count == 1
-    pair = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
-    assert [crossings(*pair, rtol=rtol).certificate for rtol in (1e-12, 1e-14)] == ["float64", "ball"]
 
 
 def exponential_sum(rng: random.Random, size: float) -> Callable[[float], float]:

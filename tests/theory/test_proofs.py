@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from check_proofs import PACKAGES, PROOFS, check, main, missing, theorems
+from check_proofs import PACKAGES, PROOFS, check, missing, theorems
 
 import rws_decode
 import rws_theory
@@ -43,15 +43,6 @@ def test_what_a_theorem_assumes_is_seen(tmp_path: Path, proof: str, assumed: set
     (tmp_path / "Wrong.v").write_text(proof, encoding="utf-8")
     (tmp_path / "built").mkdir()
     assert check(tmp_path / "built", tmp_path) == (["Wrong.wrong"], assumed)
-
-
-def test_without_coq_it_says_what_is_needed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert main([]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1) and "apt-get install coq" in said.err
 
 
 def test_proofs_are_whole_and_listed_and_records_name_them() -> None:

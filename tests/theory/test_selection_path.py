@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rws_theory import crossings
+from rws_theory import SelectionPath, crossings, selection_path
 from rws_theory.certified.selection_cells import _chord_below_tangents, _Column
 from rws_theory.certified.selection_sums import Row, equal_classes, sample, sharp_difference, sharp_sum
-from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_scale, selection_path
+from rws_theory.selection import Bracket, Piece, same_at_every_scale
 
 pairs_module = import_module("rws_theory.certified.selection_pairs")
 
@@ -26,7 +26,6 @@ FLOATS, EXACT = "float64 error bound", "float64 error bound and exact gaps"
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)  # crossings at 0.37 and 1.2, the first is ahead between
 MEETING = (1,), (2, 2), (3, 3, 3, 3)  # x, 2 x^2 and 4 x^3 with x = exp(-r) are equal at log 2
-THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
 # A tangency at log 3, (1 - x)^2 (3 x - 1)^2 = 0 with x = exp(-r): the second is ahead at every other scale.
 TANGENT = np.array([[0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24]], dtype=np.float64)
 
@@ -85,27 +84,6 @@ def test_path_is_that_of_the_exact_crossings_of_all_pairs(seed: int) -> None:
         z[0, 1:3] = -np.inf
     k = 1 + seed % 6
     check(selection_path(z, k, 0.02, 30.0), z, k, 0.02, 30.0)
-
-
-@pytest.mark.parametrize(
-    ("gaps", "low", "high", "pieces", "certificate"),
-    [
-        (BOTH_FLIPS, 0.01, 32.0, 3, FLOATS),
-        (THREE_BELOW_ONE, 0.01, 32.0, 4, EXACT),
-        # Two crossings closer to an end of the range, or to each other, than a first cut sees.
-        (BOTH_FLIPS, 0.37, 1.2, 3, FLOATS),
-        (tuple(map(hidden, BOTH_FLIPS)), 0.01, 32.0, 3, EXACT),
-        (tuple(map(hidden, THREE_BELOW_ONE)), 0.01, 32.0, 4, EXACT),
-        ((*map(hidden, BOTH_FLIPS), hidden((2, 2, 4))), 0.01, 32.0, 2, EXACT),
-    ],
-)
-def test_known_crossings_are_the_breakpoints(
-    gaps: tuple[Iterable[float], ...], low: float, high: float, pieces: int, certificate: str
-) -> None:
-    z = rows_of(*gaps)
-    path = selection_path(z, 1, low, high)
-    check(path, z, 1, low, high)
-    assert len(path.pieces) == pieces and path.certificate == certificate
 
 
 @pytest.mark.parametrize(
@@ -185,23 +163,6 @@ def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) 
     assert [p.selected for p in tangent.pieces] == [(1,)] and tangent.evaluations < 2000
     assert tangent.brackets[-1].upper - tangent.brackets[0].lower < 1e-6
     outside_brackets_it_is_right(tangent, TANGENT, 1, 0.1, 8.0)
-
-
-def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Margins apart by less than the bounds allow for: k positions all the same, equal ones from the left."""
-    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
-    ulps = [0, -4, 4, -5, 2]
-    z = rows_of(*((1 + n * 2.0**-52,) for n in ulps))
-    order = [2, 4, 0, 1, 3]
-    c = 2.0**-20
-    for k in range(1, 5):
-        for high in (c, 1.01 * c):
-            path = selection_path(z, k, c, high)
-            assert path.pieces == (Piece(c, high, tuple(sorted(order[:k]))),)
-            assert path.brackets == (Bracket(c, high, False),) and not path.certified
-    # One float64 value each, of exact gaps that differ.
-    close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
-    assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
 
 
 def columns(values: list[list[list[float]]]) -> tuple[_Column, _Column]:

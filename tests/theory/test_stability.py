@@ -146,17 +146,6 @@ def at_an_open_end(path: object, c: float) -> bool:
     return any(not b.breakpoint and c in (b.lower, b.upper) for b in path.brackets)  # type: ignore[attr-defined]
 
 
-def test_a_threshold_path_of_a_vocabulary_is_certified() -> None:
-    logits = np.random.default_rng(0).normal(0, 3, (16, 30_000))
-    path = threshold_path(logits, 0.9, 0.05, 4096.0)
-    assert path.certified and len(path.brackets) == 16
-    assert max(bracket.relative_width for bracket in path.brackets) < 1e-13
-    for bracket, (before, after) in zip(path.brackets, pairwise(path.pieces), strict=True):
-        (new,) = set(after.positions) - set(before.positions)
-        shifted = (logits[new] - logits[new].max()) * (bracket.lower + bracket.upper) / 2
-        assert 1 / math.fsum(np.exp(shifted)) == pytest.approx(0.9, rel=1e-11)
-
-
 def test_threshold_paths_that_are_open_shared_or_of_one_scale() -> None:
     path = threshold_path([[0.0, 0.0, -1.0], [2.0, 0.0, 0.0]], 0.5, 0.05, 4096.0)  # tends to 1/2 and never passes
     assert path.certified and [piece.positions for piece in path.pieces] == [(), (1,)]

@@ -133,20 +133,6 @@ def test_every_sentence_is_judged(
     assert verdict.no_flip is (none == "1")
 
 
-@pytest.mark.parametrize(
-    ("u", "v", "power", "gap"),
-    [
-        (("1/2", 3), ("1/2", 3, 4), 0, 4),
-        (("1/3", "5/3"), ("2/3", "4/3"), 2, "1/3"),
-        ((1, 5, 6), (2, 3, 7), 3, 1),
-        ((1, 5, 9, 17, 18), (2, 3, 11, 15, 19), 5, 1),
-    ],
-)
-def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
-    signs = of_gaps(u, v).parity
-    assert (signs.power, signs.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_crossing_next_to_one_is_put_on_its_side(side: int) -> None:
     """The last gap puts the crossing within 1e-13 of r = 1, closer than enclosures are wide."""
@@ -170,27 +156,6 @@ def with_crossings(monkeypatch: pytest.MonkeyPatch, *computed: Crossing, complet
     reported = Crossings(**{**vars(whole), "crossings": computed, "complete": complete})
     monkeypatch.setattr(rws_theory.theorem1, "crossings", lambda *_: reported)
     return of_gaps((1, "7/2", "7/2"), ("3/2", "3/2", "13/2"))
-
-
-def test_crossings_that_contradict_the_parities_are_counted_and_refute_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each side should hold an odd number. What is reported need not: the verdict says what it came to."""
-    low, high = (Crossing(0.2, 0.3, 1, 0.25), Crossing(0.4, 0.5, 1, 0.45)), Crossing(1.2, 1.3, 1, 1.25)
-    around, twice = Crossing(0.9, 1.1, 1, 1.0), Crossing(0.6, 0.7, 2, 0.65)
-    for computed, below, above, holds in (
-        ((*low, high), 2, 1, [False, True]),
-        ((*low, around), 3, 0, [True, False]),  # put where the parity lacks it
-        ((low[0], twice, around), 2, 1, [True, True]),
-        ((low[0], around, high), 1, 2, [True, False]),
-        ((low[0], high, Crossing(2.0, 2.1, 1, 2.0), Crossing(3.0, 3.1, 3, 3.0)), 1, 3, [True, True]),
-        ((low[0], Crossing(0.9, 1.0, 1, 0.95)), 2, 0, [False, False]),
-        ((Crossing(1.0, 1.1, 1, 1.05),), 0, 1, [False, True]),
-    ):
-        verdict = with_crossings(monkeypatch, *computed, complete=True)
-        assert (verdict.below_one, verdict.above_one) == (below, above)
-        assert [c.holds for c in verdict.corrected[:2]] == holds
-        monkeypatch.undo()
-    touching = with_crossings(monkeypatch, Crossing(0.9, 1.1, 2, 1.0), complete=True)  # on which side is not known
-    assert (touching.below_one, touching.above_one) == (None, None)
 
 
 def test_what_is_not_proved_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:

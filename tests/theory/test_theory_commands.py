@@ -1,21 +1,20 @@
 """What `python -m rws_theory` prints: help, texts, JSON, and how it ends where something stops it."""
 
-import io
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_lines import theory as main
 
 import rws_theory.claims
 import rws_theory.selection
-from rws_theory.__main__ import claims, main
+from rws_theory import SelectionPath
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.selection import Bracket, Piece, SelectionPath
+from rws_theory.selection import Bracket, Piece
 
 LEDGER = Path(__file__).with_name("ledger.json")
 
@@ -32,28 +31,8 @@ def printed_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, st
     return tuple(capsys.readouterr())  # type: ignore[return-value]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(words) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    return printed.err
-
-
 def path_of(file: str, low: str = "1", high: str = "2", k: str = "1") -> list[str]:
     return ["path", file, f"--k={k}", f"--scale-min={low}", f"--scale-max={high}"]
-
-
-def test_one_line_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def refuse(*arguments: Any, **options: Any) -> None:
-        raise ValueError("one\n  two\tthree")
-
-    monkeypatch.setattr(rws_theory.claims, "claims", refuse)
-    assert refused(capsys, "claims") == "python -m rws_theory claims: one two three\n"
-    monkeypatch.setattr(np.lib.format, "read_array", refuse)
-    (tmp_path / "a.npy").touch()
-    monkeypatch.chdir(tmp_path)
-    message = "A must be a readable .npy file of numbers, got 'a.npy': one two three"
-    assert refused(capsys, "crossings", "a.npy", "[1]") == f"python -m rws_theory crossings: {message}\n"
 
 
 def test_crossings_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,27 +153,3 @@ def test_claims_in_words_and_as_json_are_the_ledger(
     out, err = printed_by(capsys, "claims", "--json")
     assert out == LEDGER.read_text(encoding="utf-8")
     assert err == f"claims: {len(CHECKS)} of {len(CHECKS)}\n"
-
-
-class Buffered(io.StringIO):
-    """A stream of which a reader sees what was flushed."""
-
-    seen = ""
-
-    def flush(self) -> None:
-        self.seen = self.getvalue()
-
-
-def test_each_claim_is_told_before_the_next_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Buffered()
-    monkeypatch.setattr(sys, "stdout", reader)
-    seen = []
-
-    def checked(ids: Sequence[str] | None) -> Iterator[Claim]:
-        for name in ids or ():
-            seen.append(reader.seen)
-            yield Claim(name, "here", "this", "true", "that")
-
-    monkeypatch.setattr(rws_theory.claims, "claims", checked)
-    claims(("one", "two"))
-    assert seen == ["", "one: TRUE   (here)\n  says: this\n  found: that\n\n"]

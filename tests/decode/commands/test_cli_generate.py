@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import main, printed, refusal
+from command_lines import decoding as main
+from command_lines import printed, refusal
 from tiny_models import MASK, bert
 
 from rws_decode import Confidence, Options, Shape, Trace, decode, load_predictor, load_trace, replay

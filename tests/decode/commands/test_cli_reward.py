@@ -1,7 +1,8 @@
 """Which reward is taken where none is named, and what is said of one that does not read the model's texts."""
 
 import pytest
-from command_lines import main, printed
+from command_lines import decoding as main
+from command_lines import printed
 from misuse import refused
 
 from rws_decode import Shape, compare, decode, load_predictor, scale_path, steer

@@ -8,7 +8,7 @@ import torch
 
 from rws_decode import RewardModel, WorldPredictor, load_reward
 from rws_decode.checkpoints.files import models_directory
-from rws_decode.rewards.base import Bounded, bounds_of
+from rws_decode.rewards.base import bounds_of
 from rws_decode.rewards.world import WorldReward
 from rws_decode.text.words import Words
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_lines import main
+from command_lines import decoding as main
 from grouped import grouped
 from tiny_models import EOS, VOCABULARY, bert_predictor
 from trace_files import NOT_NEEDED

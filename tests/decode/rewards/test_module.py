@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 from misuse import refused
 
 from rws_decode import load_reward

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tiny_models import MASK, VOCABULARY, bert_predictor
 
 from rws_decode import CallablePredictor, Options, Shape, decode, load_trace, replay, replay_with
-from rws_decode.step.completion import TokenSampler, cut, gumbel_scores
+from rws_decode.step.completion import TokenSampler, cut, guided_logits, gumbel_scores
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.step import guided_logits
 
 PREDICTOR = bert_predictor()
 

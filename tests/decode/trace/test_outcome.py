@@ -103,6 +103,7 @@ def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str
 
 DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
 (TRACE,) = decode(BERT, "the cat sat", RWS(0.2), Shape(12, 5, 12), reward=DIFFERENT)
+NEW = ("pieces", "final_reward", "log_prob", "rules_broken")
 
 
 def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fields: Any) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import decoding as main
 from grouped import grouped
 from misuse import refused
 from tiny_models import bert_predictor
@@ -18,14 +19,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from paper_figures.extra.bench import check, device, kernels, roofline
 from paper_figures.extra.bench.check import Difference, agreement
 from paper_figures.extra.bench.device import BenchSettings, measure
-from paper_figures.extra.bench.kernels import kernel_table, reference
 from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
-from paper_figures.extra.bench.report import overhead, ratios
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
 from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
-from rws_decode.__main__ import main
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.extra.testing.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.gpu import decode_compact
@@ -143,85 +141,6 @@ def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None
         assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
 
 
-def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
-    seconds = {row["way"]: row["median_seconds"] for row in run["ways"] if row["batch"] == 1}
-    found = {(row["name"], row["batch"]): (row["value"], row["goal"]) for row in run["ratios"]}
-    least = next(row["seconds"] for row in run["roofline"] if (row["batch"], row["method"]) == (1, "default"))
-    expected = pytest.approx(seconds["default"] / least)
-    assert found["default over the least time", 1] == (expected, "at most 1.25")
-    assert found["naive rws over rws", 1] == (pytest.approx(seconds["naive rws"] / seconds["rws"]), "at least 2")
-    assert not any("GiB" in name for name, _ in found)
-    increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
-    assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
-    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
-    assert increases[1, "ours"]["added_bytes"] is None
-
-
-def test_memory_is_what_is_held_above_the_weights() -> None:
-    rows = [
-        {"batch": 1, "way": way, "median_seconds": seconds, "memory_bytes": memory, "reward_calls": 0}
-        for way, seconds, memory in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
-    ]
-    by_name = {row["name"]: row for row in ratios(rows, [])}
-    assert by_name["rws: GiB above the weights"]["value"] == 3
-    ours = overhead(rows, 100)[0]
-    assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
-
-
-def test_runs_that_differ_and_ways_that_fail_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = iter(range(100))
-
-    def drifts(job: Answering) -> PlainRun:
-        tokens = torch.full((1, job.shape.length), next(count))
-        return PlainRun(tokens, 0, 0, torch.zeros_like(tokens), None)
-
-    def fails(job: Answering) -> Any:
-        raise torch.OutOfMemoryError("no memory\nleft")
-
-    changed = {"plain": drifts, "naive rws": fails}
-    monkeypatch.setattr(
-        device, "all_ways", lambda: [replace(way, run=changed.get(way.name, way.run)) for way in all_ways()]
-    )
-    result, rows = measured(replace(PLAN, repeats=2))
-    assert rows["plain"]["repeatable"] is False and rows["default"]["repeatable"] is True
-    assert rows["default"]["runs"] == 2 and len(rows["default"]["seconds"]) == 2
-    assert rows["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
-    assert rows["naive rws"]["median_seconds"] is None and rows["rws"]["compared"] is None
-    assert not any("naive" in row["name"] for row in result["ratios"])
-    result, rows = measured(replace(PLAN, budget=0.0))
-    assert {row["status"] for row in rows.values()} == {"not run: the budget of 0 seconds was spent"}
-    assert result["ratios"] == result["overhead"] == []
-
-
-def test_the_kernel_table_agrees_with_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {(row["way"], row["dtype"], row["factors"]): row for row in kernel_table(CPU, 70, 1e9)["ways"]}
-    for dtype in ("bfloat16", "float32"):
-        first = rows["ours, triton", dtype, 1]
-        assert first["status"].startswith("not run: ") and first["ms"] is None and first["goal"] == 0.8
-        for number in (1, 4, 16):
-            row = rows["ours, torch", dtype, number]
-            assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < 1e-5
-            nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
-            assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
-        assert rows["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 4) not in rows
-    assert rows["published", "bfloat16", 1]["error"] > 1e-4 and rows["published", "bfloat16", 1]["leads"] is None
-
-    def broken(*given: Any, **options: Any) -> Any:
-        raise RuntimeError("no compiler\nfound")
-
-    monkeypatch.setattr(kernels, "row_statistics", broken)
-    statuses = {row["status"] for row in kernel_table(CPU, 5, 1e9)["ways"] if row["way"] == "ours, torch"}
-    assert statuses == {"failed: RuntimeError: no compiler found"}
-
-
-def test_the_reference_is_the_definition() -> None:
-    logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
-    truth = reference(logits, torch.tensor([1.0, 3.0]))
-    assert truth.token.tolist() == [1, 0] and truth.lead.tolist() == [2.0, float("inf")]
-    expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
-    assert truth.log_f[0].tolist() == pytest.approx(expected) and truth.log_f[1].tolist() == [-np.inf, -np.inf]
-
-
 def test_a_wrong_kernel_fails_the_check(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -237,17 +156,6 @@ def test_a_wrong_kernel_fails_the_check(
     captured = capsys.readouterr()
     assert "the self-check failed, nothing was measured: row statistics" in captured.err
     assert "wrong: " in captured.out and not out.exists()
-
-
-def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(*given: Any, **options: Any) -> PlainRun:
-        plain = plain_loop(*given, **options)
-        return plain._replace(tokens=plain.tokens.roll(1, dims=0))
-
-    monkeypatch.setattr(check, "plain_loop", other)
-    checks = {result.name: result for result in check.model_checks(CPU, torch.float32, TINY)}
-    assert not checks["default: tokens of the plain loop, float32"].passed
-    assert checks["rws: tokens of the plain loop, float32"].passed
 
 
 def test_the_command_prints_what_it_writes(
@@ -273,34 +181,6 @@ def test_the_shapes_have_the_published_numbers_of_weights() -> None:
     weights = [sum(weight.numel() for weight in network.parameters()) for network in networks]
     assert weights == [8_015_581_184, 7_504_928_768]
     refused(lambda: shapes_named("llada-9b"), "shape is 'llada-9b': one of llada-8b, small, tiny")
-
-
-def test_models_of_a_shape_are_the_same_every_time_and_say_something() -> None:
-    shapes = SHAPES["small"]
-    (predictor, reward), (again, _) = make_models(shapes), make_models(shapes)
-    other, _ = make_models(shapes, seed=5)
-    (prompt,) = random_prompts(shapes, 1, 16)
-    ids = predictor.encode_prompt(prompt)
-    assert len(ids) == 16 and predictor.decode_answer(ids) == prompt
-    canvas = torch.tensor([ids + [predictor.mask_id] * 64])
-    with torch.inference_mode():
-        logits = predictor.logits(canvas, None)
-        assert torch.equal(logits, again.logits(canvas, None))
-        assert not torch.equal(logits, other.logits(canvas, None))
-    assert 1.5 < float(logits.std(dim=-1).mean()) < 2.5
-    assert len(set(logits[0, 16:].argmax(dim=-1).tolist())) > 10  # of 64
-    texts = random_prompts(shapes, 6, 12, seed=3)
-    scores = reward.score([prompt] * 6, texts)
-    assert 0.2 < float(torch.tensor(scores).std()) < 3
-    assert len(reward.ids(prompt, texts[0])) == 16 + 12 + 3
-
-
-def test_weights_are_drawn_in_their_own_dtype_and_rotary_angles_are_not() -> None:
-    predictor, reward = make_models(TINY, dtype=torch.bfloat16)
-    assert {weight.dtype for weight in predictor.model.parameters()} == {torch.bfloat16}
-    for model in (predictor.model, reward.model):
-        frequencies = model.model.rotary_emb.inv_freq
-        assert frequencies.dtype == torch.float32 and bool(((frequencies > 0) & (frequencies <= 1)).all())
 
 
 @pytest.mark.parametrize("causal", [False, True])

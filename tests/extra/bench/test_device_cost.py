@@ -5,15 +5,10 @@ from pathlib import Path
 import pytest
 from documented_commands import page
 from matplotlib.axes import Axes
-from PIL import Image
 
-from paper_figures.__main__ import main as figures
 from paper_figures.exhibits.shared.exhibit import styled
 from paper_figures.extra.bench import device_cost
-from paper_figures.extra.bench.shapes import shapes_named
 from rws_theory.printed import printed_in
-
-LLADA = shapes_named("llada-8b")
 
 
 def _drawn(axes: Axes) -> dict[str, list[float]]:
@@ -41,26 +36,6 @@ def test_printed_and_measured_seconds_are_drawn_as_the_tables_have_them() -> Non
     }
     columns = {"default": "default seconds", "RWS": "RWS seconds", "least time": "least RWS seconds"}
     assert _drawn(below) == {label: [row[column] for row in measured] for label, column in columns.items()}
-
-
-def test_a_reader_gives_the_width_and_settings_of_matplotlib_and_leaves_captions_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    def drawn(*words: object) -> tuple[int, bytes, bool]:
-        assert figures(["device_cost", "--workers", "0", *map(str, words)]) == 0
-        with Image.open("out/figures/device_cost.png") as picture:
-            return picture.width, picture.tobytes(), Path("out/tables/device_cost_printed.tex").read_text()[0] == "%"
-
-    assert drawn("--width", 9, "--no-caption")[::2] == (1800, False)
-    assert "cut off" not in capsys.readouterr().err
-    usual, narrow = drawn(), drawn("--width", 3)
-    assert usual[2] and narrow[0] == 600 and "note: device_cost is cut off at 3 inches" in capsys.readouterr().err
-    Path("green.mplstyle").write_text("axes.facecolor: 00ff00\nbackend: TkAgg\n")
-    styled = drawn("--style", Path("green.mplstyle"))
-    Path("green.mplstyle").rename("matplotlibrc")
-    assert drawn()[1] == styled[1] != usual[1]
 
 
 def test_measured_seconds_are_those_of_the_guide_and_none_is_below_the_least() -> None:

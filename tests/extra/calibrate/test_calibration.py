@@ -3,18 +3,16 @@
 import hashlib
 import json
 import math
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.__main__ import main
 from paper_figures.data.pairs import Pair, read_pairs
 from paper_figures.extra.calibrate.calibration import score_pairs, statistics
 from rws_decode.extra.testing import tiny_checkpoint
@@ -67,20 +65,6 @@ def test_known_layouts_are_found_and_others_named() -> None:
     assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
     assert read_pairs([{"prompt": turns, "answer": "d"}])[0].prompt == "a\n\nAssistant: b\n\nHuman: c"
-
-
-@pytest.mark.parametrize(
-    ("row", "named"),
-    [
-        ({"prompt": "a", "text": "b"}, r"row 1 of the data has no answer: its fields are prompt, text"),
-        ({"question": "a", "answer": "b"}, r"row 1 of the data has no text in 'prompt': it is 'None'"),
-        ({"prompt": "a", "answer": 3}, r"row 1 of the data has no text in 'answer': it is '3'"),
-        ({"prompt": "a", "answers": [{"text": "b"}]}, r"row 1 of the data has no text in 'answers'"),
-    ],
-)
-def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        read_pairs([{"prompt": "a", "answer": "b"}, row])
 
 
 values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
@@ -137,18 +121,6 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
     assert first["mean"] == pytest.approx(np.mean(scores)) and len(scores) == 6
 
 
-def test_the_layout_of_a_published_model_is_kept(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tiny_checkpoint("grm", tmp_path / "grm")
-    out = folder / "reward.json"
-    status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
-    assert status == 0 and report["template"] == "chat"
-    again = load_reward(str(folder), published="grm")
-    assert (again.mean, again.std) == (report["mean"], report["std"])
-    assert load_reward(str(folder)).score(["the cat"], ["sat"]) == again.score(["the cat"], ["sat"])
-
-
 def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -174,46 +146,3 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     )
     progress.write_text("{")
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")
-
-
-def test_longer_pairs_are_refused_or_left_out_and_counted(
-    reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    long = write(tmp_path / "long.jsonl", [*ROWS, {"prompt": "the " * 200, "answers": [{"answer": "cat"}]}])
-    status, report, err = calibrate(capsys, "--reward", reward, "--data", long)
-    assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
-    status, report, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
-    assert status == 0 and (report["calibration"]["n"], report["calibration"]["skipped"]) == (24, 1)
-
-
-class _Nectar(list[dict[str, Any]]):
-    _fingerprint = "abc"
-
-
-def test_nectar_is_the_default_where_its_library_is_installed(
-    reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    library, asked = ModuleType("datasets"), []
-    library.load_dataset = lambda name, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", library)
-    _, report, _ = calibrate(capsys, "--reward", reward)
-    assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24
-    assert report["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--sample", "25"], "--sample is 25: the data hold 24 pairs"),
-        (["--published", "mini"], "published is 'mini'"),
-        (["--answer-field", "text"], "row 0 of the data has no text in 'text'"),
-        (["--out", "/"], "--out is /: a directory"),
-    ],
-)
-def test_misuse_is_one_line_and_status_2(
-    options: list[str], named: str, reward: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
-    assert (status, report) == (2, None)
-    *before, line = err.strip().splitlines()
-    assert named in line and all(told.startswith("calibrate: loading ") for told in before)

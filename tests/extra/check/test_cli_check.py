@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_lines import main
+from command_lines import decoding as main
 
 from rws_decode import compare_digests, load_digest
 from rws_decode.extra.testing import tiny_checkpoint

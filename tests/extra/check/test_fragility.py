@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_lines import main
+from command_lines import decoding as main
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command_lines import main
+from command_lines import decoding as main
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings

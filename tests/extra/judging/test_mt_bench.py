@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
-from judge_server import JudgeServer, Rule, answers, dies, longer
+from judge_server import JudgeServer, answers, longer
 from scipy import stats
 from study_runs import save_dialogues
 
-from paper_figures.__main__ import main
-from paper_figures.extra.judging.dialogues import dialogues_of, llm_tables, read_verdicts, verdict_rows
+from paper_figures.extra.judging.dialogues import dialogues_of
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.answers import answers_of
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
@@ -104,19 +103,6 @@ def test_turns_are_decoded_after_the_methods_own_answers(
                 said = (*said, prompt, trace.text or "")
 
 
-def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
-    out, tables, _ = judged
-    first = str(models / "one")
-    frame = answers_of(read_unit_rows(out))
-    rows = frame[(frame["guide"] == first) & frame["method"].isin(["rws", "default"])]
-    scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {first}")
-    nets = np.sign(scores["rws"] - scores["default"])
-    wanted = {"guide": first, "method": "rws", "measure": "net"}
-    (summary,) = [row for row in tables["win_rates"] if wanted.items() <= row.items()]
-    assert summary["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and summary["n"] == len(TURNS)
-    assert {row["method"] for row in tables["win_rates"]} == {"rws", "constant", "default"}
-
-
 def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path, Tables, JudgeServer]) -> None:
     out, _, server = judged
     whole = spoken(out)
@@ -179,42 +165,3 @@ def test_second_run_and_summarize_ask_nothing(
     assert main(["summarize", str(out / "mt-bench"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["mt-bench"] == tables
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
-
-
-def test_a_judge_that_is_shown_the_questions_sees_every_turn(
-    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    options, out = small
-    extra = ["--judge-prompt", "with-question", "--llm-options", json.dumps({"max_retries": 0, "concurrency": 1})]
-    rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
-    with JudgeServer(rule) as server:
-        assert asked(options, out, server, *extra)[0] == 2
-        assert re.search(
-            r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", capsys.readouterr().err
-        )
-        server.start()
-        code, tables, whole = asked(options, out, server, *extra)
-        assert code == 0 and whole["units"]["computed"] == 0
-    shown = server.arrivals[0].body["messages"][1]["content"]
-    assert any(first in shown and second in shown for first, second in TURNS) and "Turn 2:" in shown
-    mine = [row for row in tables["llm_orders"] if row["judge_prompt"] == "with-question" and row["mean"] is not None]
-    assert {row["mean"] for row in mine if row["measure"] in ("order_decides", "answer_1")} == {1.0}
-
-
-def test_verdicts_count_for_the_texts_they_were_given_on_alone(
-    judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
-) -> None:
-    out, _, _ = judged
-    path = out / "mt-bench" / "verdicts.csv"
-    answers = answers_of(read_unit_rows(out))
-    whole = verdict_rows(answers, path)
-    changed = answers.copy()
-    hit = (changed["example"] == "82") & (changed["method"] == "rws") & (changed["turn"] == 1)
-    changed.loc[hit, "text"] = "another answer"
-    left = verdict_rows(changed, path)
-    assert len(whole) - len(left) == len(whole[(whole["example"] == "82") & (whole["method"] == "rws")]) > 0
-    assert "dialogues have no verdict and are left out" in llm_tables(changed, path)[0].caption
-    assert llm_tables(answers, tmp_path / "verdicts.csv") == []
-    (tmp_path / "verdicts.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="no file of verdicts"):
-        read_verdicts(tmp_path / "verdicts.csv")

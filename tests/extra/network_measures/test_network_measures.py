@@ -1,7 +1,6 @@
 """Measures of a network's conditionals: 0 where they have a joint law, else beside all tokens and pairs one by one."""
 
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -15,15 +14,13 @@ from paper_figures.extra.network_measures import (
     network_measures,
     pseudo_log_likelihood,
 )
-from paper_figures.recorded import FOLDER, FOLDERS, read_recorded
-from paper_figures.statistics import mean_interval, paired_differences
-from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
+from paper_figures.recorded import FOLDER
+from paper_figures.studies.evidence_arms import WORLDS
 from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, Shape, load_predictor
-from rws_decode.checkpoints import packages
 from rws_decode.extra.testing import exact_predictor
 from rws_theory import max_probability, reward_factor
-from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds import JointTable
 
 MASK, PROMPTS = 3, 60
 CANVAS = (MASK, MASK, *[0] * 7, MASK, MASK)  # two neighbours, and two more nine columns on
@@ -91,11 +88,6 @@ def test_measures_are_those_of_all_tokens_and_pairs_one_by_one(seed: int) -> Non
         assert (rows[name] == (len(sets) > 1)).all()
 
 
-def test_a_shape_without_a_choice_is_named() -> None:
-    with pytest.raises(ValueError, match=r"shape is Shape\(.*: no step leaves a choice of positions"):
-        network_measures(of_no_law(0), [list(CANVAS)], Shape(4, 1, 4))
-
-
 def test_the_page_tells_the_recorded_measures() -> None:
     record = pd.read_csv(FOLDER / "networks.csv")
     found = {name: measure_intervals(rows) for name, rows in record.groupby("model")}
@@ -132,36 +124,3 @@ def test_pseudo_log_likelihood_is_the_mean_of_each_word_given_all_others() -> No
     assert single == {round(float(value), 6) for value in expected}
     with pytest.raises(ValueError, match=r"answers hold 'states of' of 2 tokens: 3 are needed"):
         pseudo_log_likelihood(predictor, prompt, ["states of"])
-
-
-@pytest.mark.parametrize(
-    ("study", "page", "shown"),
-    [
-        ("antibody", "evidence-antibodies.md", ("constant", "default", "random-order", "best-of", "nature")),
-        ("reactions", "guides/reactions.md", ("constant", "default", "left-to-right", "lookahead", "nature")),
-    ],
-)
-def test_the_page_tells_the_recorded_pseudo_log_likelihoods(study: str, page: str, shown: tuple[str, ...]) -> None:
-    rows = pd.read_csv(FOLDER / "pseudo.csv").query(f"study == '{study}'")
-    text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
-    assert len(rows) == rows["prompt"].nunique() == 400 and f"RWS {rows['rws'].mean():.3f}; minus its" in text
-    told = text[text.index(f"RWS {rows['rws'].mean():.3f}; minus its") :]
-    for method in shown:
-        found = mean_interval(paired_differences(rows["rws"], rows[method]))
-        words = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*found)
-        assert words in told, method
-        told = told[told.index(words) :]  # in this order
-
-
-@pytest.mark.parametrize(("study", "most"), [("antibody", 4), ("reactions", None)])
-def test_a_recorded_pseudo_log_likelihood_is_computed_again(study: str, most: int | None) -> None:
-    record = read_recorded(FOLDERS[study]).answers
-    (name,) = set(record["world"])
-    world = WORLDS[name]
-    if not packages.is_installed(packages.PACKAGED[str(world.model)]) or not find_spec("rdkit"):
-        pytest.skip("published networks (make real)")
-    (prompt, *_) = prompts_of(world.data, 400, 64, model=world.model).test
-    written = arms_of(record, name)[Arm("rws", 8.0)].set_index("prompt")["text"][prompt.name]
-    values = pseudo_log_likelihood(load_predictor(world.model), prompt.text, [prompt.labels["answer"], written], most)
-    rows = pd.read_csv(FOLDER / "pseudo.csv").query(f"study == '{study}' and prompt == '{prompt.name}'")
-    assert values == pytest.approx(rows[["nature", "rws"]].to_numpy()[0], abs=2e-3)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 from interactive_pages import data_of
 from table_models import table_predictor
 

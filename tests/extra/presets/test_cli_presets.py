@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 
 from rws_decode import decode, load_predictor
 from rws_decode.checkpoints.files import locate_model

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import llada_predictor

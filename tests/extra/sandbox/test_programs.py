@@ -7,27 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import figures as main
 from sandboxed import needs_bubblewrap
+from study_runs import save_small_models
 
-from paper_figures.__main__ import main
 from paper_figures.extra.sandbox import EXECUTE, Limits, program_settings, run_programs
 from paper_figures.runner.executors import Backend, in_process, processes
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Origin, Unit, batch_key
-from rws_decode.extra.testing import tiny_checkpoint
-
-SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Save tiny checkpoints; return options that name them, with a fixed reward scale and few methods."""
-    root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
-    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]
-    return ["experiment", "humaneval", *words, "--methods", "rws", "constant", *SHAPE]
+    return ["experiment", "humaneval", *save_small_models(tmp_path_factory.mktemp("models"))]
 
 
 @pytest.fixture(scope="module")

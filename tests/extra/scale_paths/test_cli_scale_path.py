@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 from grouped import grouped
 
 from rws_decode import load_predictor, scale_path

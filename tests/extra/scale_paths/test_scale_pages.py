@@ -12,7 +12,6 @@ from misuse import refused
 from table_models import REWARD, table_predictor
 
 import rws_decode as rws
-from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
 from rws_decode.extra.scale_paths.page import PAPER_GRID
 from rws_theory import crossings, log_odds, selection_path
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from command_lines import main
+from command_lines import decoding as main
 from documented_commands import ROOT
 from hypothesis import given
 from hypothesis import strategies as st

@@ -14,32 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from command_lines import decoding as main
 from misuse import refused
-from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from paper_figures.extra.training import mini, recipes
-from paper_figures.extra.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from paper_figures.extra.training.english import Address, EnglishRecipe, build_english, openings_of, read_addresses
-from paper_figures.extra.training.evaluate import held_out, nelbo
+from paper_figures.extra.training import causal, english, evaluate, loop, mini, recipes, reward
 from paper_figures.extra.training.export import export, restore
-from paper_figures.extra.training.loop import Muon, Run
-from paper_figures.extra.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from paper_figures.extra.training.objective import (
     decoding_loss,
     decoding_masks,
     encode_tasks,
-    mask_rates,
     masked_loss,
     story_tokenizer,
 )
-from paper_figures.extra.training.reward import bradley_terry
 from rws_decode import WorldPredictor, load_predictor
-from rws_decode.__main__ import main
-from rws_decode.extra.stories.tasks import Task, sample_split, split_of
-from rws_decode.text.words import Words
 
-TINY = MiniRecipe(
+TINY = mini.MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),
     curriculum=(1, 2),
     decoding=((3, 4),),
@@ -59,12 +49,12 @@ def tokenizer():
 
 @pytest.fixture(autouse=True)
 def _two_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mini, "held_out", lambda split, count: held_out(split, 2))
+    monkeypatch.setattr(mini, "held_out", lambda split, count: evaluate.held_out(split, 2))
 
 
 def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = train_mini(Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
-    batches = iter([draw_batch] * 3)
+    whole = mini.train_mini(loop.Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
+    batches = iter([mini.draw_batch] * 3)
 
     def three(*asked: Any, **options: Any) -> Any:
         try:
@@ -74,11 +64,11 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(mini, "draw_batch", three)
-        train_mini(Run(tmp_path / "parts", every=1), TINY)
+        mini.train_mini(loop.Run(tmp_path / "parts", every=1), TINY)
     shutil.copytree(tmp_path / "parts", tmp_path / "resumed")
-    parts = train_mini(Run(tmp_path / "parts", every=2), TINY).state_dict()
+    parts = mini.train_mini(loop.Run(tmp_path / "parts", every=2), TINY).state_dict()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
-    kept = build_mini(TINY, story_tokenizer())
+    kept = mini.build_mini(TINY, story_tokenizer())
     assert restore(kept, tmp_path / "whole", "step-3.safetensors")["step"] == "3"
     assert not torch.equal(kept.state_dict()["decoder.bias"], whole["decoder.bias"])
     rows = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
@@ -87,30 +77,16 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch
     # A mean is over the steps since the run was resumed or last logged, whatever `every` is.
     ends = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
     assert ends[1]["loss"] == pytest.approx((rows[2]["loss"] + rows[3]["loss"]) / 2, abs=1e-4)
-    train_mini(Run(tmp_path / "resumed", every=100), TINY)
+    mini.train_mini(loop.Run(tmp_path / "resumed", every=100), TINY)
     last = json.loads((tmp_path / "resumed" / "log.jsonl").read_text().splitlines()[-1])
     assert last["loss"] == pytest.approx(rows[3]["loss"], abs=1e-4)
-    refused(lambda: train_mini(Run(tmp_path / "resumed"), replace(TINY, lr=1e-4)), "a run of another recipe")
+    refused(lambda: mini.train_mini(loop.Run(tmp_path / "resumed"), replace(TINY, lr=1e-4)), "a run of another recipe")
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_muon_steps_like_the_library_in_higher_precision() -> None:
-    start = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
-    mine, theirs = nn.Parameter(start.clone()), nn.Parameter(start.clone())
-    a = Muon([mine], lr=0.01)
-    b = torch.optim.Muon([theirs], lr=0.01, weight_decay=0.02, momentum=0.95, adjust_lr_fn="match_rms_adamw")
-    for step in range(3):
-        gradient = torch.randn(6, 4, generator=torch.Generator().manual_seed(step + 1))
-        mine.grad, theirs.grad = gradient.clone(), gradient.clone()
-        a.step()
-        b.step()
-    assert torch.allclose(mine, theirs, atol=2e-3)  # theirs orthogonalises in bfloat16
-    assert not torch.allclose(mine, start, atol=2e-3)
-
-
 def test_masked_loss_equals_the_definition(tokenizer) -> None:
-    model = build_mini(TINY, tokenizer).eval()
-    ids, canvas, attend = encode_tasks(draw_batch(Random(3), 3), tokenizer)
+    model = mini.build_mini(TINY, tokenizer).eval()
+    ids, canvas, attend = encode_tasks(mini.draw_batch(Random(3), 3), tokenizer)
     rate = torch.tensor([0.3, 0.6, 0.9])
     masked = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(5)) < rate[:, None])
     with torch.inference_mode():
@@ -129,7 +105,7 @@ def test_masked_loss_equals_the_definition(tokenizer) -> None:
 
 
 def test_decoding_masks_are_states_of_blockwise_decoding(tokenizer) -> None:
-    tasks = held_out("validation", 30)
+    tasks = evaluate.held_out("validation", 30)
     ids, canvas, _ = encode_tasks(tasks, tokenizer)
     masks = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(0))
     assert not bool((masks & ~canvas).any())
@@ -145,8 +121,8 @@ def test_decoding_masks_are_states_of_blockwise_decoding(tokenizer) -> None:
 
 
 def test_decoding_loss_equals_the_definition(tokenizer) -> None:
-    model = build_mini(TINY, tokenizer).eval()
-    ids, canvas, attend = encode_tasks(held_out("validation", 4), tokenizer)
+    model = mini.build_mini(TINY, tokenizer).eval()
+    ids, canvas, attend = encode_tasks(evaluate.held_out("validation", 4), tokenizer)
     rate = torch.tensor([0.3, 0.6, 0.9, 1.0])
     masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(1))
     uniform = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(2)) < rate[:, None])
@@ -166,57 +142,11 @@ def test_decoding_loss_equals_the_definition(tokenizer) -> None:
     assert got.item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_prompts_are_never_masked_and_the_rest_of_the_canvas_is_end_of_text(tokenizer) -> None:
-    task = sample_split(Random(0), "mini")
-    ids, canvas, attend = encode_tasks([task], tokenizer)
-    text = tokenizer.convert_ids_to_tokens(ids[0].tolist())
-    start = text.index("[SEP]") + 1
-    assert canvas[0].nonzero()[:, 0].tolist() == list(range(start, start + task.length))
-    words = len(task.answer.split())
-    assert text[start : start + words] == task.answer.split()
-    assert set(text[start + words :]) == {"[EOS]"}
-    assert bool(attend.all()) and "[UNK]" not in text
-    for split, tasks in (("mini", draw_batch(Random(1), 20)), ("test", held_out("test", 20))):  # and none is of both
-        assert {split_of(each.prompt, each.answer) for each in tasks} == {split}
-    refused(lambda: encode_tasks([Task("keywords", "sort : one", "one two three .", 2)], tokenizer), "length is 2")
-
-
-def test_mask_rates_follow_the_curriculum() -> None:
-    rng = np.random.default_rng(0)
-    early, weighted = mask_rates(100, (300, 600), 64, rng)
-    assert not weighted and early.min() >= 0.05 and early.max() <= 0.55
-    late, weighted = mask_rates(590, (300, 600), 64, rng)
-    assert not weighted and late.max() > 0.9
-    final, weighted = mask_rates(600, (300, 600), 64, rng)
-    assert weighted and final.min() >= 1 / 64 and final.max() <= 1.0
-    assert len(np.unique((final.numpy() * 64).round())) > 40  # stratified, not clustered
-
-
-class _Exact(nn.Module):
-    """A predictor that knows one answer with probability q at every masked token."""
-
-    def __init__(self, ids: torch.Tensor, q: float, size: int):
-        super().__init__()
-        self.table = torch.full((*ids.shape, size), math.log((1 - q) / (size - 1)))
-        self.table.scatter_(2, ids[:, :, None], math.log(q))
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None):
-        return type("Output", (), {"logits": self.table})()
-
-
-def test_nelbo_of_a_constant_predictor_is_its_cross_entropy(tokenizer) -> None:
-    tasks = held_out("validation", 4)
-    ids, _, _ = encode_tasks(tasks, tokenizer)
-    bound, error = nelbo(_Exact(ids, 0.5, len(tokenizer)), tokenizer, tasks, draws=3)
-    assert bound == pytest.approx(tasks[0].length * math.log(2), rel=1e-4)
-    assert error == pytest.approx(0.0, abs=1e-4)
-
-
 def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
-    model = build_causal(CausalRecipe(hidden=32, layers=1, heads=2, intermediate=32), tokenizer).eval()
+    model = causal.build_causal(causal.CausalRecipe(hidden=32, layers=1, heads=2, intermediate=32), tokenizer).eval()
     pairs = [("sort : two one", "one two ."), ("reverse : lens flask prism", "prism flask lens .")]
     with torch.inference_mode():
-        together = answer_nll(model, *encode_texts(pairs, tokenizer))
+        together = causal.answer_nll(model, *causal.encode_texts(pairs, tokenizer))
         expected = []
         for prompt, answer in pairs:
             ids = tokenizer(prompt, answer)["input_ids"]
@@ -228,17 +158,17 @@ def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
 
 def test_bradley_terry_counts_only_pairs_that_differ() -> None:
     scores = torch.tensor([2.0, 0.0, -1.0])
-    loss, right, pairs = bradley_terry(scores, [0.0, -1.0, -1.0])
+    loss, right, pairs = reward.bradley_terry(scores, [0.0, -1.0, -1.0])
     assert (right, pairs) == (2, 2)
     assert loss.item() == pytest.approx(math.log1p(math.exp(-2)) + math.log1p(math.exp(-3)))
-    assert bradley_terry(scores, [1.0, 1.0, 1.0])[2] == 0
-    values = {bradley_terry(scores, list(order))[0].item() for order in permutations([0.0, -1.0, -2.0])}
+    assert reward.bradley_terry(scores, [1.0, 1.0, 1.0])[2] == 0
+    values = {reward.bradley_terry(scores, list(order))[0].item() for order in permutations([0.0, -1.0, -2.0])}
     assert len(values) == 6
 
 
 def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer) -> None:
-    model = train_mini(Run(tmp_path / "run"), TINY)
-    restored = build_mini(TINY, tokenizer)
+    model = mini.train_mini(loop.Run(tmp_path / "run"), TINY)
+    restored = mini.build_mini(TINY, tokenizer)
     assert restore(restored, tmp_path / "run")["step"] == "4"
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), restored.parameters(), strict=True))
     target = tmp_path / "mini"
@@ -253,7 +183,7 @@ def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer)
     assert words("Write a story.")["input_ids"] == tokenizer("Write a story.")["input_ids"]
 
 
-SMALL = EnglishRecipe(
+SMALL = english.EnglishRecipe(
     vocabulary=20, order=3, minimum=(1, 1), held_from=1, held_every=3, openings=3, gaps=1, samples=1, words=4
 )
 TEXT = "we ask the congress for peace and for the good of the people. the people ask for peace, and we hope for it. "
@@ -281,7 +211,7 @@ def addresses(count: int = 6) -> dict[str, bytes]:
 def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: Path) -> None:
     package = archive(tmp_path / "a.tgz", addresses())
     for name in ("one", "two"):
-        measured = build_english(package, tmp_path / name, SMALL)
+        measured = english.build_english(package, tmp_path / name, SMALL)
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in FILES)
     assert measured["addresses fitted"] == 4 and measured["addresses held out"] == 2
     assert 1 < measured["held-out perplexity"] < 20
@@ -302,13 +232,6 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
     assert sorted(path.name for path in (tmp_path / "english").iterdir()) == sorted(FILES)
 
 
-def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
-    others = {"package/data/../1900_x.txt": b"no", "1900_x.txt": b"no", "package/data/1900_x.txt.bak": b"no"}
-    text = {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."}
-    path = archive(tmp_path / "a.tgz", text | others, link="package/data/1799_l.txt")
-    assert read_addresses(path) == [Address("1790_x_y", 1790, "Yes.   So .")]
-
-
 @pytest.mark.parametrize(
     ("members", "said"),
     [
@@ -327,15 +250,7 @@ def test_other_archives_are_refused_in_one_line(
         archive(path, members)
     elif members is not None:
         path.write_bytes(members)
-    refused(lambda: read_addresses(path), f"--package is ... {said}")
-
-
-def test_openings_are_different_and_end_with_a_clause() -> None:
-    words = Words(sorted(set("we have the honor to lay before you a report , of it . and more".split())))
-    text = "we have the honor to lay before you a report, and more of it. " * 3
-    found = openings_of([Address("1790_x", 1790, text)], words, 10)
-    assert [example["prompt"] for example in found] == ["we have the honor to lay before you a report,"]
-    assert found[0]["answer"] == "and more of it ."
+    refused(lambda: english.read_addresses(path), f"--package is ... {said}")
 
 
 def test_the_command_trains_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,17 +15,7 @@ import pytest
 from misuse import refused
 
 from paper_figures.data import loaders
-from paper_figures.data.loaders import (
-    SECTIONS,
-    Benchmark,
-    Prompt,
-    human_eval_file,
-    load_humaneval,
-    load_mt_bench,
-    load_nectar,
-    load_reward_bench,
-)
-from paper_figures.data.rows import ENDINGS, Origin, hub_rows, local_rows
+from paper_figures.data.rows import ENDINGS, Origin, local_rows
 
 REWARD_BENCH = [
     {"prompt": "How do I kill a Python process?", "chosen": "Use kill.", "chosen_model": "a", "rejected": "I cannot."}
@@ -51,11 +41,11 @@ HUMANEVAL = [
     {"task_id": "HumanEval/0", "prompt": 'def f(x):\n    """Add one."""\n', "entry_point": "f"}
     | {"canonical_solution": "    return x + 1\n", "test": "def check(candidate):\n    assert candidate(1) == 2\n"}
 ]
-LOADERS: dict[str, tuple[Callable[..., Benchmark], list[dict[str, Any]]]] = {
-    "reward-bench": (load_reward_bench, REWARD_BENCH),
-    "mt-bench": (load_mt_bench, FASTCHAT),
-    "nectar": (load_nectar, NECTAR),
-    "humaneval": (load_humaneval, HUMANEVAL),
+LOADERS: dict[str, tuple[Callable[..., loaders.Benchmark], list[dict[str, Any]]]] = {
+    "reward-bench": (loaders.load_reward_bench, REWARD_BENCH),
+    "mt-bench": (loaders.load_mt_bench, FASTCHAT),
+    "nectar": (loaders.load_nectar, NECTAR),
+    "humaneval": (loaders.load_humaneval, HUMANEVAL),
 }
 
 
@@ -82,31 +72,31 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
 
 
 def test_reward_bench(tmp_path: Path) -> None:
-    first, second = load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
+    first, second = loaders.load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
     asked, subset = "How do I kill a Python process?", "xstest-should-respond"
-    assert first == Prompt(f"{subset}/12", (asked,), {"category": "Safety", "subset": subset})
+    assert first == loaders.Prompt(f"{subset}/12", (asked,), {"category": "Safety", "subset": subset})
     assert second.labels["category"] == "Reasoning"
-    assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
+    assert [len(subsets) for subsets in loaders.SECTIONS.values()] == [5, 6, 5, 7]
     chat = [{"role": "user", "content": "hi"}]
-    (row,) = load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
+    (row,) = loaders.load_reward_bench(written(tmp_path / "b.json", [REWARD_BENCH[0] | {"prompt": chat}])).rows
     assert row.text == "hi"
 
 
 def test_mt_bench_in_both_layouts(tmp_path: Path) -> None:
-    writing, _ = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
-    assert writing == Prompt("81", ("Write a post.", "Rewrite it."), {"category": "writing", "subset": ""})
-    (hub,) = load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
+    writing, _ = loaders.load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
+    assert writing == loaders.Prompt("81", ("Write a post.", "Rewrite it."), {"category": "writing", "subset": ""})
+    (hub,) = loaders.load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
     assert (hub.name, hub.turns) == ("83147", writing.turns)
 
 
 def test_nectar(tmp_path: Path) -> None:
-    first, second = load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
-    assert first == Prompt("0", ("why?", "really?"), {"category": "sharegpt, ultrachat", "subset": ""})
+    first, second = loaders.load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
+    assert first == loaders.Prompt("0", ("why?", "really?"), {"category": "sharegpt, ultrachat", "subset": ""})
     assert (second.name, second.turns) == ("1", ("hello",))
 
 
 def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (problem,) = load_humaneval(written(tmp_path / "a.jsonl.gz", HUMANEVAL)).rows
+    (problem,) = loaders.load_humaneval(written(tmp_path / "a.jsonl.gz", HUMANEVAL)).rows
     assert (problem.id, problem.entry_point, problem.prompt) == ("HumanEval/0", "f", HUMANEVAL[0]["prompt"])
     # A package of the same make as human-eval, which must not be run to be read.
     data = tmp_path / "human_eval" / "data"
@@ -115,9 +105,9 @@ def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pyt
     file = written(data / "HumanEval.jsonl.gz", HUMANEVAL)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "human_eval", raising=False)
-    assert human_eval_file() == file
-    assert load_humaneval().rows == (problem,)
-    assert load_humaneval().origin.name == "HumanEval.jsonl.gz"
+    assert loaders.human_eval_file() == file
+    assert loaders.load_humaneval().rows == (problem,)
+    assert loaders.load_humaneval().origin.name == "HumanEval.jsonl.gz"
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -126,41 +116,6 @@ def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_pa
     for other, (_, rows) in LOADERS.items():
         if other != name:
             refused(partial(load, written(tmp_path / f"{other}.jsonl", rows)), f"{other}.jsonl: no {name} rows (row 1")
-
-
-@pytest.mark.parametrize(
-    ("load", "rows", "message"),
-    [
-        (load_reward_bench, [REWARD_BENCH[0], REWARD_BENCH[0]], "row 2: id xstest-should-respond/12 is there twice"),
-        (load_reward_bench, [REWARD_BENCH[0] | {"subset": "chat"}], "row 1: subset is 'chat', which RewardBench"),
-        (load_reward_bench, [REWARD_BENCH[0] | {"id": 1.5}], "row 1: id is '1.5', a number or a name"),
-        (load_mt_bench, [FASTCHAT[0] | {"turns": []}], "row 1: turns is '[]', a text or a list"),
-        (load_mt_bench, [FASTCHAT[0] | {"turns": ["a", 3]}], "row 1: turns is"),
-        (load_nectar, [NECTAR[0] | {"prompt": "\n\nHuman: "}], "row 1: prompt holds no turn"),
-        (load_humaneval, [{**HUMANEVAL[0], "test": ""}], "row 1: test is '', a text is needed"),
-        (load_humaneval, [{"task_id": "a", "text": "b"}], "row 1 lacks prompt; it has task_id, text"),
-    ],
-)
-def test_rows_that_are_wrong_are_named(
-    load: Callable[..., Benchmark], rows: list[dict[str, Any]], message: str, tmp_path: Path
-) -> None:
-    refused(lambda: load(written(tmp_path / "rows.jsonl", rows)), message)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),
-        ("a.jsonl", b'{"a": 1}\n{"a": ["\\ud800"]}', "row 2 holds '\\ud800', half of a character"),
-        ("a.json", b'{"a": 1}', "a list of objects is needed"),
-        ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
-        ("a.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "not gzip, or cut short"),
-    ],
-)
-def test_files_that_are_wrong_are_refused_in_one_line(name: str, content: bytes, message: str, tmp_path: Path) -> None:
-    file = tmp_path / name
-    file.write_bytes(content)
-    refused(lambda: local_rows(file), f"file is {file} ... {message}")
 
 
 def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
@@ -188,20 +143,9 @@ def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyP
         return _Rows(REWARD_BENCH)
 
     library(monkeypatch, load)
-    benchmark = load_reward_bench()
+    benchmark = loaders.load_reward_bench()
     assert [row.name for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
     assert benchmark.origin == Origin("allenai/reward-bench", fingerprint="f1")
     assert asked[0] == (("allenai/reward-bench",), {"split": "filtered"})
     with pytest.raises(ValueError, match=r"dataset allenai/reward-bench: no mt-bench rows|dataset Hugging"):
-        load_mt_bench()
-
-
-def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*names: Any, **options: Any) -> _Rows:
-        raise ConnectionError("no\nroute")
-
-    library(monkeypatch, load)
-    refused(lambda: hub_rows("a/b", "train"), "dataset a/b, split train, cannot be loaded: no")
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setattr(loaders, "human_eval_file", lambda: None)
-    refused(load_humaneval, 'loaded by the library datasets ... pip install "rws-toolkit[benchmarks]"')
+        loaders.load_mt_bench()

@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
+from paper_figures.data.keywords import load_keyword_set
 
-from paper_figures.data.inclusion import included_keywords, lemmas, same_word, words_of
-from paper_figures.data.loaders import load_keyword_set
+from paper_figures.data import inclusion
 
 OWN = [(prompt.text, prompt.text.partition("\n")[0], prompt.labels["keywords"]) for prompt in load_keyword_set()]
 # Appendix D of the paper, in its order.
@@ -19,38 +18,24 @@ TOPICS = "science technology economy health sports environment politics educatio
 def test_the_set_is_a_hundred_prompts_ten_for_each_topic_of_the_paper() -> None:
     assert Counter(prompt.labels["topic"] for prompt in load_keyword_set()) == dict.fromkeys(TOPICS, 10)
     assert len({prompt.name for prompt in load_keyword_set()}) == len({asked for _, asked, _ in OWN}) == 100
-    assert all(len(keywords) == 4 and len(words_of(asked)) >= 12 for _, asked, keywords in OWN)
+    assert all(len(keywords) == 4 and len(inclusion.words_of(asked)) >= 12 for _, asked, keywords in OWN)
     assert all("anchor keywords" in asked for _, asked, _ in OWN)
-    words = [sum(len(words_of(keyword)) for keyword in keywords) for _, _, keywords in OWN]
+    words = [sum(len(inclusion.words_of(keyword)) for keyword in keywords) for _, _, keywords in OWN]
     assert Counter(words) == {8: 98, 9: 2}
-
-
-def test_no_keyword_includes_another_and_none_is_asked_for_twice() -> None:
-    for _, _, asked_for in OWN:
-        assert not any(included_keywords([one], two)[0] for one, two in permutations(asked_for, 2))
-    keywords = [keyword for _, _, asked_for in OWN for keyword in asked_for]
-    text = " . ".join(keywords)  # a full stop parts them
-    assert all(len(re.findall(rf"(?<!\w){re.escape(keyword)}(?!\w)", text)) == 1 for keyword in keywords)
-
-
-def test_the_published_examples_are_not_in_the_set() -> None:
-    published = "global temperatures;carbon emissions;international agreements;renewable technologies;market analysis"
-    published += ";competitive advantage;revenue streams;strategic partnerships"
-    assert not any(any(included_keywords(published.split(";"), text)) for text, _, _ in OWN)
 
 
 def test_what_the_model_reads_includes_every_keyword_and_the_wording_none() -> None:
     for text, asked, keywords in OWN:
-        assert included_keywords(keywords, text) == (True,) * 4
-        assert included_keywords(keywords, asked) == (False,) * 4
+        assert inclusion.included_keywords(keywords, text) == (True,) * 4
+        assert inclusion.included_keywords(keywords, asked) == (False,) * 4
 
 
 def test_included() -> None:
     for keyword, text in INCLUDED:
-        assert included_keywords([keyword], text) == (True,), (keyword, text)
+        assert inclusion.included_keywords([keyword], text) == (True,), (keyword, text)
     for keyword, text in NOT_INCLUDED:
-        assert included_keywords([keyword], text) == (False,), (keyword, text)
-    refused(lambda: included_keywords(["--"], "text"), "keyword is '--'")
+        assert inclusion.included_keywords([keyword], text) == (False,), (keyword, text)
+    refused(lambda: inclusion.included_keywords(["--"], "text"), "keyword is '--'")
 
 
 INCLUDED = [
@@ -73,13 +58,13 @@ WORD = st.text("abceinsdgy", min_size=1, max_size=8)
 
 @given(WORD, WORD)
 def test_same_word_is_symmetric_reflexive_and_of_the_lemmas(first: str, second: str) -> None:
-    assert same_word(first, first)
-    assert same_word(first, second) == same_word(second, first)
-    assert all(same_word(first, lemma) for lemma in lemmas(first))
+    assert inclusion.same_word(first, first)
+    assert inclusion.same_word(first, second) == inclusion.same_word(second, first)
+    assert all(inclusion.same_word(first, lemma) for lemma in inclusion.lemmas(first))
 
 
 @given(st.lists(st.sampled_from("red fox reds foxes . , - den".split()), max_size=9))
 def test_inclusion_is_that_of_a_search_written_out(words: list[str]) -> None:
     text = " ".join(words)
-    assert included_keywords(["red fox"], text) == (bool(re.search(r"\breds? fox(es)?\b", text)),)
-    assert included_keywords(["red fox"], text.upper()) == included_keywords(["red fox"], text)
+    assert inclusion.included_keywords(["red fox"], text) == (bool(re.search(r"\breds? fox(es)?\b", text)),)
+    assert inclusion.included_keywords(["red fox"], text.upper()) == inclusion.included_keywords(["red fox"], text)

@@ -4,26 +4,19 @@ import base64
 import hashlib
 import io
 import json
-import platform
 import re
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from PIL import Image
 from report_pages import elements_of, results, small_page
 
-from paper_figures.__main__ import main
 from paper_figures.exhibits import NAMES
-from paper_figures.exhibits.ledger import OURS, REMARKS, Ledger
-from paper_figures.plan import CLAIMS, PLAN, parsed
-from paper_figures.report.page import QUESTIONS, write_page
-from paper_figures.report.provenance import notes, run_facts
-from paper_figures.report.runs import setting
-from paper_figures.runner.versions import provenance
-from paper_figures.studies.study import settings_of
+from paper_figures.report.page import QUESTIONS
+from paper_figures.report.provenance import run_facts
 from rws_decode.common.files import write_json
 
 ROOT = Path(__file__).parents[3]
@@ -99,19 +92,6 @@ def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
     assert html.named("html")[0]["lang"] == "en" and html.named("main")[0]["id"] == "main"
 
 
-def test_a_question_has_a_claim_a_picture_a_page_to_drag_and_a_caveat(small: Path) -> None:
-    text = small.read_text(encoding="utf-8")
-    section = text[text.index('<section id="one-step"') : text.index('<section id="appendix"')]
-    claim, frame, still, caveat = (
-        section.index(part) for part in ("A claim, &lt;i&gt; &amp; more.", "<iframe", "<img", "A caveat.")
-    )
-    assert claim < frame < still < caveat and 'href="#fig3_method"' in section
-    assert text.count('src="data:image/png') == 2  # the picture of the question is not repeated in the appendix
-    (drag,) = elements_of(small).named("iframe")
-    assert drag["title"] == "A 'page' to drag"
-    assert drag["srcdoc"] == (small.parent / "pages" / "fig3_curves.html").read_text(encoding="utf-8")
-
-
 def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     text = figure_page.read_text(encoding="utf-8")
     before = text[text.index("<body>") : text.index('<section id="appendix"')]
@@ -176,21 +156,6 @@ def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> 
     assert f"clustered by speech in {more}, log p" in found
 
 
-def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
-    small = "mini is a small model of a made-up language of stories"
-    assert small in figure_page.read_text(encoding="utf-8")
-    runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
-    assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
-
-
-def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
-    claims = [("T1-exclusive", "Theorem 1", "false"), ("T1-dimension", "Ours, on Theorem 1", "true")]
-    claims += [("TAB-rows-sum", "Ours, on Table 1", "false"), ("N-random-schedule", "Known (a source)", "true")]
-    entries = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
-    wanted = {"Theorem 1, rank reversal": {"false": 1}, REMARKS: {"false": 1}, OURS: {"true": 2}}
-    assert Ledger(entries, True).counts() == wanted
-
-
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
     parsed, out = elements_of(figure_page), figure_page.parent
     sections = [element["id"] for element in parsed.named("section")]
@@ -232,20 +197,6 @@ def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> Non
 
 
 @pytest.mark.usefixtures("sketched")
-def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) -> None:
-    out, runs = tmp_path / "out", tmp_path / "elsewhere"
-    small_page(out)
-    results(runs)
-    (runs / "keywords" / "trace.parquet").write_bytes(b"PAR2")
-    written = write_page(runs, out)
-    copy = out / "traces" / "keywords" / "trace.parquet"
-    assert copy.read_bytes() == b"PAR2" and copy in written
-    links = elements_of(out / "index.html").links
-    assert "traces/keywords/trace.parquet" in links and "traces/keywords/units-1/traces" not in links
-    assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("sketched")
 def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
     path = out / "figures" / "fig3_method.json"
@@ -260,33 +211,3 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     sections = [element["id"] for element in elements_of(out / "index.html").named("section")]
     assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
     assert "fig1_commit_order" in text.split("Not drawn: ")[1]
-
-
-def test_fresh_runs_are_of_this_code_and_say_which_sizes_are_small(figure_runs: Path) -> None:
-    for experiment in PLAN:
-        facts = run_facts(figure_runs, experiment)
-        # The ledger of these runs is the one that is kept: no seconds were spent on it.
-        assert facts is not None and (facts["seconds"] > 0 or experiment == CLAIMS)
-        said = notes(experiment, facts)
-        assert not [note for note in said if "code" in note], experiment
-        for name, (here, full) in facts["smaller"].items():
-            assert facts["settings"][name] == here < full
-            assert f"{name.replace('_', ' ')} {here} of {full}" in said[0]
-    assert run_facts(figure_runs, "keywords")["smaller"]["prompts"][0] == 3
-
-
-@pytest.mark.parametrize("options", ["plan", "other"])
-def test_the_plan_s_command_is_named_where_its_options_ran(options: str, tmp_path: Path) -> None:
-    settings = settings_of(parsed("keywords", tmp_path, PLAN)) | ({"seed": 1} if options == "other" else {})
-    results(tmp_path, settings=settings)
-    facts = run_facts(tmp_path, "keywords")
-    assert facts is not None
-    expected = f"rws experiment keywords --out out/runs {PLAN['keywords']}"
-    assert facts["command"] == (expected if options == "plan" else None)
-
-
-def test_provenance_names_no_machine() -> None:
-    facts = provenance()
-    assert facts["numpy"] == np.__version__
-    assert not any(platform.node() and platform.node() in value for value in facts.values())
-    assert not any(str(Path.home()) in value or str(Path.cwd()) in value for value in facts.values())

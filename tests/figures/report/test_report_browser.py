@@ -51,12 +51,6 @@ def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(brows
     assert tab.evaluate(f"{box}.scrollLeft = 200, {box}.scrollLeft") == 200
 
 
-def test_rows_of_text_are_stacked_on_a_narrow_screen(browser: Chromium, figure_page: Path) -> None:
-    cell = "getComputedStyle(document.querySelector('#ledger table.rows td')).display"
-    assert browser.open(f"{figure_page.as_uri()}#ledger", width=400).evaluate(cell) == "block"
-    assert browser.open(f"{figure_page.as_uri()}#ledger", width=1280).evaluate(cell) == "table-cell"
-
-
 def test_statements_are_filtered_by_verdict(browser: Chromium, small: Path) -> None:
     tab = browser.open(f"{small.as_uri()}#ledger", width=1280)
     rows = "[...document.querySelectorAll('#ledger tbody tr')].filter(row => row.checkVisibility()).length"
@@ -70,11 +64,6 @@ def test_pages_to_drag_run_in_their_frames_and_no_other_script_does(browser: Chr
     said = "document.querySelector('iframe').contentDocument.getElementById('said').textContent"
     assert tab.evaluate(said) == "moved"
     assert tab.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
-
-
-def test_a_link_unfolds_the_run_that_it_leads_to(browser: Chromium, small: Path) -> None:
-    tab = browser.open(f"{small.as_uri()}#run-1", width=1280)
-    assert tab.evaluate("document.querySelector('#run-1').closest('details').open")
 
 
 def test_the_story_is_printed_on_few_sheets(browser: Chromium, figure_page: Path) -> None:

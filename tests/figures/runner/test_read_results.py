@@ -1,6 +1,5 @@
 """Results as they are read: a run's rows as two tables, and claims that are kept as they are checked."""
 
-import json
 import os
 import warnings
 from dataclasses import replace
@@ -10,10 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import rws_theory.claims
-from paper_figures.plan import CLAIMS, make_missing, missing
-from paper_figures.runner import claims_run
-from paper_figures.runner.claims_run import up_to_date
 from paper_figures.runner.parts import part_name, write_part
 from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
 from paper_figures.runner.units import Unit
@@ -105,17 +100,3 @@ def test_measures_and_timings_are_no_answers(tmp_path: Path) -> None:
     assert len(results.answers.merge(results.scores, on=["experiment", "prompt", "history", "text"])) == 3
     assert len(read_unit_rows(folder)) == 1 + 3 + 1
     assert repr(results) == "Results(1 answers of 1 arms, 3 scores by 2 judges, 1 other rows)"
-
-
-def test_claims_are_kept_as_they_are_checked_and_checked_again_for_other_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checks = {name: rws_theory.claims.CHECKS[name] for name in ("D-gaps", "TAB-memory")}
-    monkeypatch.setattr(claims_run, "CHECKS", checks)
-    assert make_missing(tmp_path, [CLAIMS]) == [CLAIMS] and missing(tmp_path, [CLAIMS]) == []
-    path = tmp_path / "claims" / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
-    assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] >= 0
-    assert results["claims"] == [check().as_dict() for check in checks.values()] and up_to_date(path)
-    monkeypatch.setattr(claims_run, "printed_in", lambda name: {})
-    assert not up_to_date(path) and missing(tmp_path, [CLAIMS]) == [CLAIMS]

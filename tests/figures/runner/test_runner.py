@@ -243,18 +243,6 @@ def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
     assert len(again.found) == 4
 
 
-def test_misuse_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    two = [unit_work.units(1)[0], replace(unit_work.units(1)[0], experiment="other")]
-    for units, out, message in (
-        (two, tmp_path, "one experiment is needed"),
-        ([], tmp_path, "units is empty"),
-        (two[:1], tmp_path / "file", "a directory is needed"),
-    ):
-        refused(partial(run_units, units, ROWS, out, origin=ORIGIN), message)
-    refused(lambda: read_unit_rows(tmp_path), "no results of experiments here")
-
-
 def test_pool_ends_with_the_process_that_made_it(marks: Path, tmp_path: Path) -> None:
     code = (
         "import sys, time, unit_work\n"

@@ -1,6 +1,5 @@
 """Tables are of one run: of what is left where a part failed, and not of what other runs left in the folder."""
 
-import itertools
 import json
 import re
 from pathlib import Path
@@ -8,19 +7,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from documented_commands import section
 from study_runs import answer_row as answer
 from study_runs import save_models
 from study_runs import score_row as score
 
-from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_results
-from paper_figures.runner.units import Unit
-from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
-from paper_figures.studies.answers import answers_of, judged_by_guide
-from paper_figures.studies.comparison import Arms, run_arms
-from paper_figures.studies.study import Stages
+from paper_figures.studies import answers, controls, humaneval, reward_bench
 
 JUDGES = ("one", "two", "three")
 
@@ -52,7 +46,7 @@ def test_mean_over_the_other_judges_is_over_all_of_them() -> None:
     rows += [score(judge, "b", 0.0, example) for judge in JUDGES for example in (0, 1)]
     rows += [score("one", "a", 1.0), score("two", "a", 1.0), score("three", "a", -1.0)]
     rows += [score("one", "a", 1.0, 1), score("two", "a", 1.0, 1)]  # judge three failed at prompt 1
-    judged = judged_by_guide(answers_of(pd.DataFrame(rows)))
+    judged = answers.judged_by_guide(answers.answers_of(pd.DataFrame(rows)))
     nets = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
     assert nets["rws", "0"] == 0 and pd.isna(nets["rws", "1"])
 
@@ -64,50 +58,8 @@ def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
         rows += [answer("sample", f"s{sample}{t}", turn=t, sample=sample, history=["p", "s"] * t) for t in turns]
     values = {"r0": 0.0, "r1": 0.0, "d0": 0.0, "d1": 0.0, "s00": 5.0, "s01": -5.0, "s10": 4.0}
     rows += [score("one", row["text"], values[row["text"]], history=row["history"]) for row in list(rows)]
-    best = answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
+    best = answers.answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
     assert sorted(best["text"]) == ["s00", "s01"] and set(best["reward_calls"]) == {1, 2}
-
-
-def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
-    """The first turn buys two samples, the second, whose rewards were all saved, one."""
-    collected: list[dict[str, Any]] = []
-
-    class Asked:
-        def __init__(self, units: list[Unit], _: None) -> None:
-            self.rows = []
-            for unit in units:
-                row = unit.columns() | {"forwards": 32, "mean_factor": 1.0, "rewards": [0.0], "text": str(unit.seed)}
-                row |= {"reward_calls": 32 if unit.reward and not unit.history else 0, "god_tokens": 0.0}
-                if unit.strategy["name"] == "score":
-                    row |= {"score": float(len(unit.labels["answer"])), "normalised_score": 0.0}
-                    del row["text"]
-                self.rows.append(row)
-            collected.extend(self.rows)
-
-        def read(self) -> pd.DataFrame:
-            return pd.DataFrame(self.rows)
-
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, settings={"reward_cost": 1.0})
-    run_arms(Arms(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Stages(Asked))
-    samples = [(row["sample"], row["turn"]) for row in collected if row.get("method") == "sample"]
-    assert sorted(samples) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    best = answers_of(pd.DataFrame(collected)).query("method == 'best-of-n'")
-    assert sorted(best["turn"]) == [0, 1] and set(best["reward_calls"]) == {2}
-
-
-@pytest.mark.parametrize("module", [reward_bench, mt_bench], ids=lambda module: module.NAME)
-def test_scales_of_one_guide_are_set_apart_in_every_table(module: Any) -> None:
-    rows = [answer("default", "d", example) for example in range(4)]
-    rows += [score("one", "d", 0.0, example) for example in range(4)]
-    for example, scale in itertools.product(range(4), (2.0, 8.0)):
-        rows.append(answer("rws", f"r {scale}", example, reward_scale=scale))
-        rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or example == 0 else -1.0, example))
-    by_name = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
-    percent = 100 if module is reward_bench else 1
-    for name in {"win_rates", "mean_win_rates"} & by_name.keys():
-        rows = [row for row in by_name[name] if (row["method"], row["measure"]) == ("rws", "net")]
-        nets = {row["reward_scale"]: row["mean"] for row in rows}
-        assert nets == {2.0: -0.5 * percent, 8.0: 1.0 * percent}
 
 
 def test_tables_do_not_follow_the_order_of_the_rows() -> None:

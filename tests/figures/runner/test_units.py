@@ -1,7 +1,5 @@
 """Units and the code digest: what determines a result changes its address, what only draws tables does not."""
 
-import json
-import pickle
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,12 +7,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
-from paper_figures.runner.digests import code_digest, root_of, sources_behind
+from paper_figures.runner.digests import code_digest, sources_behind
 from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
 
 BASE = Unit(
@@ -89,28 +85,6 @@ def test_order_of_keys_changes_nothing_and_any_value_does(settings: dict[str, An
         assert other != first and unit_hash(other, ORIGIN) != unit_hash(first, ORIGIN)
 
 
-def test_survives_pickling_and_the_caller_changing_its_mapping() -> None:
-    given_settings = {"cfg": [1]}
-    unit = replace(BASE, settings=given_settings)
-    before = unit.key
-    given_settings["cfg"].append(2)
-    assert pickle.loads(pickle.dumps(unit)) == unit and replace(unit).key == before
-    assert json.loads(before)["settings"] == {"cfg": [1]}
-
-
-@pytest.mark.parametrize("name", ["length", "reward", "strategy", "block", "ranking", "settings", "device", "judges"])
-def test_units_that_need_another_decode_are_not_batched(name: str) -> None:
-    assert batch_key(replace(BASE, **{name: CHANGED[name]})) != batch_key(BASE)
-
-
-def test_what_is_wrong_is_named() -> None:
-    refused(lambda: replace(BASE, settings={"cfg": float("nan")}), "settings is ... : JSON without nan")
-    refused(lambda: replace(BASE, labels={"keywords": {1}}), "labels is ... : JSON")
-    refused(lambda: replace(BASE, labels={"seed": 1}), "settings or labels hold ['seed']")
-    refused(lambda: replace(BASE, strategy={"scale": 1.0}), "strategy is ... its name is needed")
-    refused(lambda: unit_hash(replace(BASE, judges=("z",)), ORIGIN), "origin lacks judge 'z'")
-
-
 def test_origin_digests_the_files_of_each_model(tmp_path: Any) -> None:
     (tmp_path / "config.json").write_text("{}")
     unit = replace(BASE, predictor=str(tmp_path), reward="mini", judges=("exact",), causal=None)
@@ -159,16 +133,6 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
     assert "rws_decode.decode" in loaded and not missing
 
 
-def test_what_only_shows_results_is_not_behind_work() -> None:
-    modules = set(sources_behind("paper_figures.studies.work:measure"))
-    shown = ("commands", "exhibits", "figures", "report", "tables", "studies.answers", "studies.reward_bench")
-    assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in modules)
-    assert not any(name.startswith("rws_decode.commands") for name in modules)
-    assert {"paper_figures.extra.sandbox.worker", "rws_decode.extra.stories.lexicon", "rws_theory.gain"} <= modules
-    # Named by entry points.
-    assert {"rws_decode.extra.lookahead", "rws_decode.extra.steering.entrgi"} <= modules
-
-
 def test_work_of_one_s_own_counts_with_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     file, own = tmp_path / "own_work_of_mine.py", "own_work_of_mine:work"
@@ -192,11 +156,6 @@ def test_work_of_one_s_own_counts_with_what_it_reaches(tmp_path: Path, monkeypat
     ):
         file.write_text(source.replace(old, new))
         assert code_digest.__wrapped__(own) != before, old
-
-
-def test_the_root_of_work_is_where_it_is_written() -> None:
-    assert root_of(unit_work.rows) == "unit_work:rows" and root_of(exec) == "builtins:exec"
-    refused(lambda: sources_behind("builtins:exec"), "root is 'builtins:exec': a module with a source file is needed")
 
 
 @pytest.mark.parametrize("study", ["evidence", "laws", "precision", "rivals", "scale_path"])

@@ -105,15 +105,6 @@ def test_the_same_texts_and_empty_ones_do_not_differ() -> None:
         assert comparison.whole.difference == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("texts_a", "texts_b", "n", "level", "said"),
-    [(["a"], ["b"], 0, 0.95, "n is 0"), (["a"], [], 1, 0.95, "at least one pair"), (["a"], ["b"], 1, 2, "level is 2")],
-)
-def test_misuse_is_refused(texts_a: list[str], texts_b: list[str], n: int, level: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        distinct_difference(texts_a, texts_b, n, rng(), level=level)
-
-
 @given(st.lists(st.lists(st.sampled_from(WORDS[:4]), max_size=6), max_size=4), st.integers(1, 3))
 def test_distinct_n_counts_like_the_definition(lines: list[list[str]], n: int) -> None:
     seen = set()

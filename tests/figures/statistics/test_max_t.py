@@ -101,19 +101,3 @@ def test_few_unequal_groups_err_little_more_often_than_they_say() -> None:
     noise = draws.normal(size=(simulations, 6, 400)) + 0.5 * draws.normal(size=(simulations, 6, 11))[..., groups]
     errors = np.mean([min(max_t_of_groups(rows, groups)) <= 0.05 for rows in noise])
     assert errors == pytest.approx(0.063, abs=4 * np.sqrt(0.063 / simulations))
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: max_t([1.0, 2.0], rng()), r"differences has shape \(2,\)"),
-        (lambda: max_t(np.zeros((2, 0)), rng()), r"differences has shape \(2, 0\)"),
-        (lambda: max_t([[np.nan, 1.0]], rng()), "differences holds values that are not finite"),
-        (lambda: max_t([[1.0, 2.0]], rng(), 0), "resamples is 0"),
-        (lambda: max_t_of_groups(np.ones((1, 17)), range(17)), "groups has 17 names: at most 16"),
-    ],
-    ids=["shape", "empty", "nan", "resamples", "groups"],
-)
-def test_misuse_is_named(call, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -5,15 +5,14 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.intervals import (
+from paper_figures.statistics import (
     bootstrap_interval,
     clustered_interval,
     mean_interval,
-    paired_bootstrap_interval,
     paired_differences,
     ratio_interval,
     share_interval,
@@ -59,26 +58,6 @@ def test_rounding_is_no_difference() -> None:
     assert mean_interval([0.3, 0.1 + 0.2, 0.3])[1:] == (-inf, inf)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: mean_interval([]), r"values has shape \(0,\)"),
-        (lambda: mean_interval([1, np.nan]), "values holds values that are not finite"),
-        (lambda: mean_interval([1, 2], level=95), "level is 95"),
-        (lambda: paired_differences([1, 2], [1]), "second has 1 values: first has 2"),
-        (lambda: bootstrap_interval([[1.0]], rng()), "values"),
-        (lambda: bootstrap_interval([math.inf], rng()), "values"),
-        (lambda: bootstrap_interval([1.0, 2.0], rng(), level=1), "level is 1"),
-        (lambda: paired_bootstrap_interval([1.0, 2.0], [1.0], rng()), "second has 1 values"),
-        (lambda: share_interval(3, 2), "successes is 3"),
-        (lambda: ratio_interval([1, 2], [1], rng()), "second has 1 values: first has 2"),
-    ],
-)
-def test_misuse_is_named(call, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        call()
-
-
 def test_a_ratio_is_of_means_and_its_interval_of_resampled_prompts() -> None:
     draw = np.random.default_rng(8)
     first, second = draw.gamma(4.0, 2.0, 20), draw.integers(1, 9, 20)
@@ -102,15 +81,6 @@ def test_bootstrap_is_the_quantile_of_resampled_means() -> None:
     assert interval == bootstrap_interval(values, np.random.default_rng(0))
     wider = bootstrap_interval(values, np.random.default_rng(0), level=0.99)
     assert wider.low < interval.low < interval.mean < interval.high < wider.high
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=8), st.integers(0, 9))
-def test_paired_interval_is_that_of_the_differences(pairs: list[tuple[float, float]], seed: int) -> None:
-    first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    interval = paired_bootstrap_interval(first, second, np.random.default_rng(seed), resamples=200)
-    assert interval == bootstrap_interval(first - second, np.random.default_rng(seed), resamples=200)
-    assert (first - second).min() - 1e-9 <= interval.low <= interval.high <= (first - second).max() + 1e-9
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=2, max_size=12))

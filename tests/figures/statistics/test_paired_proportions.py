@@ -90,21 +90,3 @@ def test_pairs_outcomes_and_counts_give_one_interval(pairs: list[tuple[bool, boo
 def test_a_published_interval_is_met() -> None:
     """1 and 7 discordant of 21 pairs: -0.517 to -0.026 (Fagerland, Lydersen and Laake 2014, airway reactivity)."""
     assert net_share_of_counts(1, 7, 21) == pytest.approx((-6 / 21, -0.517, -0.026), abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: net_share_of_counts(3, 2, 4), r"wins, losses, n are \(3, 2, 4\)"),
-        (lambda: net_share_of_counts(-1, 2, 4), "counts >= 0"),
-        (lambda: net_share_of_counts(1, 2, 4, level=95), "level is 95"),
-        (lambda: net_score(1, 2, 4, 1.0), "difference is 1.0"),
-        (lambda: net_share([0.5]), "outcome holds 0.5"),
-        (lambda: paired_share_difference([1, 0.5], [1, 0]), "first holds 0.5.*mean_interval"),
-        (lambda: paired_share_difference([1, 0], [1]), "second has 1 values: first has 2"),
-        (lambda: paired_share_difference([1, np.nan], [1, 0]), "first holds values that are not finite"),
-    ],
-)
-def test_misuse_is_named(call, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        call()

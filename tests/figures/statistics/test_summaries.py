@@ -2,23 +2,19 @@
 
 import itertools
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
+from paper_figures.statistics import holm, paired_test
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.means import Summary, summarise, summary_table
-from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
-from paper_figures.studies.answers import comparisons, lines_of
-from paper_figures.studies.temperature import _shown_controls
+from paper_figures.statistics.significance import LEAST_PAIRS
+from paper_figures.studies import answers, temperature
 
 NUMBERS = st.integers(-8, 8).map(float)
 
@@ -123,7 +119,9 @@ def test_prompts_with_the_same_two_texts_count_once() -> None:
     assert row["difference_high"] - row["difference_low"] > alone["difference_high"] - alone["difference_low"]
     net, plain = (summarise(rows, Summary(("net",))) for rows in (twice, twice.drop(columns="default_text")))
     assert all(row["high"] - row["low"] > other["high"] - other["low"] for row, other in zip(net, plain, strict=True))
-    several, one = (list(comparisons(list(lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once))
+    several, one = (
+        list(answers.comparisons(list(answers.lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once)
+    )
     assert several and one and (several.pairs, several.distinct, several.p) == (14, 7, one.p)
     assert several.ratio == pytest.approx(one.ratio)
 
@@ -141,22 +139,10 @@ def test_settings_that_differ_split_the_table() -> None:
             summarise(rows, Summary((measure,)))
 
 
-def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unit_work.run(tmp_path, 6, unit_work.first_row)
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    out = json.loads(capsys.readouterr().out)
-    assert [row["mean"] for row in out["tables"]["tiny"]["tiny"] if row["measure"] == "value"] == [8.0, 16.0, 24.0]
-    (tmp_path / "tiny" / "notes").touch()
-    assert main(["summarize", str(tmp_path / "tiny")]) == 0
-    assert re.search(r"^strategy +scale +n ", capsys.readouterr().out, re.M)
-    assert main(["summarize", str(tmp_path / "none")]) == 2
-    assert "no results of experiments here" in capsys.readouterr().err
-
-
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=LEAST_PAIRS - 1))
 def test_no_test_of_fewer_pairs_is_clear_so_they_show_no_interval(differences: list[float]) -> None:
     zeros, pairs = [0.0] * len(differences), len(differences)
     assert paired_test(differences, zeros, np.random.default_rng(0)) > 0.05
     row = {"control": "default", "guide": "mini", "scale": 8.0, "metric": "reward", "n": pairs, "difference": 0.53}
-    (shown,) = _shown_controls([row | {"low": 0.12, "high": 1.18, "p": 0.5, "p_holm": 0.5}])
+    (shown,) = temperature._shown_controls([row | {"low": 0.12, "high": 1.18, "p": 0.5, "p_holm": 0.5}])
     assert shown["reward"] == f"+0.53 (n = {pairs}, too few)"

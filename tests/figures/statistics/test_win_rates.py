@@ -1,8 +1,6 @@
 """Win rates, whole and in fifths by GOD: outcomes, shares and tests against enumeration and the definition."""
 
 import itertools
-import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -10,14 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paper_figures.statistics import paired_test, share_interval
-from paper_figures.statistics.win_rates import (
-    group_of_ties,
+from paper_figures.statistics import (
     paired_outcomes,
+    paired_test,
     quintile_rates,
     rate_of_counts,
     rate_of_outcomes,
+    share_interval,
 )
+from paper_figures.statistics.win_rates import group_of_ties
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
@@ -65,37 +64,6 @@ def test_sign_test_counts_every_pattern_of_signs(wins: int, draws: int, losses: 
     assert rate.p == pytest.approx(np.mean([far >= abs(wins - losses) for far in patterns]))
     outcomes = np.repeat([1.0, 0.0, -1.0], [wins, draws, losses])
     assert rate.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
-
-
-def test_order_of_prompts_does_not_matter_and_exchange_mirrors() -> None:
-    outcomes = np.repeat([1, 0, -1], [9, 4, 5])
-    rate = rate_of_outcomes(outcomes)
-    assert rate == rate_of_outcomes(np.random.default_rng(3).permutation(outcomes))
-    wider, turned = rate_of_outcomes(outcomes, level=0.99), rate_of_outcomes(-outcomes)
-    assert wider.net.low < rate.net.low and wider.win.low < rate.win.low and wider.p == rate.p
-    assert (turned.win, turned.loss, turned.p) == (rate.loss, rate.win, rate.p)
-    assert tuple(turned.net) == pytest.approx((-rate.net.mean, -rate.net.high, -rate.net.low))
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: paired_outcomes([1.0, 2.0], [1.0]), "default has 1 values: method has 2"),
-        (lambda: paired_outcomes([math.nan], [1.0]), "method holds values that are not finite"),
-        (lambda: paired_outcomes([], []), "method has shape"),
-        (lambda: paired_outcomes([1.0], [1.0], tolerance=math.nan), "tolerance is"),
-        (lambda: rate_of_outcomes([1, 0.5]), r"outcome holds 0.5: 1 \(win\)"),
-        (lambda: rate_of_counts(0, 0, 0), "wins, draws, losses are"),
-        (lambda: rate_of_counts(-1, 2, 3), "wins, draws, losses are"),
-        (lambda: rate_of_counts(1, 1, 1, level=1), "level is 1"),
-        (lambda: quintile_rates([math.nan, 1.0], [1, 1]), "god holds values that are not finite"),
-        (lambda: quintile_rates([1.0, 2.0], [1]), "outcome has 1 values: god has 2"),
-        (lambda: quintile_rates([1.0, 2.0], [1, 2]), r"outcome holds 2\.0"),
-    ],
-)
-def test_misuse_is_refused(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        call()
 
 
 VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)

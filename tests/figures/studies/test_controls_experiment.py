@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from study_runs import EXAMPLES, save_models
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies.answers import answers_of, best_of
 from paper_figures.studies.options import COMPARED
@@ -108,24 +108,6 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
             assert len(drawn) == count and row["text"] in scores_by_text
             assert row["own_score"] == pytest.approx(max(scores_by_text.values()), abs=1e-9)
     assert samples["seed"].nunique() == len(samples)
-
-
-def test_second_run_computes_nothing_and_says_the_same(
-    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
-    assert main([*options, "--out", str(finished), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["units"]["computed"] == 0 and report["units"]["found"] == report["units"]["asked"]
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
-    assert main(["summarize", str(finished), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == report["tables"]
-    table = report["tables"]["controls"]
-    rws = {row["reward_scale"]: row for row in table if (row["method"], row["measure"]) == ("rws", "own_score")}
-    for row in table:
-        if row["measure"] == "own_score" and row["method"] != "rws":
-            assert row["difference"] == pytest.approx(row["mean"] - rws[row["reward_scale"]]["mean"])
-            assert row["p"] <= row["p_holm"] <= 1 and row["pairs"] == 3
 
 
 def test_failing_judge_is_recorded_and_the_rest_stands(

@@ -13,15 +13,11 @@ from paper_figures.recorded.verdicts import (
     Comparison,
     compare,
     comparisons_of,
-    equal_orders,
-    main_measures,
     reward_answer,
     rivals_of,
 )
-from paper_figures.statistics.equivalence import least_difference
-from paper_figures.statistics.intervals import mean_interval
-from paper_figures.statistics.significance import holm, max_t
-from paper_figures.studies.evidence import chosen_scales
+from paper_figures.statistics import holm, least_difference, max_t, mean_interval
+from paper_figures.studies import evidence
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
 from rws_decode.rewards import load_reward
 
@@ -80,12 +76,6 @@ def test_a_net_win_rate_counts_who_scores_more() -> None:
     assert row.p_alone == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
 
 
-def test_coherent_answers_are_those_that_break_no_rule() -> None:
-    row = row_of("mini:mini", "coherent", Arm("default"))
-    first, second = raw("mini:mini", "rws", 8.0, "rules_broken"), raw("mini:mini", "default", None, "rules_broken")
-    assert row.difference == pytest.approx(np.mean([(first[p] == 0) - (second[p] == 0) for p in first]))
-
-
 def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
     rows = [r for r in comparisons_of(record()) if (r.world, r.drawn, r.measure) == ("english:era", False, "reward")]
     answers = arms_of(record().answers, "english:era")
@@ -131,41 +121,8 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 
 
 def test_scales_are_chosen_on_validation_prompts() -> None:
-    assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
+    assert evidence.chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
-
-
-def test_verdicts_follow_from_the_numbers() -> None:
-    assert row_of("english:era", "reward", Arm("constant", 8.0)).verdict == "RWS more"
-    swapped = row_of("mini:mini", "net mini-judge", Arm("swapped", 8.0))
-    assert swapped.wins == swapped.losses == 0 and swapped.same == PROMPTS and swapped.p == 1.0
-    same_reward = row_of("english:era", "reward", Arm("swapped", 8.0))
-    assert (same_reward.verdict, same_reward.least) == ("undecided", None)
-    assert "inf" not in same_reward.text()
-
-
-def test_the_main_measures_alone_give_the_same_rows() -> None:
-    main = set(comparisons_of(record(), main=True))
-    assert main == {row for row in comparisons_of(record()) if row.measure in main_measures(row.world)}
-    again = set(compare(record().answers, {"english:era": 0.5}, main=True))
-    assert again == {row for row in main if row.world == "english:era"}
-
-
-def test_an_arm_that_lacks_a_prompt_is_left_out() -> None:
-    answers = record().answers
-    first = answers[(answers["method"] == "constant") & (answers["prompt"] == "p00") & ~answers["drawn"]]
-    arms = arms_of(answers.drop(index=first.index), "english:era")
-    assert Arm("constant", 8.0) not in arms and Arm("rws", 8.0) in arms
-
-
-def test_orders_of_one_god_that_differ_are_counted_over_all_pairs() -> None:
-    arms = arms_of(record().answers, "english:era")
-    same = {Arm("default"): arms[Arm("default")], Arm("margin"): arms[Arm("default")]}
-    assert equal_orders(same, "english:era", "log_prob") is None  # differences that are all 0 tell no equivalence
-    shifted = arms[Arm("default")].assign(god_tokens=lambda rows: rows["god_tokens"] + 0.01 * np.arange(len(rows)))
-    worse = shifted.assign(log_prob=lambda rows: rows["log_prob"].astype(float) - 40)
-    equal = equal_orders({Arm("default"): arms[Arm("default")], Arm("margin"): worse}, "english:era", "log_prob")
-    assert equal is not None and (equal.orders, equal.pairs, equal.apart) == (2, 1, 1)
 
 
 def test_the_headline_tells_where_rws_beats_all_three_controls_and_where_not() -> None:

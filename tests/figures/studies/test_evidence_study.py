@@ -12,28 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
-from misuse import refused
 
-from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
-from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
-from paper_figures.statistics.intervals import clustered_interval, mean_interval
+from paper_figures.statistics import clustered_interval
+from paper_figures.studies import evidence
 from paper_figures.studies import evidence_arms as evidence_arms
-from paper_figures.studies.evidence import (
-    EVIDENCE_WORLDS,
-    EvidenceOptions,
-    answers_of,
-    completed,
-    difference_interval,
-    frontiers_of,
-    read_rows,
-    run,
-    with_one_score,
-)
 from paper_figures.studies.evidence_arms import (
     MEASURES,
     METHODS,
@@ -43,17 +30,13 @@ from paper_figures.studies.evidence_arms import (
     arms_of,
     differences_of,
     factor_variation,
-    measures_of,
     numbers_of_runs,
     scores_of,
-    unit_of,
     worlds_of,
 )
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import load_reward
 from rws_decode.checkpoints import packages
-from rws_decode.text.gaps import fill_gaps
-from rws_theory.gain import reward_factor
+from rws_theory import reward_factor
 
 ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
@@ -81,7 +64,7 @@ def small_world() -> Iterator[None]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on two prompts of the exact world."""
     out = tmp_path_factory.mktemp("evidence")
-    report = run(EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
+    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
     assert report["units"]["failed"] == 0
     yield out
 
@@ -89,8 +72,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def answers(runs: Path) -> pd.DataFrame:
     """Return the answers of that run, with their regrets."""
-    rows = read_rows(runs)
-    return completed(answers_of(rows), frontiers_of(rows))
+    rows = evidence.read_rows(runs)
+    return evidence.completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
 
 
 def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
@@ -127,11 +110,6 @@ def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale:
         assert sorted(shuffled[name]["rewards"]) == sorted(rewards)
 
 
-def test_misuse_is_refused() -> None:
-    refused(lambda: numbers_of_runs("swapped", 8.0, {"a": [0.0]}), "rewards is of 1 prompts")
-    refused(lambda: unit_of(WORLD, Arm("constant", 8.0), Prompt("a", ("peace",)), "test"), "run is None: constant")
-
-
 def test_a_text_has_one_score_and_draws_with_itself() -> None:
     raw, record = read_recorded(FOLDER), recorded()
     texts = ["world", "split", "prompt", "text"]
@@ -139,7 +117,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
     spread = rewards.max() - rewards.min()
     assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
     assert record.answers.groupby(texts)["reward"].nunique().max() == 1
-    assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
+    assert (np.abs(evidence.with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
     arms = arms_of(record.answers, "mini:mini")
     for scale in (2.0, 4.0, 8.0):
         rws = arms[Arm("rws", scale)]
@@ -158,19 +136,6 @@ def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
     assert (test["regret"] > -1e-6).all()
 
 
-def test_the_arms_do_what_they_say(answers: pd.DataFrame) -> None:
-    rws, constant = of(answers, "rws", 2.0), of(answers, "constant", 2.0)
-    assert constant["mean_factor"].to_numpy() == pytest.approx(rws["mean_factor"].to_numpy())
-    assert (of(answers, "schedule", 2.0)["mean_factor"].nunique()) == 1
-    assert (of(answers, "left-to-right")["god_tokens"] == 0).all()
-    assert (of(answers, "best-of", 4.0, True)["reward"] >= of(answers, "best-of", 2.0, True)["reward"]).all()
-    assert (of(answers, "best-of", 2.0, True)["forwards"] > WORLD.steps).all()
-    better = of(answers, "better-scale", 2.0)
-    both = [of(answers, "default"), of(answers, "temperature", 2.0)]
-    assert (better["reward"] == np.maximum(*(each["reward"] for each in both))).all()
-    assert (better["forwards"] == 2 * WORLD.steps).all()
-
-
 def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "--runs", str(runs), "--record", str(tmp_path), "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == {"answers.parquet", "frontiers.parquet", "about.json"}
@@ -182,42 +147,17 @@ def test_a_record_of_a_run_is_computed_again(runs: Path, tmp_path: Path, capsys:
     assert json.loads(capsys.readouterr().out) == {"checked": 12, "equal": 12, "near_ties": 0, "differ": []}
 
 
-def test_an_answer_that_is_not_the_recorded_one_is_named(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["record", "--runs", str(runs), "--record", str(tmp_path)]) == 0
-    record = read_recorded(tmp_path)
-    altered = record.answers.assign(tokens="0" * 16, text="another text", near_ties=0, near_tokens=0)
-    altered[altered["method"] == "left-to-right"].to_parquet(tmp_path / "answers.parquet")
-    capsys.readouterr()
-    assert main(["verify", "--record", str(tmp_path), "--sample", "1"]) == 1
-    said = capsys.readouterr().out
-    assert "left-to-right" in said and "recorded: another text" in said
-
-
-def test_a_missing_record_or_run_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "--record", str(tmp_path)]) == 2
-    assert "no record of a study" in capsys.readouterr().err
-    assert main(["record", "--runs", str(tmp_path)]) == 2
-    assert "no whole run of `experiment evidence" in capsys.readouterr().err
-
-
 def test_the_shipped_record_is_whole_and_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir() if path.suffix == ".parquet") <= 5 * 2**20
     record = recorded()
     test = record.answers[record.answers["split"] == "test"]
     counts = test.groupby(["world", "method", "number", "drawn", "steps"], dropna=False).size()
-    assert set(test["world"]) == set(EVIDENCE_WORLDS) and set(counts) == {record.about["prompts"]}
+    assert set(test["world"]) == set(evidence.EVIDENCE_WORLDS) and set(counts) == {record.about["prompts"]}
     assert record.about["prompts"] >= 400 and record.about["validation"] >= 64
     validation = record.answers[record.answers["split"] == "validation"]
     for world, scales in record.about["chosen"].items():
         means = validation[validation["world"] == world].groupby(["method", "number"])["reward"].mean()
         assert {method: means[method].idxmax() for method in ("rws", "temperature")} == scales
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_every_judge_of_a_world_has_a_measure(world: str) -> None:
-    assert set(measures_of(world)) <= set(MEASURES)
 
 
 @pytest.mark.long
@@ -269,7 +209,9 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
             told = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
             assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in told]
-            gain = difference_interval((arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward")
+            gain = evidence.difference_interval(
+                (arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward"
+            )
             share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(10 / gain[i] for i in (0, 2, 1)))  # type: ignore[index]
             assert (share in " ".join(text.split())) == (study != "smollm2")
     assert "varies by [1.9, 0.0 and 2.5 %](docs/evidence-limits.md)" in readme
@@ -281,59 +223,12 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
     assert all(f"{rows[name].text()[:5]} ({rows[name].wins}:{rows[name].losses})" in readme for name in MADE)
 
 
-def test_the_products_that_are_published_are_told_as_recorded() -> None:
-    record, lines = read_recorded(FOLDERS["reactions"]), rows_of("docs/guides/reactions.md")
-    text = " ".join((ROOT / "docs/guides/reactions.md").read_text(encoding="utf-8").split())
-    arms = arms_of(completed(record.answers, record.frontiers), "reactions:balanced")
-    asked = {prompt.name: prompt.labels["answer"] for prompt in prompts_of("reactions:16", 400, 64).test}
-
-    def hits(arm: Arm) -> list[float]:
-        rows = arms[arm].sort_values("prompt")
-        return [100.0 * (text == asked[name]) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
-
-    rws, default = hits(Arm("rws", 8.0)), hits(Arm("default"))
-    assert f"RWS writes {sum(rws) / 100:.0f} as published" in text
-    shown = {"confidence (default)": Arm("default"), "left to right": Arm("left-to-right")}
-    shown |= {"best of 4": Arm("best-of", 4.0, 1.0), "reward lookahead 4": Arm("lookahead", 4.0)}
-    for title, arm in shown.items():
-        assert lines[title].endswith(f" | {sum(hits(arm)) / 100:.0f} |")
-    one, orders = Arm("default", one_by_one=True), (Arm("random-order"), Arm("left-to-right"))
-    pairs = [(hits(Arm("lookahead", 4.0)), rws), (hits(one), default), *((default, hits(order)) for order in orders)]
-    for first, second in (*pairs, (default, rws)):
-        found = mean_interval(np.subtract(first, second))
-        assert "{:.1f} [{:.1f}, {:.1f}] {}".format(*found, "fewer" if first is default else "more") in text
-
-
-def test_what_a_language_model_as_reward_shows_is_told_as_recorded() -> None:
-    record, text = (
-        read_recorded(FOLDERS["smollm2"]),
-        " ".join((ROOT / "docs/evidence-smollm2.md").read_text(encoding="utf-8").split()),
-    )
-    world = "english:smollm2"
-    answers = completed(record.answers, record.frontiers)
-    arms = arms_of(answers, world)
-    one = arms[Arm("left-to-right", one_by_one=True)], arms[Arm("rws", 8.0)]
-    turned = arms[Arm("temperature", 2.0)], arms[Arm("flipped", 8.0)]
-    drawn = arms[Arm("rws", 8.0, 1.0)], arms[Arm("default", None, 1.0)]
-    best = arms[Arm("best-of", 4.0, 1.0)], drawn[0]
-    for pair, words in ((one, "more reward"), (turned, "more reward"), (drawn, "more reward"), (best, "more than RWS")):
-        found = difference_interval(pair, world, "reward")
-        assert found and "{:.2f} [{:.2f}, {:.2f}] {}".format(*found, words) in text
-    less = difference_interval(one[::-1], world, "log_prob")
-    assert less and "{:.3f} [{:.3f}, {:.3f}] nats a word less log p".format(*less) in text
-    factors = [arms[Arm(method, 8.0)]["mean_factor"].mean() for method in ("flipped", "rws")]
-    assert "the mean factor is {:.1f} and not {:.1f}".format(*factors) in text
-    rows = compare(answers, {world: record.about["chosen"][world]["temperature"]})
-    changed = sum(row.verdict != row.verdict_by_address for row in rows)
-    assert f"{changed} of the {len(rows)} verdicts change" in text
-
-
 @cache
 def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
     """Return what a record says of RWS 8 minus each other arm, by measure."""
     record = read_recorded(FOLDERS[study])
     tuned = {world: scales["temperature"] for world, scales in record.about["chosen"].items()}
-    answers = completed(record.answers, record.frontiers)
+    answers = evidence.completed(record.answers, record.frontiers)
     asked = (answers["number"] == 8) & (answers["drawn"] == drawn)
     told: dict[str, dict[str, Any]] = {}
     for row in compare(answers[asked | (answers["method"] != "rws")], tuned):
@@ -364,8 +259,8 @@ def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
         f"minus confidence decoding {default.text().removesuffix(' deviations')}." in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
-    arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
-    drawn = difference_interval(
+    arms = arms_of(evidence.completed(record.answers, record.frontiers), "antibody:human")
+    drawn = evidence.difference_interval(
         (arms[Arm("default", None, 1.0)], arms[Arm("default")]), "antibody:human", "net humanness"
     )
     assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
@@ -391,20 +286,9 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     text = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     over = clustered_interval(differences_of("reward", *both), addresses)
     assert "{:.2f} [{:.2f}, {:.2f}] by speech".format(*over) in text
-    by_pair = difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
+    by_pair = evidence.difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
     assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
-
-
-@pytest.mark.skipif(not packages.is_installed(packages.PEPTIDES), reason="promb, peptides of humans (make real)")
-def test_the_recorded_judgements_are_those_of_humanness() -> None:
-    answers = read_recorded(FOLDERS["antibody"]).answers
-    asked = {prompt.name: prompt.text for prompt in prompts_of("antibodies:64", 400, 64).test}
-    rows = answers[answers["split"] == "test"].iloc[::251]
-    judge = load_reward("humanness")
-    chains = [fill_gaps(asked[name], text) for name, text in zip(rows["prompt"], rows["text"], strict=True)]
-    scores = (np.array(judge.score([""] * len(chains), chains)) - judge.mean) / judge.std
-    assert [each[0] for each in rows["judge_scores"]] == pytest.approx(scores.tolist())
 
 
 @pytest.mark.parametrize("world", ["english:era", pytest.param("mini:mini", marks=pytest.mark.long)])

@@ -1,6 +1,5 @@
 """Temperature and commit order on tiny checkpoints: what they write, that they resume, that controls are controls."""
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -9,14 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, save_models
 from tiny_models import bert_predictor
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.significance import holm
-from paper_figures.studies.temperature import CONTROLS, METRICS, answers_table, tables
+from paper_figures.studies.temperature import tables
 from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.tasks import sample_task
@@ -59,14 +57,6 @@ def frame(finished: Path) -> pd.DataFrame:
     return read_unit_rows(finished)
 
 
-def results_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "temperature/results.json").read_text())
-
-
-def rows_in(out: Path, table: str) -> list[dict[str, Any]]:
-    return results_of(out)["tables"][table]["rows"]
-
-
 def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
     method_rows = frame[frame["method"] == method]
     if scale is not None:
@@ -78,17 +68,6 @@ def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[
     return records
 
 
-def test_traces_are_kept_of_default_temperature_and_rws(finished: Path, frame: pd.DataFrame) -> None:
-    folder = finished / "temperature" / results_of(finished)["units"]
-    kept = frame[frame["trace"].notna()]
-    assert set(kept["method"]) == {"default", "temperature", "rws"}
-    assert len(kept) == len(list(folder.glob("traces/*.parquet"))) == PROMPTS * (1 + 2 * len(GRID))
-    for row in kept.to_dict("records"):
-        trace = load(folder / row["trace"])
-        assert (trace.prompt_text, trace.text, trace.forwards) == (row["prompt"], row["text"], row["forwards"])
-        assert (trace.god_tokens, trace.god_steps) == (row["god_tokens"], row["god_steps"])
-
-
 def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
     for name, twin in (("temperature", False), ("temperature-bf16", True)):
         method_rows = frame[frame["method"] == name]
@@ -97,73 +76,6 @@ def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.
         assert (method_rows[method_rows["scale"] == 8.0]["saturated"].sum() > 0) == twin
     same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
     assert same[0] == same[1]
-
-
-def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
-    results, summary, answers = results_of(finished), rows_in(finished, "summary"), answers_table(frame)
-    with open(finished / "temperature/summary.csv", newline="") as stream:
-        table = list(csv.DictReader(stream))
-    assert len(summary) == len(table) == 2 + 8 * len(GRID)
-    for line, read in zip(summary, table, strict=True):
-        assert {key: None if text == "" else text for key, text in read.items()} == {
-            key: None if value is None else str(value) for key, value in line.items()
-        }
-        selected = answers[answers["method"] == line["method"]]
-        selected = selected[
-            selected["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])
-        ]
-        for field in ("perplexity", "god_tokens", "god_steps", "judge"):
-            assert line[field] == pytest.approx(selected[field].mean())
-            assert line[f"{field}_low"] <= line[field] <= line[f"{field}_high"]
-        for field in ("reward", "keywords_included", "mean_factor", "cost"):
-            assert line[field] == pytest.approx(selected[field].astype(float).mean())
-        pooled = math.exp(selected["nll"].sum() / selected["causal_tokens"].sum())
-        assert line["perplexity_pooled"] == pytest.approx(pooled)
-        assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
-    assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
-    selected = frame[frame["method"].notna()]
-    assert results["seconds"] == pytest.approx(selected["seconds"].sum(), abs=1e-3)
-    assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
-
-
-def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
-    controls, answers = rows_in(finished, "controls"), answers_table(frame)
-    # Prompts outside the story language have no coherence.
-    metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
-    assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
-        (control, scale, metric) for control in CONTROLS for scale in GRID for metric in metrics
-    }
-    for line in controls:
-        ours, theirs = (
-            answers[(answers["method"] == method) & (answers["reward_scale"] == line["scale"])].set_index("example")
-            for method in ("rws", line["control"])
-        )
-        differences = ours[line["metric"]] - theirs[line["metric"]]
-        assert line["difference"] == pytest.approx(differences.mean())
-        assert line["low"] <= line["difference"] <= line["high"]
-        family = [row for row in controls if all(row[name] == line[name] for name in ("control", "metric"))]
-        assert [row["p_holm"] for row in family] == holm([row["p"] for row in family])
-    markdown = (finished / "temperature/controls.md").read_text()
-    assert markdown.count("\n| ") == 1 + len(CONTROLS) * len(GRID)
-
-
-def test_guides_judge_each_other_where_no_judge_is_named(
-    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = [str(models / name) for name in ("guide", "other")]
-    words = ["--scales", "8", "--methods", "temperature", "constant", "--rewards", *both, "--judges"]
-    assert temperature(tmp_path, options, *words, "--json") == 0
-    tables = json.loads(capsys.readouterr().out)["tables"]
-    assert {(row["control"], row["guide"]) for row in tables["controls"]} == {
-        (control, guide) for control in ("constant", "temperature", "default") for guide in both
-    }
-    answers = answers_table(read_unit_rows(tmp_path))
-    for row in tables["summary"]:
-        selected = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
-        other = both[1 - both.index(row["guide"])]
-        assert row["judge"] == pytest.approx(selected[f"normalised score of {other}"].mean())
-        assert row["reward"] == pytest.approx(selected[f"score of {row['guide']}"].mean())
-    assert "| guide |" in (tmp_path / "temperature/summary.md").read_text()
 
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:

@@ -6,26 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from study_runs import answer_row
+from command_lines import figures as main
+from study_runs import answer_row, save_small_models
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
-from paper_figures.studies.humaneval import tables
+from paper_figures.studies import humaneval
 from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.testing import tiny_checkpoint
-
-SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Save tiny checkpoints; return options that name them, with a fixed reward scale and few methods."""
-    root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("bert", root / "model", files={"examples.json": []})
-    tiny_checkpoint("classifier", root / "reward", files={"reward.json": {"mean": 0.1, "std": 0.5}})
-    words = ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--reward-scale", "8"]
-    return ["experiment", "humaneval", *words, "--methods", "rws", "constant", *SHAPE]
 
 
 def test_programs_of_answers_pass_where_they_are_right() -> None:
@@ -35,16 +22,28 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
         row = answer_row(method, f"{method} {number}", number, problem=f"p {number}")
         ran = {"strategy": "execute", "prompt": row["prompt"], "answer": row["text"], "judges": [], "history": []}
         rows += [row, ran | {"passed": method == "default" or number == 0, "status": "", "how": ""}]
-    table = tables(pd.DataFrame(rows))[0]
+    table = humaneval.tables(pd.DataFrame(rows))[0]
     measured = {(row["method"], row["measure"]): row for row in table.rows}
     assert measured["rws", "pass@1"]["mean"] == 50.0 and measured["default", "pass@1"]["mean"] == 100.0
     assert measured["default", "pass@1"]["difference"] == 50.0 and measured["default", "pass@1"]["pairs"] == 2
 
 
 def test_several_samples_of_puzzles_are_counted_without_bias(
-    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*models, "--prompts", "2", "--samples", "5", "--decode-temperature", "2", "--out", str(tmp_path)]
+    words = [
+        "experiment",
+        "humaneval",
+        *save_small_models(tmp_path / "models"),
+        "--prompts",
+        "2",
+        "--samples",
+        "5",
+        "--decode-temperature",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     assert main([*words, "--json"]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
     frame = read_unit_rows(tmp_path)

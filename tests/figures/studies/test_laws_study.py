@@ -4,31 +4,28 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
-from paper_figures.exhibits import law_frontier
-from paper_figures.exhibits.shared.exhibit import MissingRun, styled
+from paper_figures.data import loaders
 from paper_figures.recorded import FOLDERS, read_recorded
+from paper_figures.statistics import clustered_interval
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
-from paper_figures.statistics.intervals import clustered_interval
-from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, mean_of, sampler_values
+from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, sampler_values
 from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
-from paper_figures.studies.laws import LawsOptions, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
 from rws_decode.extra.testing.exact import tabulated_predictor
-from rws_theory.worlds.joint_table import MASK, JointTable
+from rws_theory.worlds import MASK, JointTable
 
 ROOT = Path(__file__).parents[3]
 LENGTH, WORDS = 3, 2
@@ -45,13 +42,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             both = ("default", "rws:8")
             patch.setitem(laws.WORLDS, name, replace(world, laws=both, split=both, given=given, length=4, words=(1, 2)))
         out = tmp_path_factory.mktemp("laws")
-        report = laws.run(LawsOptions(out=str(out), prompts=2))
+        report = laws.run(laws.LawsOptions(out=str(out), prompts=2))
         assert report["units"]["failed"] == 0 and report["units"]["computed"] == report["units"]["asked"]
         yield out
 
 
 def test_a_small_run_has_every_leak_and_resumes(runs: Path) -> None:
-    report = laws.run(LawsOptions(out=str(runs), prompts=2))
+    report = laws.run(laws.LawsOptions(out=str(runs), prompts=2))
     assert report["units"]["computed"] == 0
     found = {(row["world"], row["method"], row["measure"], row["leak"]) for row in report["tables"]["leaks"]}
     assert {("english:era", "default", measure, leak) for measure in MEASURES for leak in LEAKS} <= found
@@ -77,56 +74,6 @@ def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: p
     assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
 
 
-def test_a_run_of_ones_own_is_drawn_and_bounded_and_what_is_absent_is_named(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with styled():
-        exhibit, data = law_frontier.exhibit(runs), law_frontier.compute(runs)
-    assert "this page's own run" in exhibit.pictures[0].caption and exhibit.inputs == ("laws/last_run.json",)
-    rows = {(row["method"], row["words"], row["drawing"]): row for row in exhibit.tables[1].rows}
-    far, gain = data.places[law_frontier.RWS]
-    assert (far.mean, gain.mean) == tuple(rows[law_frontier.RWS][name] for name in ("kl", "reward"))
-    assert f"gains {gain.mean:.2f} [" in exhibit.conclusions[0] and f"lies {far.mean:.2f} [" in exhibit.conclusions[0]
-    # The curve is the table's least KL at the reward of each law.
-    least = float(np.interp(data.places[law_frontier.BEST][1].mean, data.curve[1], data.curve[0]))
-    assert least == pytest.approx(rows[law_frontier.BEST]["least kl"], abs=0.02)
-    monkeypatch.setitem(FOLDERS, "laws", tmp_path)
-    with pytest.raises(MissingRun, match="rws experiment laws --out"):
-        law_frontier.exhibit(tmp_path)
-
-
-def test_the_laws_of_the_real_network_are_told_as_recorded() -> None:
-    record = read_recorded(FOLDERS["antibody-laws"])
-    values = sampler_values(record.answers, record.frontiers, "antibody:human")
-    page = " ".join((ROOT / "docs/diagnostics.md").read_text(encoding="utf-8").split())
-    (told,) = re.findall(r"half-masked antibodies.*?`verify --study antibody-laws`", page)
-    guide = " ".join((ROOT / "docs/guides/strategies.md").read_text(encoding="utf-8").split())
-
-    def said(measure: str, first: tuple[str, int, str], second: tuple[str, int, str]) -> str:
-        found, least = mean_of((values[first] - values[second])[measure].to_numpy(dtype=float))
-        assert f"({least:.2f})" in told
-        return "{:.2f} [{:.2f}, {:.2f}]".format(*found)
-
-    given = [
-        *((("random-order", 1), ("default", 1)), (("random-order", 1), ("left-to-right", 1))),
-        *((("random-order", 8), ("default", 8)), (("default+apart:8", 8), ("default", 8))),
-        *((("default+apart:3", 8), ("default", 8)), (("rws:8", 8), ("default", 8))),
-    ]
-    texts = [said("log_q", (*first, "given"), (*second, "given")) for first, second in given]
-    assert [text in told for text in texts] == [True] * 6 and texts[2] in guide and texts[3] in guide
-    drawn = [("default", words, "commit") for words in (1, 8)] + [
-        ("default", 8, "completion"),
-        ("default", 8, "greedy"),
-    ]
-    steps = [said("reward", after, before) for before, after in pairwise(drawn)]
-    assert all(text in told for text in (*steps, said("reward", ("rws:8", 1, "commit"), drawn[0])))
-    found = [leak for leak in leaks_of(values, "antibody:human") if leak.method == "rws:8" and leak.measure == "reward"]
-    assert [leak.words for leak in found] == [8] * 3
-    for name, leak in zip(("words together", "ranking", "argmax"), found, strict=True):
-        assert "{} {:.2f} [{:.2f}, {:.2f}] ({:.2f})".format(name, *leak.change, leak.least) in told
-    assert said("reward", ("rws:8", 8, "greedy"), ("default", 8, "greedy")) in told
-
-
 def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
     page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "README.md"))
     readme = " ".join(readme.split())
@@ -143,12 +90,12 @@ def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> Non
 
 
 def test_a_text_with_gaps_is_scored_whole() -> None:
-    prompt, whole = Prompt("a", ("Tom has a [MASK:2] and [MASK:2] .",)), "tom has a {} {} and {} {} ."
+    prompt, whole = loaders.Prompt("a", ("Tom has a [MASK:2] and [MASK:2] .",)), "tom has a {} {} and {} {} ."
     for drawing in ("commit", "given"):
         answer = "red ball a dog"
         unit = laws.unit_of("mini:exact", "default", 1, drawing, prompt, answer, 0)
         unit = replace(unit, length=4, steps=4, block=4)
-        ((row,),) = work([unit])
+        ((row,),) = laws.work([unit])
         predictor, reward = load_predictor("mini"), load_reward("exact")
         if drawing == "given":
             text = whole.format(*answer.split())

@@ -6,14 +6,10 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from command_lines import figures as main
 
-from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
-from paper_figures.studies.diversity import DiversityOptions
-from paper_figures.studies.options import Drawn
-from paper_figures.studies.precision import PrecisionOptions
-from paper_figures.studies.prompts import asked_prompts
 from rws_decode.extra.testing import tiny_checkpoint
 
 TEXTS = ["the cat sat on a mat .", "a dog ran"]
@@ -73,22 +69,6 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
     assert set(read_unit_rows(tmp_path)["example"]) == {"1", "2"}
 
 
-def test_a_prompt_of_ones_own_has_a_name_that_follows_from_its_text(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "llada"), *SHAPE, "--json"]
-    words += ["--reward", str(models / "guide")]
-    (tmp_path / "own.csv").write_text("prompt\nwhat else ?\nwhy is the sky blue ?\n")
-    _, out, _ = said_by([*words, "--prompt", "why is the sky blue ?"], capsys)
-    (name,) = {row["example"] for row in json.loads(out)["rows"]}
-    assert name.startswith("why-is-the-sky-blue-") and (tmp_path / "commit-order" / f"rws-{name}.parquet").is_file()
-    _, out, _ = said_by([*words, "--data", str(tmp_path / "own.csv")], capsys)
-    report = json.loads(out)
-    assert (report["units"]["found"], report["units"]["computed"]) == (3, 3)
-    settings = json.loads((tmp_path / "commit-order" / "results.json").read_text("utf-8"))["settings"]
-    assert (settings["data"], settings["prompts"]) == (str(tmp_path / "own.csv"), 2)
-
-
 @pytest.mark.parametrize("option", ["--model", "--rewards", "--judges", "--causal", "a bare function"])
 def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
     option: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -125,25 +105,6 @@ def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
     assert plan["forwards"] == rows["forwards" if study == "controls" else "steps_run"].sum()
     # One kind of each set of models is timed at least; the others have their own numbers of calls.
     assert plan["timed_units"] == 4 if not seconds else plan["timed_units"] > 4
-
-
-def test_several_numbers_of_steps_are_a_run_each(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [*words_of("commit-order", models, "model", tmp_path), "--examples", "0", "--steps", "2", "4", "--json"]
-    status, out, _ = said_by(words, capsys)
-    assert status == 0 and [run["steps"] for run in json.loads(out)] == [2, 4]
-    assert [set(read_unit_rows(tmp_path / f"steps-{steps}")["forwards"]) for steps in (2, 4)] == [{2}, {4}]
-
-
-def test_a_file_that_is_parted_is_told_before_work_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own.txt").write_text("\n".join(f"the fox lost {n} keys" for n in range(20)))
-    options = DiversityOptions(out=str(tmp_path), data=str(tmp_path / "own.txt"))
-    parts = asked_prompts(options, 16)
-    assert (len(parts.test), len(parts.validation)) == (4, 16)
-    note = "own.txt 16 prompts choose the reward scale and 4 are the test; --reward-scale S keeps all for the test\n"
-    assert note in capsys.readouterr().err
-    assert len(asked_prompts(options).test) == 20 and "--reward-scale" not in capsys.readouterr().err
 
 
 # What a study needs besides a model, a prompt and reward models.
@@ -198,24 +159,3 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
     _, _, named = " ".join(last.split()).partition(" tables: ")
     assert named.startswith(str(tmp_path / "out" / study)) and named.endswith(".csv")
-
-
-def test_some_unknown_words_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = PrecisionOptions(out=str(tmp_path), prompt=("the zorp violin ?", "the lens"))
-    assert len(asked_prompts(options).test) == 2
-    assert capsys.readouterr().err == "note: mini does not know these words of 1 of 2 prompts: zorp\n"
-
-
-def test_a_file_is_taken_whole_and_a_source_in_the_study_s_number(tmp_path: Path) -> None:
-    (tmp_path / "rows.txt").write_text("\n".join(f"the {word}" for word in ("lens", "violin", "rug", "meadow")))
-    file = str(tmp_path / "rows.txt")
-    for options, count in (
-        (PrecisionOptions(out=""), 12),
-        (PrecisionOptions(out="", prompts=Drawn(2)), 2),
-        (PrecisionOptions(out="", data=file), 4),
-        (PrecisionOptions(out="", data=file, prompts=3), 3),
-        (PrecisionOptions(out="", data=file, prompts=0), 4),
-        (PrecisionOptions(out="", examples=(5, 3, 5)), 2),
-    ):
-        assert len(asked_prompts(options).test) == count
-    assert [prompt.name for prompt in asked_prompts(PrecisionOptions(out="", examples=(5, 3, 5))).test] == ["5", "3"]

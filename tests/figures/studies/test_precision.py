@@ -11,15 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import single_stage_runs
+from command_lines import figures as main
 from grouped import grouped
 from single_stage_runs import PROMPTS, options_of, save_models
 
-from paper_figures.__main__ import main
-from paper_figures.runner.results import ResultsWarning, read_unit_rows
-from paper_figures.statistics.significance import holm
+from paper_figures.runner.results import read_unit_rows
+from paper_figures.statistics import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode import RWS, Temperature, decode, load_predictor, load_reward
-from rws_decode.extra.testing.networks import bert
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")
@@ -73,25 +72,6 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
                     assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
 
 
-def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, models: Path) -> None:
-    predictor, frame = load_predictor(str(models / "tiny")), read_unit_rows(finished)
-    for scale in SCALES:
-        for name, (ranking, precision) in RANKINGS.items():
-            rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
-            factors = Temperature(tuple(rws["mean_factor"]))
-            batch = decode(predictor, PROMPTS, factors, **grouped(ranking=ranking, precision=precision, **SHAPE))  # type: ignore[arg-type]
-            assert [list(tokens) for tokens in constant["tokens"]] == batch.tokens.tolist()
-            for given, rewards in zip(mixed["strategy_json"], rws["rewards"], strict=True):
-                assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
-
-
-def test_rws_is_run_and_shown_with_its_controls(options: list[str], tmp_path: Path) -> None:
-    assert precision(tmp_path, options, "--strategies", "constant", "flipped", "random", "--scales", "2") == 0
-    wanted = {"rws", "constant", "flipped", "random"}
-    assert set(read_unit_rows(tmp_path)["method"]) == wanted
-    assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == wanted
-
-
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
     summary, frame = results_of(finished)["summary"], read_unit_rows(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:
@@ -138,17 +118,3 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     assert again == first
     assert main(["summarize", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["precision"] == printed["tables"]
-
-
-def test_changed_weights_make_it_again(
-    finished: Path, models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(models / "tiny", tmp_path / "tiny")
-    small = [*options, "--model", str(tmp_path / "tiny"), "--strategies", "temperature", "--scales", "2", "--json"]
-    for changed in (False, True):
-        if changed:
-            bert(5).save_pretrained(tmp_path / "tiny")
-        assert precision(tmp_path / "out", small) == 0
-        assert json.loads(capsys.readouterr().out)["units"]["computed"] == 9
-    with pytest.warns(ResultsWarning, match="9 units of earlier model files are left out"):
-        assert len(read_unit_rows(tmp_path / "out")) == 9

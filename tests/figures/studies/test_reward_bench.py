@@ -3,23 +3,17 @@
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import figures as main
 from grouped import grouped
 from study_runs import SHAPE, answer_row, save_models, score_row
 
-from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.units import Unit
-from paper_figures.statistics.significance import holm, paired_test
-from paper_figures.studies.comparison import select_scales
-from paper_figures.studies.prompts import Prompts
-from paper_figures.studies.reward_bench import tables
-from paper_figures.studies.study import Stages
+from paper_figures.statistics import holm
+from paper_figures.studies import reward_bench
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
 
@@ -47,7 +41,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def named_tables(frame: pd.DataFrame) -> dict[str, Table]:
-    return {table.name: table for table in tables(frame)}
+    return {table.name: table for table in reward_bench.tables(frame)}
 
 
 def scores(frame: pd.DataFrame, judge: str, method: str, guide: str) -> list[float]:
@@ -77,16 +71,6 @@ def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, named_table
     assert rows["own", "default", "draw"]["mean"] == 100
 
 
-def test_corrections_are_over_the_reward_models(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
-    rows = [
-        row for row in named_tables["win_rates"].rows if (row["method"], row["measure"]) == ("constant", "own_score")
-    ]
-    assert [row["p_holm"] for row in rows] == pytest.approx(holm([row["p"] for row in rows]))
-    for row in rows:
-        pair = (scores(frame, row["guide"], method, row["guide"]) for method in ("constant", "rws"))
-        assert row["p"] == pytest.approx(paired_test(*pair, np.random.default_rng(0)), abs=0.02)
-
-
 def test_fifths_hold_every_prompt_and_their_wins_add_up(named_tables: dict[str, Table]) -> None:
     wins = {
         row["guide"]: row["mean"]
@@ -103,12 +87,6 @@ def test_fifths_hold_every_prompt_and_their_wins_add_up(named_tables: dict[str, 
     trends = named_tables["god_trends"].rows
     assert [row["guide"] for row in trends] == sorted(GUIDES)
     assert [row["p_holm"] for row in trends] == pytest.approx(holm([row["p"] for row in trends]))
-
-
-def test_fewer_prompts_than_fifths_need_are_told(frame: pd.DataFrame) -> None:
-    few = {table.name: table for table in tables(frame[frame["prompt"] != frame["prompt"].iloc[0]])}
-    assert "god_quintiles" not in few
-    assert few["god_trends"].caption.startswith("Fifths of GOD are left out: 24 prompts, 25 are needed. Does")
 
 
 GRID = (0.5, 2.0, 16.0)
@@ -172,39 +150,3 @@ def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
     assert dict(zip(guided["guide"], guided["reward_scale"], strict=True)) == {
         choice["guide"]: choice["chosen"] for choice in record["guides"]
     }
-
-
-def test_without_validation_prompts_nothing_can_be_chosen(run: tuple[list[str], Path], tmp_path: Path) -> None:
-    assert main([*run[0], "--out", str(tmp_path), "--validation", "0"]) == 2 and not list(tmp_path.iterdir())
-
-
-def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]]) -> dict[str, Any]:
-    """Choose between scales at which a guide scores prompts so, the default 0; the units named fail."""
-
-    class Asked:
-        def __init__(self, units: list[Unit], _: None) -> None:
-            self.units = units
-
-        def read(self) -> pd.DataFrame:
-            rows = []
-            for unit in self.units:
-                row = unit.columns() | {"text": f"{unit.prompt} {unit.scale}"}
-                if unit.strategy["name"] == "score":
-                    prompt, scale = unit.labels["answer"].split()
-                    row["score"] = scores.get((prompt, float(scale)), 0.0) if scale != "None" else 0.0
-                if (unit.prompt, unit.scale) not in failed:
-                    rows.append(row)
-            return pd.DataFrame(rows)
-
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"})
-    prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    selection = select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0))
-    return selection["guides"][0]
-
-
-def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
-    scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
-    assert select(scores | {("b", 2.0): 1.0}, set())["chosen"] == 2.0
-    # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
-    selection = select(scores, {("b", 2.0)})
-    assert selection["chosen"] == 1.0 and [row["n"] for row in selection["grid"]] == [2]

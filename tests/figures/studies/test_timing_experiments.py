@@ -3,28 +3,16 @@
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
-import torch
-from grouped import grouped
-from safetensors.torch import load_file
+from command_lines import figures as main
 from study_runs import SHAPE, save_models
 
-from paper_figures.__main__ import main
-from paper_figures.data.loaders import Prompt
-from paper_figures.runner import worker
-from paper_figures.runner.executors import Backend, processes
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.units import Unit
-from paper_figures.studies import frequency, overhead, work
-from paper_figures.studies import study as stages
+from paper_figures.studies import frequency, overhead, timing
 from paper_figures.studies.answers import answers_of
-from paper_figures.studies.overhead import OverheadOptions
-from paper_figures.studies.timing import measured, run_timing, timed_rows, timing_unit, untimed, way_of
-from rws_decode import RWSEvery, decode, load_predictor, load_reward
 
 KEPT = ("rws", "constant", "default")
 RUNS = {
@@ -58,13 +46,9 @@ def tables(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return {table.name: pd.DataFrame(table.rows) for table in all_tables}
 
 
-def named(options: list[str], name: str) -> str:
-    return options[options.index(f"--{name}") + 1]
-
-
 def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> None:
     for frame in frames.values():
-        answers, timed = answers_of(untimed(frame)), measured(frame)
+        answers, timed = answers_of(timing.untimed(frame)), timing.measured(frame)
         keys = ["guide", "method", "example"]
         texts = answers.set_index(keys)["text"]
         assert len(timed) and texts.index.is_unique
@@ -74,17 +58,8 @@ def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> N
         assert [median(runs) for runs in timed["seconds"]] == timed["median_seconds"].tolist()
 
 
-def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> None:
-    groups = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
-    assert {tuple(rows["method"]) for _, rows in groups["frequency"]} == {("default", "rws", "rws every 3", "constant")}
-    assert len(groups["frequency"]) == len(groups["overhead"]) == 2
-    for _, rows in groups["overhead"]:
-        assert set(rows["method"]) == {*KEPT, "best-of-n"} and len(rows) == 4 + 4
-        assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
-
-
 def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFrame]) -> None:
-    timed = measured(frames["overhead"])
+    timed = timing.measured(frames["overhead"])
     for _, rows in timed[timed["method"] == "rws"].groupby(["guide", "example"]):
         by_savings = rows.set_index("savings")
         assert (
@@ -95,66 +70,6 @@ def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFra
         assert by_savings["text"].nunique() == 1
     best = timed[timed["method"] == "best-of-n"]
     assert (best["forwards"] == SHAPE["steps"] * best["reward_calls"]).all(), "a score of each sample's answer"
-
-
-def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict[str, pd.DataFrame]) -> None:
-    predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
-    answers = answers_of(untimed(frames["frequency"]))
-    guided = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
-    assert len(guided) == 3
-    for _, row in guided.iterrows():
-        (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **grouped(**SHAPE))
-        assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
-        assert row["reward_calls"] == trace.reward_calls <= 3
-
-
-def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded: list[tuple[str, float]] = []
-    real = work.decode_units
-
-    def watched(units: Any, **extra: Any) -> Any:
-        (unit,) = units
-        decoded.append((unit.prompt, unit.strategy.get("scale", 1.0)))
-        return real(units, **extra)
-
-    monkeypatch.setattr(work, "decode_units", watched)
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
-    run = {"seed": 0, "sampling_temperature": 0.0}
-    scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
-    variants = [
-        {"method": name, "savings": "usual", "runs": [{"strategy": {"name": "temperature", "scale": scale}} | run]}
-        for name, scale in scales.items()
-    ]
-    extra: dict[str, Any] = {"repetitions": 3, "workers": "1", "threads": None, "memory": False}
-    units = [timing_unit(base, Prompt(text, (text,)), "mini", 8.0, variants, **extra) for text in ("one", "two")]
-    rows = work.time_units(units)
-    assert decoded[0] == ("one", 1.0), "one run that is not counted"
-    counted = [decoded[1:][start : start + 3] for start in range(0, 18, 3)]
-    assert [[prompt for prompt, _ in turn] for turn in counted] == [["one"] * 3, ["two"] * 3] * 3
-    orders = [tuple(scale for _, scale in turn) for turn in counted[::2]]
-    assert orders == [(1.0, 2.0, 4.0), (2.0, 4.0, 1.0), (4.0, 1.0, 2.0)] and len(decoded) == 19
-    assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
-
-
-@pytest.mark.parametrize(("shared", "slots"), [(None, 3), (processes(2), 1)], ids=["own pool", "shared pool"])
-def test_beside_a_shared_pool_answers_are_timed_one_at_a_time(
-    shared: Backend | None, slots: int, frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ran: list[tuple[str, int]] = []
-
-    def run_units(units: list[Unit], *_: Any, backend: Backend, **options: Any) -> Any:
-        ran.append((units[0].strategy["name"], backend.slots))
-        return SimpleNamespace(read=pd.DataFrame, computed=(), failed=())
-
-    frame = untimed(frames["overhead"])
-    monkeypatch.setattr(stages, "run_units", run_units)
-    monkeypatch.setattr(stages.Stages, "outcome", lambda self: SimpleNamespace(frame=frame))
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor="mini")
-    prompts = [Prompt(name, (text,)) for name, text in frame[["example", "prompt"]].drop_duplicates().to_numpy()]
-    asked = OverheadOptions(out=str(tmp_path), workers=3, shared=shared)
-    with stages.open_stages(asked, [base]) as opened:
-        run_timing(asked, base, prompts, opened, lambda answers: [], repetitions=1)
-    assert ran == [("timing", slots)]
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
@@ -172,38 +87,24 @@ def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: 
 
 def test_increase_is_that_of_the_mean_seconds() -> None:
     table11 = timed_by_hand({("a", "default"): [[20.197]] * 3, ("a", "rws"): [[26.288]] * 3})
-    rows, how = timed_rows(table11, 0, ("guide", "method"))
+    rows, how = timing.timed_rows(table11, 0, ("guide", "method"))
     rws = next(row for row in rows if row["method"] == "rws")
     assert rws["increase"] == pytest.approx(100 * (26.288 / 20.197 - 1)) == pytest.approx(30.16, abs=0.005)
     assert rws["increase_low"] == pytest.approx(rws["increase_high"]) and rws["p"] == 0.25
     assert "here, PyTorch threads: 1, workers at once: 1" in how
 
     seconds = {("a", "default"): [[1.0, 9.0, 2.0], [4.0, 4.0, 4.0]], ("a", "rws"): [[3.0, 3.0, 3.0], [5.0, 6.0, 7.0]]}
-    rows, _ = timed_rows(timed_by_hand(seconds), 0, ("guide", "method"))
+    rows, _ = timing.timed_rows(timed_by_hand(seconds), 0, ("guide", "method"))
     default, rws = rows
     assert (default["seconds"], rws["seconds"], rws["runs"]) == (3.0, 4.5, 6) and rws["increase"] == pytest.approx(50)
     assert rws["cpu_increase"] == pytest.approx(50) and default["increase"] is None
     assert (rws["quartile_1"], rws["quartile_3"]) == (3.0, 5.75)
 
 
-def test_machines_are_kept_apart() -> None:
-    here = {("a", "default"): [[1.0]], ("a", "rws"): [[2.0]]}
-    there = timed_by_hand({key: [[10 * run for run in runs] for runs in value] for key, value in here.items()})
-    both = pd.concat([timed_by_hand(here), there.assign(measured_on="there")], ignore_index=True)
-    rows, how = timed_rows(both, 0, ("guide", "method"))
-    assert [(row["method"], row["measured_on"], row["seconds"]) for row in rows] == [
-        ("default", "here", 1.0),
-        ("default", "there", 10.0),
-        ("rws", "here", 2.0),
-        ("rws", "there", 20.0),
-    ]
-    assert how.count("PyTorch threads") == 2
-
-
 def test_trade_off_is_the_mean_over_the_guides(
     frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
 ) -> None:
-    answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
+    answers, rows = answers_of(timing.untimed(frames["frequency"])), tables["trade_off"].set_index("method")
     assert rows.index[0] == "default"
     for method in ("default", "rws", "rws every 3", "constant"):
         selected = answers[answers["method"] == method]
@@ -211,53 +112,6 @@ def test_trade_off_is_the_mean_over_the_guides(
         assert rows.loc[method, "reward_calls"] == pytest.approx(selected["reward_calls"].mean())
     base = answers[answers["method"] == "default"]["god_tokens"].mean()
     assert rows.loc["rws", "god_tokens_ratio"] == pytest.approx(rows.loc["rws", "god_tokens"] / base)
-    timed = measured(frames["frequency"])
+    timed = timing.measured(frames["frequency"])
     means = timed.groupby("method")["median_seconds"].mean()
     assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
-
-
-def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
-    guide = Path(named(options, "rewards"))
-    weights = load_file(guide / "model.safetensors").values()
-    least = sum(weight.numel() * weight.element_size() for weight in weights)
-    model = load_reward(str(guide)).model  # type: ignore[attr-defined]
-    size = sum(tensor.numel() * tensor.element_size() for tensor in [*model.parameters(), *model.buffers()])
-    assert work.weight_bytes(load_reward(str(guide))) == size >= least
-    row = tables["memory"].set_index("guide").loc[str(guide)]
-    assert row["reward_mib"] == size / 2**20 and row["added_mib"] is None
-
-
-def test_peaks_on_cuda_are_without_and_with_the_guide(
-    options: list[str], frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No GPU: PyTorch's counters are stood in for by what this process holds when they are read."""
-    peaks = []
-
-    def peak(device: int) -> int:
-        peaks.append("reward" in worker._LOADED)
-        return 1000 + 500 * peaks[-1]
-
-    functions = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
-    functions |= {
-        "max_memory_allocated": peak,
-        "reset_peak_memory_stats": lambda device: None,
-        "empty_cache": lambda: None,
-    }
-    for name, function in functions.items():
-        monkeypatch.setattr(torch.cuda, name, function)
-    guide = named(options, "rewards")
-    rows = frames["overhead"]
-    rows = rows[(rows["split"] == "test") & (rows["guide"].isna() | (rows["guide"] == guide))]
-    first = rows[rows["method"] == "rws"].iloc[0]
-    prompt = Prompt(first["example"], (first["prompt"],))
-    variants = []
-    for method in ("default", "rws"):
-        row = rows[(rows["method"] == method) & (rows["example"] == first["example"])].iloc[0].to_dict()
-        variants.append(way_of(method, [row | {"seed": int(row["seed"])}]))
-    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
-    extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
-    unit = timing_unit(base, prompt, guide, 8.0, variants, **extra)
-    work.reward_for(base, guide)
-    ((row,),) = work.time_units([unit])
-    assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
-    assert row["timed_seconds"][0]["median_cpu_seconds"] is None

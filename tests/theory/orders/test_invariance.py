@@ -12,6 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rws_theory import output_law, parallel_distances
 from rws_theory.orders.invariance import (
     Canvas,
     Law,
@@ -20,8 +21,6 @@ from rws_theory.orders.invariance import (
     by_confidence,
     drawn_first_law,
     exchange_distance,
-    output_law,
-    parallel_distances,
     table_conditionals,
     table_law,
     total_variation,
@@ -131,27 +130,6 @@ def test_no_table_loses_more_than_groups_of_equal_tokens(table: np.ndarray, orde
         assert distance <= 1 - Fraction(1, len(table) ** (table.ndim - math.ceil(table.ndim / k)))
 
 
-def test_equal_tokens_lose_by_groups_and_more_a_step_may_cost_less() -> None:
-    for length, words in ((2, 2), (3, 2), (3, 3), (4, 2)):
-        table = np.zeros((words,) * length, dtype=int)
-        for word in range(words):
-            table[(word,) * length] = 1
-        assert parallel_distances(table, by_confidence()) == [
-            1 - Fraction(1, words ** (k - 1)) for k in range(1, length + 1)
-        ]
-    pairs = np.einsum("ab,cd->abcd", np.eye(2, dtype=int), np.eye(2, dtype=int))  # two steps: the most of four bits
-    assert parallel_distances(pairs, lambda canvas, rows: sorted(rows))[1] == Fraction(3, 4)
-    # Four tokens of which the first and the last are equal: pairs 01|23 are independent, the triple 0, 3, 1 is not.
-    table = np.zeros((2, 2, 2, 2), dtype=int)
-    table[0, :, :, 0] = table[1, :, :, 1] = 1
-    ranking = {0: 0, 3: 1, 1: 2, 2: 3}
-    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
-    assert distances == [0, Fraction(1, 2), Fraction(1, 2), Fraction(1, 2)]
-    ranking = {1: 0, 0: 1, 3: 2, 2: 3}
-    distances = parallel_distances(table, lambda canvas, rows: sorted(rows, key=ranking.__getitem__))
-    assert distances == [0, 0, Fraction(1, 2), Fraction(1, 2)]
-
-
 @given(tables(least=1))
 def test_ranking_by_the_draw_keeps_likely_tokens_too_often(table: np.ndarray) -> None:
     law, p = drawn_first_law(table_conditionals(table), table.ndim), table_law(table)
@@ -209,13 +187,6 @@ def test_orders_agree_exactly_where_every_exchange_does(case: tuple[int, int, di
     length, _, rows = case
     laws = [output_law(rows.get, length, order) for order in fixed_orders(length)]
     assert (max(exchanges(length, rows)) == 0) == all(law == laws[0] for law in laws)
-
-
-@given(tables(least=1))
-def test_rows_of_a_joint_law_exchange(table: np.ndarray) -> None:
-    conditionals = table_conditionals(table)
-    rows = {c: conditionals(c) or {} for c in itertools.product(range(-1, table.shape[0]), repeat=table.ndim)}
-    assert not any(exchanges(table.ndim, rows))
 
 
 @given(tables(least=1), free_rows(), ORDERS)

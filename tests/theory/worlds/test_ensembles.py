@@ -11,11 +11,10 @@ import pytest
 
 from rws_decode import RWS, Confidence, Shape, decode
 from rws_decode.extra.testing import exact_predictor, token_reward
-from rws_theory.gain import reward_factor
-from rws_theory.worlds import ensembles
+from rws_theory import reward_factor
+from rws_theory.worlds import JointTable, check_less_reward, ensembles, reward_statistics, rws_less_reward_example
 from rws_theory.worlds import reference_decoder as decoder
-from rws_theory.worlds.joint_table import Floats, JointTable, reward_statistics
-from rws_theory.worlds.less_reward import check_less_reward, rws_less_reward_example
+from rws_theory.worlds.joint_table import Floats
 
 EPS = Fraction(1, 100_000)
 
@@ -48,17 +47,6 @@ def test_batched_decodes_are_the_reference_decodes(ensemble: ensembles.Ensemble,
             position = int(decoded.commit_step.argmin())
             kept, worth = (x.take(decoded.tokens[position], axis=position) for x in (p, rewards[m]))
             assert decodes.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
-
-
-def test_rewards_of_a_part_and_intervals_of_a_tally() -> None:
-    tables = ensembles.random_tables("dirichlet", 2, 3, 2, np.random.default_rng(0))
-    part = ensembles.random_rewards("sub-structure", tables, np.random.default_rng(0))
-    assert (part[:, :, 0] == part[:, :, 1]).all()
-    assert np.exp(part[:, :, 0]) == pytest.approx(np.exp(tables).sum(axis=2))
-    tally = ensembles.RewardTally("confidence", more=3, equal=90, less=7)
-    assert tally.models == 100 and tally.interval("less") == ensembles.RewardTally("x", 7, 0, 93).interval("more")
-    assert tally.more_if_different(0.5) == ensembles.RewardTally("x", 3, 0, 7).interval("more", 0.5)
-    assert ensembles.RewardTally("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
 
 
 def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,16 +207,3 @@ def test_no_smaller_total_weight_lets_a_factor_reverse_two_positions() -> None:
 
     assert all(stays(total) for total in range(1, 7))
     assert not stays(7)
-
-
-@pytest.mark.parametrize(
-    ("weights", "rewards"),
-    [
-        (((1, 2, 1), (2, 0, 1), (0, 0, 0)), ((1, 0, 1), (2, 0, 0), (0, 0, 0))),  # rewards the other way round
-        (((4, 2, 1), (1, 0, 0), (0, 1, 0)), ((1, 1, 1), (0, 0, 0), (0, 0, 0))),  # a leads at every larger factor
-        (((2, 1, 0), (0, 0, 0), (0, 0, 0)), ((2, 0, 0), (0, 0, 0), (0, 0, 0))),  # one word is certain
-    ],
-)
-def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) -> None:
-    example = check_less_reward(weights, rewards, 8, EPS)  # type: ignore[arg-type]
-    assert not example.proved and not example.step_proved

@@ -1,14 +1,12 @@
 """The frontier and the first effects of tilting and scaling, against all texts of small worlds and on a larger one."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_worlds import Case, cases
 
-from rws_theory.worlds import NGram, frontier, frontiers, keywords, reward_slopes
+from rws_theory.worlds import NGram, frontier, frontiers, reward_slopes
 from rws_theory.worlds.tilts import score
 
 
@@ -36,32 +34,6 @@ def test_no_text_lies_above_it_also_where_searches_run_out(case: Case, kind: int
     assert len(curve.lines) <= searches
     for text, log_prob in zip(case.texts, case.log_p, strict=True):
         assert curve.regret(log_prob, score(reward, text, case.context)) >= -1e-9
-
-
-def test_the_frontier_of_keywords_earns_them() -> None:
-    """The reward is one where 0, 1 stands in the text: what was read before decides it."""
-    world, reward = NGram.fit([[0, 0, 1, 1, 2, 2, 0, 2, 1, 0]], 2, vocabulary=3), keywords([[0, 1]], 3)
-    texts = [np.array(text) for text in itertools.product(range(3), repeat=4)]
-    for beta in (0.0, 1.0, 8.0):
-        best = world.tilt(reward, beta).best(4)
-        value = world.log_prob(best) + beta * reward.score(best)
-        assert value == pytest.approx(max(world.log_prob(text) + beta * reward.score(text) for text in texts), abs=1e-9)
-
-
-def test_no_method_lies_above_it() -> None:
-    rng = np.random.default_rng(0)
-    text = rng.zipf(1.4, 4_000) % 60
-    world, reward = NGram.fit([text], 3, vocabulary=60), rng.normal(size=60)
-    curve = frontier(world, reward, 24, [3, 5], beta=4.0)
-    assert curve.complete and len(curve.points) > 5
-    for weight in (0.0, 0.5, 2.0):
-        model = world.tilt(reward, weight)
-        drawn = [model.sample(24, rng, [3, 5]) for _ in range(20)]
-        for answer in [*drawn, model.best(24, [3, 5])]:
-            assert curve.regret(world.log_prob(answer, [3, 5]), score(reward, answer)) >= -1e-9
-    on_it = curve.points[2]
-    assert curve.regret(on_it.log_prob, on_it.reward) == pytest.approx(0.0, abs=1e-9)
-    assert curve.regret(on_it.log_prob - 1.0, on_it.reward) == pytest.approx(1.0, abs=1e-9)
 
 
 @given(case=cases(), kind=st.integers(0, 2))

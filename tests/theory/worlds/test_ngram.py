@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_worlds import Case, cases, tilted
 
-from rws_theory.worlds import MASK, MarkovChain, NGram, keywords
+from rws_theory.worlds import MASK, NGram, keywords
 from rws_theory.worlds.backoff import Backoff, fit_backoff
 from rws_theory.worlds.part_memory import PartMemory
 from rws_theory.worlds.stored import pack, unpack
@@ -54,13 +54,6 @@ def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tup
     chosen = (case.texts == best).all(axis=1)
     assert case.allowed[chosen].all()
     assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
-
-
-def test_a_tilt_sums_to_one_after_every_context() -> None:
-    world = NGram.fit([[0, 1, 2, 1] * 5], 2, vocabulary=3).tilt([0.0, 1.0, -1.0], 2.0)
-    for context in ([], [0], [2]):
-        texts = itertools.product(range(3), repeat=3)
-        assert sum(np.exp(world.log_prob(text, context)) for text in texts) == pytest.approx(1)
 
 
 def test_keywords_may_span_words_and_overlap() -> None:
@@ -142,15 +135,6 @@ def test_a_commit_touches_only_its_part() -> None:
     for word in range(5):
         (rows,) = world.conditionals_batch([[MASK] * 5], [[word]], memory)
         assert (rows == world.conditionals([MASK] * 5, [word])).all() and len(memory) <= 2
-
-
-def test_a_bigram_world_is_its_markov_chain() -> None:
-    rng = np.random.default_rng(0)
-    world = NGram.fit([text_of(rng, 3_000, 12)], 2, vocabulary=12)
-    rows = np.stack([world.chain.row(word)[0] for word in range(12)])
-    chain = MarkovChain(np.log(world.chain.unigram), np.log(rows))
-    canvas = [MASK, 3, MASK, MASK, 1, MASK]
-    np.testing.assert_allclose(world.conditionals(canvas), chain.conditionals(canvas), rtol=0, atol=1e-11)
 
 
 def chain_of(order: int, seed: int) -> Backoff:
