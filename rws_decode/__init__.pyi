@@ -4,7 +4,6 @@ from .ablation import Ablation as Ablation, ablate as ablate, load_ablation as l
 from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
-from .law import TextLaw as TextLaw, strategy_log_prob as strategy_log_prob
 from .measured_reward import measured_reward as measured_reward
 from .predictors import (
     CallablePredictor as CallablePredictor,
@@ -13,8 +12,6 @@ from .predictors import (
     WorldPredictor as WorldPredictor,
     load_predictor as load_predictor,
 )
-from .predictors.watch import watch as watch
-from .replay.diff import TraceDiff as TraceDiff, diff as diff
 from .replay.replay import Replay as Replay, replay as replay, replay_with as replay_with
 from .replay.step_logits import StepLogits as StepLogits, step_logits as step_logits
 from .rewards import (
@@ -24,14 +21,6 @@ from .rewards import (
     SequenceClassifierReward as SequenceClassifierReward,
     load_reward as load_reward,
 )
-from .scales.path import (
-    Breakpoint as Breakpoint,
-    ScalePath as ScalePath,
-    ScalePiece as ScalePiece,
-    Unexplored as Unexplored,
-    scale_path as scale_path,
-)
-from .scales.reach import Output as Output, Reach as Reach, compare_reach as compare_reach
 from .settings import Options as Options, Savings as Savings, Shape as Shape
 from .final_text import final_reward as final_reward
 from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
@@ -71,7 +60,5 @@ from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace
 from .view import plots as plots
-from .view.decode_page import decode_page as decode_page
-from .view.scale_path_page import scale_path_page as scale_path_page
 
 def __getattr__(name: str) -> typing.Any: ...  # what extras offer, by the entry points rws.names

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from rws_decode.common.page import Page, pictures
+from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.decode import decode
 from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
@@ -60,12 +60,12 @@ class Comparison(Mapping[str, Decoding]):
         size = f"{prompts} prompt{'s' if prompts > 1 else ''}{''.join(said)}"
         return clipped(f"Comparison({shortened(self.decodings)} on {size})")
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def view(self, prompt: int = 0) -> Page:
         """Return a page to scrub of a prompt's runs in lock-step, each compared with the first; prompt: its number."""
-        return pictures("decode_page").runs_page([runs[prompt] for runs in self.decodings.values()])
+        return picture("runs_page", "runs.view()")([runs[prompt] for runs in self.decodings.values()])
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt and strategy, with the columns of `Decoding.to_frame`, and seconds.

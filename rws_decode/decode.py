@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from rws_decode.common.plugins import hook
 from rws_decode.common.threads import torch_threads
 from rws_decode.final_text import outcomes
 from rws_decode.job import Job, Prompts, check_arguments, prepare
@@ -19,7 +20,6 @@ from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.completion import MaskedLogits, TokenSampler
 from rws_decode.step.record import Record
-from rws_decode.step.savings import saving
 from rws_decode.step.step import Decoder, Done, State, forward, run
 from rws_decode.strategies.protocol import Strategy, abilities_of
 from rws_decode.trace.data import NOT_NEEDED
@@ -105,7 +105,9 @@ def decoded(
         from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
 
         decoder = layered(decoder if options.drawing == "completion" else drawn_at_commit(decoder))
-    decoder = decoder if savings == _SAVINGS else saving(decoder, savings)
+    decoder = replace(decoder, memory=savings.memory)
+    if savings.block_only or savings.certain or savings.settled:
+        decoder = hook("saving", "savings")(decoder, savings)
 
     def show(state: State, done: Done) -> bool:
         return callback is not None and bool(callback(StepView.of(state, done, shape.steps, predictor.mask_id)))

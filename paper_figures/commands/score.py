@@ -17,7 +17,7 @@ from rws_decode.settings import Options, Shape
 from rws_decode.strategies.table import check_text
 
 if TYPE_CHECKING:
-    from rws_decode.law import TextLaw
+    from rws_decode.extra.log_prob import TextLaw
 
 GROUP = "Decode"
 _FEWEST = 20  # prompts that an interval needs
@@ -90,7 +90,7 @@ def score(options: ScoreOptions) -> int:
     pairs = [] if options.draw is not None else _pairs(options)
     loading("score", options.predictor.model, options.reward.reward)
 
-    from rws_decode.law import answer_ids
+    from rws_decode.extra.log_prob import answer_ids
 
     predictor = options.predictor.load()
     if options.example is not None:
@@ -130,7 +130,7 @@ def _scored(
     predictor: Any, texts: Sequence[tuple[str, list[int]]], strategy: str, reward: Any, options: ScoreOptions
 ) -> list[dict[str, Any]]:
     """Return a row for each text, those of one length in one batch."""
-    from rws_decode.law import strategy_log_prob
+    from rws_decode.extra.log_prob import strategy_log_prob
 
     rows: dict[int, dict[str, Any]] = {}
     decoding, shape = _drawn(options), _steps_of(options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
@@ -20,8 +20,10 @@ from rws_decode.common.page import Page
 from rws_decode.final_text import FinalReward
 from rws_decode.predictors import MaskPredictor
 from rws_decode.rewards import load_reward
-from rws_decode.scales.path import ScalePath, ScalePiece, Unexplored, scale_path
 from rws_decode.settings import Shape
+
+if TYPE_CHECKING:
+    from rws_decode.extra.scale_paths.path import ScalePath
 
 NEEDS: tuple[str, ...] = ("scale-path",)
 
@@ -39,6 +41,8 @@ def _grid_of(data: Row, path: Row) -> dict[int, str]:
 
 def _path_of(data: Row, path: Row) -> ScalePath:
     """Return a path of the drawn prompt as `rws_decode.scale_path` returns it."""
+    from rws_decode.extra.scale_paths.path import ScalePath, ScalePiece, Unexplored
+
     pieces = []
     for piece in path["pieces"]:
         output = data["profiles"][0]["outputs"][piece["output"]]
@@ -131,6 +135,8 @@ def exhibit(runs: Path) -> Exhibit:
 
     def page(predictor: MaskPredictor) -> Page:
         """Return the drawn prompt's path over c, followed again, with the scale to drag."""
+        from rws_decode.extra.scale_paths.path import scale_path
+
         shape = Shape(settings["length"], settings["steps"], settings["block"])
         path = scale_path(predictor, drawn["prompt"], *_ends(data), shape, reward=load_reward(settings["reward"]))
         return path.view(data["grid"])

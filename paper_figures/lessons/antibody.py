@@ -10,17 +10,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import RewardModel, ScalePath, Shape, Trace, compare, load_predictor, load_reward, scale_path
+from rws_decode import RewardModel, Shape, Trace, compare, load_predictor, load_reward
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.final_text import FinalReward
-from rws_decode.scales.path import Breakpoint, Over, ScalePiece, Unexplored
 from rws_decode.text.gaps import fill_gaps
 from rws_decode.trace.trace import load
+
+if TYPE_CHECKING:
+    from rws_decode.extra.scale_paths.path import Over, ScalePath
 
 FOLDER = Path(__file__).with_name("antibody_answers")
 METHODS = ("default", "temperature:4", "rws:4", "rws:8", "best-of:16")
@@ -42,6 +44,8 @@ def runs() -> dict[str, Trace]:
 
 def path(over: Over) -> ScalePath:
     """Return the recorded path over all factors or over all reward scales."""
+    from rws_decode.extra.scale_paths.path import Breakpoint, ScalePath, ScalePiece, Unexplored
+
     row = json.loads(gzip.decompress((FOLDER / f"{over}.json.gz").read_bytes()))
     pieces = [
         ScalePiece(**piece | {key: tuple(piece[key]) for key in ("tokens", "commit_step")})
@@ -73,6 +77,8 @@ def aligned(traces: Mapping[str, Trace]) -> str:
 
 def record(folder: Path = FOLDER) -> None:
     """Decode, follow the paths and judge, with the networks that `make real` installs; what is there is kept."""
+    from rws_decode.extra.scale_paths.path import scale_path
+
     predictor, reward = load_predictor("antibody", progress=False), load_reward("human")
     folder.mkdir(parents=True, exist_ok=True)
     text, answer = asked()

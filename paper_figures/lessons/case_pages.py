@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.common.page import Page
 from rws_decode.view.sentences import count, joined
-from rws_decode.view.template import page_of, rounded
 
 _DIGITS = 5
 
@@ -56,6 +55,8 @@ def bars_page(
     >>> "dragged" in bars_page("Words dragged", "", "c", [1.0, 10.0], ["cat"], [case]).html
     True
     """
+    from rws_decode.extra.pages.template import page_of, rounded
+
     at = np.asarray(scales, dtype=float)
     data = {
         "symbol": symbol,
@@ -77,6 +78,8 @@ def bars_page(
 
 
 def _json(case: BarsCase) -> dict[str, Any]:
+    from rws_decode.extra.pages.template import rounded
+
     def short(values: ArrayLike) -> list[Any]:
         return [rounded(value, _DIGITS) for value in np.asarray(values, dtype=float).tolist()]
 
@@ -116,6 +119,8 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
     >>> "0.000 nats by a." in orders_page("Orders", "", case).html
     True
     """
+    from rws_decode.extra.pages.template import page_of, rounded
+
     stops = {name: list(getattr(case, name)) for name in ("names", "words", "distances", "memories")}
     data = stops | {
         "kl": [[rounded(value, 5) for value in row] for row in case.kl.reshape(-1, len(case.names)).tolist()],

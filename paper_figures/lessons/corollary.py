@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rws_decode import plots
 from rws_decode.common.palette import BLACK, BLUE, GREY, VERMILION
-from rws_decode.view.plots import confidence_curves
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import crossings, factor_range, log_odds
 from rws_theory.worlds.ensembles import CorollaryStudy, Reward, RewardTally
@@ -69,7 +69,7 @@ def order_picture(decodes: TwoDecodes) -> Figure:
     example, (_, high) = decodes.example, factor_range(decodes.example.reward_scale)
     figure, (left, right) = panels_of(None, 1, 2, (10.0, 4.0), width_ratios=(3, 2))
     names = ["position 1", "position 2"]
-    confidence_curves(decodes.logits, names=names, scale_min=0.5, scale_max=high, axes=left)
+    plots.confidence_curves(decodes.logits, names=names, scale_min=0.5, scale_max=high, axes=left)
     commits = []
     for (name, run), marker in zip(decodes.runs.items(), "Ds", strict=True):
         best = max(float(log_odds(row, run.factors[0])) for row in decodes.logits)

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+import rws_decode
 from paper_figures.exhibits.shared.exhibit import figure, styled
 from paper_figures.lessons.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.leaks import mean_of, sampler_values
-from rws_decode import Shape, strategy_log_prob
+from rws_decode import Shape
 from rws_decode.common.page import Page
 from rws_decode.common.palette import LOOKS
 from rws_decode.predictors import CallablePredictor
@@ -80,7 +81,9 @@ def shape_of(words: int) -> Shape:
 def laws(memory: float, words: int, strategies: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return the sum of q over all 256 texts, and KL(p || q) in nats, of strategies that draw no positions."""
     log_p, predictor = chain(memory).table(LENGTH).log_p.ravel(), predictor_of(memory)
-    log_q = [strategy_log_prob(predictor, [[]], TEXTS, each, shape_of(words)).log_prob for each in strategies]
+    log_q = [
+        rws_decode.strategy_log_prob(predictor, [[]], TEXTS, each, shape_of(words)).log_prob for each in strategies
+    ]
     each = zip(strategies, log_q, strict=True)
     return {name: (float(np.exp(q).sum()), float(np.exp(log_p) @ (log_p - q))) for name, q in each}
 

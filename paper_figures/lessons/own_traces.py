@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rws_decode import Shape, TraceDiff, compare, load_predictor, load_reward
+from rws_decode import Shape, compare, load_predictor, load_reward
+
+if TYPE_CHECKING:
+    from rws_decode.extra.diff.difference import TraceDiff
 
 
 def paths(folder: str | os.PathLike[str]) -> tuple[Path, Path | None]:

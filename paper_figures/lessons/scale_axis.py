@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode import MaskPredictor, RewardModel, ScalePath, ScalePiece, compare_reach, final_reward
+from rws_decode import MaskPredictor, RewardModel, final_reward
 from rws_decode.common.palette import LOOKS
-from rws_decode.view.plots.scales.scale_paths import OVER
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from rws_decode.extra.scale_paths.path import ScalePath, ScalePiece
+
 Answer = tuple[int, ...]
-Both = Sequence[ScalePath]  # over the temperature, and over the reward scale
+Both: TypeAlias = "Sequence[ScalePath]"  # over the temperature, and over the reward scale
 GridSearch = Mapping[tuple[int, str], NDArray[np.int64]]  # (prompt, axis) -> answers found, for each size of a grid
 
 _SIZES = np.unique(np.geomspace(2, 200, 90).astype(int))
@@ -41,6 +42,8 @@ def answers_table(both: Both, other: Mapping[Answer, float]) -> str:
 
     other: their rewards by another reward model.
     """
+    from rws_decode.extra.scale_paths.reach import compare_reach
+
     pieces = {piece.tokens: piece for path in both for piece in path.pieces}
     axis = log(both[0].scale_max / both[0].scale_min)
     heads = ("answer", "temperature", "RWS", "reward, guide", "reward, other", "rules broken", "text")
@@ -88,6 +91,8 @@ def grid_search(paths: Mapping[int, Both]) -> GridSearch:
 @drawn
 def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[float]) -> Figure:
     """Draw how many answers grids of many sizes find, a panel for each prompt; hollow marks: the given grid."""
+    from rws_decode.extra.scale_paths.lanes import OVER
+
     figure, panels = panels_of(None, 1, len(paths), (10.0, 3.8))
     for panel, (prompt, both) in zip(panels, paths.items(), strict=True):
         for path, look in zip(both, LOOKS, strict=False):

@@ -167,7 +167,8 @@ def _named(package: str, source: bytes) -> frozenset[str]:
             own, _, attribute = node.value.partition(".")
             if own.isidentifier() and attribute.isidentifier():
                 modules.add(f"{package}.{own}")
-            if node.value.startswith("rws.") and node.value not in (NAMES, HOOKS):  # a look reads much
+            # Only names of groups, as each look reads the metadata of all packages.
+            if node.value.startswith("rws.") and node.value not in (NAMES, HOOKS):
                 modules |= modules_offered(node.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "hook":
             names = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.decode import decode
-from rws_decode.law import answer_ids
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.text.gaps import filled, row_of
@@ -150,6 +149,7 @@ def pseudo_log_likelihood(
     >>> bool(0 > good > bad)
     True
     """
+    from rws_decode.extra.log_prob import answer_ids
     from rws_decode.extra.path_diagnostics.diagnostics import log_probabilities
 
     given = predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.decode import decode
-from rws_decode.law import strategy_log_prob
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
@@ -68,6 +67,8 @@ def sampler_divergence(
     SamplerDivergence(1 prompts, 3 texts each, KL(p || q) 0.00, KL(q || p) 0.00 nats)
     """
     whole("draws", draws)
+    from rws_decode.extra.log_prob import strategy_log_prob
+
     contexts = [predictor.encode_prompt(prompt) for prompt in prompts for _ in range(draws)]
     every = [prompt for prompt in prompts for _ in range(draws)]
     options = replace(options, seed=tuple(rng.integers(2**31, size=len(every)).tolist()))

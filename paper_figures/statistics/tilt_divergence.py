@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.decode import decode
-from rws_decode.predictors.exact import TableReward, tabulated_predictor
 from rws_decode.settings import Options, Shape
 from rws_decode.steering import METHODS
 from rws_theory.worlds.joint_table import JointTable
@@ -103,6 +102,7 @@ def _of_method(
     world: SmallWorld, number: int, name: str, budget: int | None, beta: float, draws: int, seed: int
 ) -> Divergence:
     from rws_decode.extra.steering.steer import steer
+    from rws_decode.extra.testing.exact import TableReward, tabulated_predictor
 
     predictor, length = tabulated_predictor(world.table), world.table.length
     place = {text: index for index, text in enumerate(world.texts)}

@@ -185,7 +185,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
     """
     from paper_figures.studies.work import digest_of, predictor_for, reward_for
     from rws_decode import Options, Shape, decode, strategy_log_prob
-    from rws_decode.law import answer_ids
+    from rws_decode.extra.log_prob import answer_ids
 
     if units[0].strategy["name"] == "world":
         return _worlds(units)

@@ -20,6 +20,7 @@ from rws_decode.commands.shown import (
     prompt_line,
     table,
 )
+from rws_decode.common.page import picture
 from rws_decode.steering import is_method
 
 GROUP = "Decode"
@@ -53,9 +54,8 @@ def compare(options: CompareOptions) -> None:
     shown = each(options.strategies, "compare", len(options.strategies), "answer")
     traces = {text: decodes.run(text) for text in shown}
     if options.view is not None:
-        from rws_decode.view.decode_page import runs_page
-
-        tell(f"page: {runs_page([*traces.values()]).save(options.view)}")
+        page = picture("runs_page", f"--view is {options.view}")([*traces.values()])
+        tell(f"page: {page.save(options.view)}")
     if options.json:
         told = {} if options.applied is None else {"preset": options.applied.as_json()}
         print_json(

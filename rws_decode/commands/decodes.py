@@ -223,16 +223,15 @@ class Decodes:
     @contextmanager
     def _drafts(self) -> Iterator[StepCallback | None]:
         """Give a callback that draws each draft over the last one, and erase the drafts at the end."""
-        if self.options.json or not sys.stderr.isatty():
+        drafts = None if self.options.json or not sys.stderr.isatty() else hook("drafts")
+        if drafts is None:
             yield None
             return
-        from rws_decode.view.drafts import DraftStreamer, draft_text
-
         decode: Callable[[list[int]], str | None] = self.predictor.decode_answer
-        screen = DraftStreamer(decode, sys.stderr)
+        screen = drafts.DraftStreamer(decode, sys.stderr)
 
         def draw(view: Any) -> None:
-            screen.draw(draft_text(view.canvas[0].tolist(), view.mask_id, decode))
+            screen.draw(drafts.draft_text(view.canvas[0].tolist(), view.mask_id, decode))
 
         try:
             yield draw

@@ -11,6 +11,7 @@ from rws_decode.cli.progress import tell
 from rws_decode.commands.decodes import DecodeOptions, Decodes
 from rws_decode.commands.shown import answer_text, as_json, legend, marked, marker, print_json, prompt_line, run_text
 from rws_decode.common.files import check_trace_file
+from rws_decode.common.plugins import hook
 from rws_decode.steering import is_method, steering
 from rws_decode.strategies.apart import apart
 from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, strategy_named
@@ -171,12 +172,11 @@ def _show(decodes: Decodes, options: GenerateOptions, trace: Trace, beside: Trac
         print(run_text(trace, text))
         return
 
-    from rws_decode.replay.diff import diff
-
     other, mark = answer_text(beside, decodes.completed(beside)), marker()
     same, first, second = other == text, marked(text, other, mark), marked(other, text, mark)
     print(run_text(trace, first))
     print(f"\nbeside it, {options.compare}\n{run_text(beside, 'the same' if same else second, rules=not same)}\n")
     for line in legend(mark, "words that the other answer does not have there", [text, other], [first, second]):
         print(f"{line}\n")
-    print(diff(beside, trace, decodes.predictor))
+    if (diff := hook("diff")) is not None:
+        print(diff(beside, trace, decodes.predictor))

@@ -43,16 +43,14 @@ def replay(options: ReplayOptions) -> None:
     if options.model is not None:
         loading("replay", options.model)
 
-    from rws_decode.replay.diff import diff
-    from rws_decode.replay.replay import replay, replay_with
+    from rws_decode.replay.replay import first_difference, replay, replay_with
 
     if options.model is None:
         outcome = replay(trace)
         tokens, diverged_at = outcome.tokens, outcome.diverged_at
     else:
         again = replay_with(trace, options.loading.load(options.model, trace.mask_id))
-        parting = diff(trace, again).parting
-        tokens, diverged_at = again.tokens, None if parting is None else parting.step
+        tokens, diverged_at = again.tokens, first_difference(trace, again)
     result = {
         "same": diverged_at is None,
         "diverged_at": diverged_at,

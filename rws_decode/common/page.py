@@ -1,7 +1,4 @@
-"""A page and an animated picture, for a file or a notebook, and the room of pictures that makes them.
-
-`pictures` is the only import of the decoder that goes up.
-"""
+"""A page and an animated picture, for a file or a notebook, and how results find the extras that make them."""
 
 from __future__ import annotations
 
@@ -11,9 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from rws_decode.common.files import write_bytes, write_text
@@ -81,10 +76,7 @@ def picture(name: str, what: str) -> Callable[..., Any]:
     return hook(name, what)
 
 
-def pictures(module: str = "faces") -> ModuleType:
-    """Return a module of `rws_decode.view`: that of a page or a picture, or `faces`, of a notebook's tables.
-
-    An object's own methods call it when a user asks for a page, a picture or a table. `view` stands above all results,
-    which it reads; so it is imported here, then, and by no result.
-    """
-    return import_module(f"rws_decode.view.{module}")
+def notebook_html(shown: Any) -> str | None:
+    """Return an object as the table that a notebook shows, None where no extra makes one."""
+    found = hook("notebook-html")
+    return None if found is None else found(shown)

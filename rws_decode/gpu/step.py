@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.later import Floats
+from rws_decode.common.plugins import hook
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network, sent
 from rws_decode.gpu.rewards import DeviceScorer
@@ -21,7 +22,6 @@ from rws_decode.step.cached_reward import Rewards
 from rws_decode.step.diagnose import Diagnosis
 from rws_decode.step.record import Record
 from rws_decode.step.rounding import ROUNDING_UNITS
-from rws_decode.step.savings import certain_from
 from rws_decode.step.step import Decoder, Done, State
 from rws_decode.strategies.protocol import MaskedPositions, abilities_of, checked_factors
 from rws_decode.trace.data import NOT_NEEDED, REUSED, SCORED
@@ -225,4 +225,5 @@ class CompactSteps:
         read = self._at(seen.logits, scales.expand(batch, -1), slopes=True)
         assert read.slope is not None
         shape = (batch, in_block, _FACTORS)
+        certain_from = hook("certain-from", "savings.certain")
         return certain_from(read.log_f.view(shape), read.slope.view(shape), scales, k, RELATIVE)

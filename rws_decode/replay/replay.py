@@ -116,6 +116,20 @@ def replay_with(trace: Trace, predictor: MaskPredictor, strategy: None = None) -
     return replace(again, prompt_text=trace.prompt_text)
 
 
+def first_difference(first: Trace, second: Trace) -> int | None:
+    """Return the first step at which two runs commit or revise other tokens, None where they are the same."""
+
+    def done(trace: Trace, step: int) -> list[list[Any]]:
+        if step >= trace.steps_run:
+            return [[]]
+        parts = [part[step] for part in (trace.chosen, trace.masked_again, trace.edited)]
+        touched = np.logical_or.reduce(parts)
+        return [part.tolist() for part in (*parts, trace.candidate[step, touched])] if touched.any() else [[]]
+
+    steps = range(max(first.steps_run, second.steps_run))
+    return next((step for step in steps if done(first, step) != done(second, step)), None)
+
+
 def as_ended(trace: Trace) -> tuple[Savings, StepCallback | None]:
     """Return what ends a run where the trace's ended: a settled text, or a callback where masks are left."""
     early = trace.steps_run < trace.steps

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import lay_out
-from rws_decode.common.page import Page, picture, pictures
+from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, pieces_of
 from rws_decode.step.step import masked_logits
@@ -44,8 +44,8 @@ class StepLogits:
         shape = f"{len(self.positions)} positions, {self.logits.shape[1]} tokens"
         return f"StepLogits(step {self.step}: {shape}, {int(self.chosen.sum())} committed, factor {self.factor:.4g})"
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def view(self, k: int | None = None, scale_min: float = 0.1, scale_max: float = 32.0) -> Page:
         """Return an interactive page of the confidence curves, which a notebook shows by itself.

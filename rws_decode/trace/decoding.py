@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.common.page import pictures
+from rws_decode.common.page import notebook_html
 from rws_decode.trace.data import check_known
 from rws_decode.trace.labels import constant_factor, constant_note, missing_note, run_label, trace_line
 from rws_decode.trace.trace import Trace
@@ -42,8 +42,8 @@ class Decoding(Sequence[Trace]):
         size = f"{len(self.traces)} prompts, {self.forwards} forwards"
         return clipped(f"{name}({shortened(labels, 3)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})")
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def __len__(self) -> int:
         return len(self.traces)

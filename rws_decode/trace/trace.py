@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
-from rws_decode.common.page import Animation, Page, picture, pictures
+from rws_decode.common.page import Animation, Page, notebook_html, picture
 from rws_decode.common.plugins import hook
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
@@ -120,8 +120,8 @@ class Trace(TraceData):
     def __repr__(self) -> str:
         return trace_line(self)
 
-    def _repr_html_(self) -> str:
-        return pictures().html(self)
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     def to_frame(self, words: bool = False) -> pandas.DataFrame:
         """Return the trace's table, the one that `pandas.read_parquet` reads from its file.
@@ -138,9 +138,9 @@ class Trace(TraceData):
     def view(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
         """Return an interactive page of the decode, which a notebook shows by itself and `save` writes to a file.
 
-        other, predictor: another run beside it, and what proves why they part (`view.decode_page`).
+        other, predictor: another run beside it, and what proves why they part (`decode_page`).
         """
-        return pictures("decode_page").decode_page(self, other, predictor)
+        return picture("decode_page", "trace.view()")(self, other, predictor)
 
     def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
@@ -154,7 +154,7 @@ class Trace(TraceData):
 
         predictor: of the run. A trace holds no logits; one forward gives them again (`replay.step_logits`).
         """
-        return pictures().crossings(self, step, i, j, predictor)
+        return picture("crossings", "trace.crossings()")(self, step, i, j, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.

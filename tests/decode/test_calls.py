@@ -19,12 +19,12 @@ from rws_decode.__main__ import main
 from rws_decode.compare import compare
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.generation import generate
+from rws_decode.extra.scale_paths.path import scale_path
 from rws_decode.gpu import decode_compact
 from rws_decode.job import as_prompts
 from rws_decode.measured_reward import measured_reward
 from rws_decode.rewards import CallableReward, SequenceClassifierReward, load_reward
 from rws_decode.rewards.callable import as_reward
-from rws_decode.scales.path import scale_path
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.protocol import describe
 from rws_decode.strategies.reward_controls import RandomReward, RWSEvery

@@ -22,7 +22,7 @@ from rws_decode.predictors.loading import FAMILIES
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
-EXECUTED |= {"traces": 1, "speed": 1, "plug-ins": 1}  # own tests
+EXECUTED |= {"speed": 1, "plug-ins": 1}  # own tests
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
@@ -82,11 +82,6 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
 
 def test_a_decode_is_compared_with_one_read_of_its_logits(capsys: pytest.CaptureFixture[str]) -> None:
     assert ran(guide("speed"))["least"] > 0 and "times one read of the logits" in capsys.readouterr().out
-
-
-def test_hidden_states_of_each_step_and_layer_are_received() -> None:
-    norms = ran(guide("traces"))["norms"]
-    assert {step for step, _ in norms} == {0, 1, 2, 3} and len(norms) % 4 == 0 and min(norms.values()) > 0
 
 
 def test_a_strategy_of_ones_own_runs() -> None:

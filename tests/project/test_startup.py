@@ -21,7 +21,13 @@ SCIPY = {"scipy", "sympy", "mpmath"}
 FRAMES = {"pandas", "matplotlib", "pyarrow"}
 NETWORKS = {"torch", "transformers", "tokenizers", "safetensors", "rdkit"}
 COMPILERS = {"torch._dynamo", "torch.distributed.tensor", "triton", "sympy", "mpmath"}
-ROOMS = {"rws_decode.gpu", "rws_decode.extra.adapters", "rws_decode.scales", "rws_decode.replay", "paper_figures"}
+ROOMS = {
+    "rws_decode.gpu",
+    "rws_decode.extra.adapters",
+    "rws_decode.extra.scale_paths",
+    "rws_decode.replay",
+    "paper_figures",
+}
 WORLDS = {"rws_theory.worlds.ngram", "rws_theory.worlds.ensembles", "rws_theory.worlds.markov"}
 DECODE = SCIPY | FRAMES | COMPILERS | ROOMS | {"transformers", "huggingface_hub", "flint", "IPython", "ipywidgets"}
 

@@ -1,1 +1,4 @@
-"""The decoder behind other libraries' calls: transformers' generate, Dream's hooks, lm-evaluation-harness."""
+"""The decoder behind other libraries' calls: transformers' generate, Dream's hooks, lm-evaluation-harness.
+
+Needs: drafts log_prob
+"""

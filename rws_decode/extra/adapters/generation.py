@@ -12,12 +12,12 @@ from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.config import RWSGenerationConfig
+from rws_decode.extra.drafts import Feed, Streamer
 from rws_decode.job import Prompts, as_prompts
 from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.trace.decoding import Decoding
-from rws_decode.view.drafts import Feed, Streamer
 
 
 @dataclass(frozen=True, eq=False, repr=False)

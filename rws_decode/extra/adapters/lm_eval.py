@@ -26,7 +26,7 @@ from rws_decode.cli.progress import tell
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.extra.adapters.config import RWSGenerationConfig
-from rws_decode.law import strategy_log_prob
+from rws_decode.extra.log_prob import strategy_log_prob
 from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, logits_at, tokenizer_of
 from rws_decode.rewards import load_reward

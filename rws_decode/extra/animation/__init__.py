@@ -1,1 +1,4 @@
-"""Animated pictures of one decode, or of two in lock-step."""
+"""Animated pictures of one decode, or of two in lock-step.
+
+Needs: diff pages
+"""

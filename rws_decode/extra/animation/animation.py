@@ -15,13 +15,13 @@ from PIL.ImageFont import FreeTypeFont
 from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.extra.animation.lockstep import Frame, RunFrame, frames_of, prompt_before, run_title
+from rws_decode.extra.pages.decode_page import compared
+from rws_decode.extra.pages.template import line_of
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.trace.data import check_traces
 from rws_decode.trace.trace import Trace
-from rws_decode.view.decode_page import compared
 from rws_decode.view.plots.axes import font_file, in_font
 from rws_decode.view.sentences import shown
-from rws_decode.view.template import line_of
 
 _WIDTH = 960  # pixels
 _WORD, _SENTENCE, _SMALL, _TITLE = 17, 17, 15, 19  # sizes of letters, pixels
@@ -84,8 +84,8 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     takes half a second; the step at which the runs part 3 s, the end 4 s. The same traces give the same bytes, with
     one version of Pillow.
 
-    other, predictor: as in :func:`rws_decode.view.decode_page.decode_page`. ValueError for runs of so many steps and
-    tokens that no picture should hold them.
+    other, predictor: as in `rws_decode.decode_page`. ValueError for runs of so many steps and tokens
+    that no picture should hold them.
 
     >>> animate(Trace.from_step_map(None, [1, 0, 1], texts=["a", " b", " c"])).seconds
     (2.0, 0.5, 0.5, 4.0)

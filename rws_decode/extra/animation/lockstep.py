@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.replay.difference import WHY, Parting, TraceDiff
+from rws_decode.extra.diff.difference import WHY, Parting, TraceDiff
+from rws_decode.extra.pages.faces import unusual
+from rws_decode.extra.pages.template import line_of
 from rws_decode.trace.data import NOT_NEEDED
 from rws_decode.trace.labels import missing_note, run_label, strategy_label, worth
 from rws_decode.trace.trace import Trace
-from rws_decode.view.faces import unusual
 from rws_decode.view.sentences import count, number, shown
-from rws_decode.view.template import line_of
 
 _START, _STEP, _PARTING, _END = 2.0, 0.5, 3.0, 4.0  # seconds that a frame stands
 _FILLED = 3  # equal tokens at the end of an answer that say nothing any more
@@ -54,7 +54,7 @@ class Frame:
 def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | None = None) -> tuple[Frame, ...]:
     """Return the frames of a run or of two: the masks, each step, and the end, which stands longer.
 
-    difference: of the two runs, from :func:`rws_decode.replay.diff.diff`. The step that parts them stands longer, too.
+    difference: of the two runs, from `rws_decode.diff`. The step that parts them stands longer, too.
     """
     traces = (trace,) if other is None else (trace, other)
     last = max(each.steps_run for each in traces)

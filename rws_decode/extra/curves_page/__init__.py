@@ -1,4 +1,7 @@
-"""The page of a step's confidence curves: the scale dragged, ranks that reverse, the chosen set that changes."""
+"""The page of a step's confidence curves: the scale dragged, ranks that reverse, the chosen set that changes.
+
+Needs: diff pages
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.template import page_of, rounded
 from rws_decode.replay.step_logits import StepLogits
 from rws_decode.view.sentences import at_position, count, joined, number
-from rws_decode.view.template import page_of, rounded
 from rws_theory.confidence import log_odds
 from rws_theory.crossings import crossings
 from rws_theory.selection import SelectionPath, selection_path

@@ -66,7 +66,7 @@ def import_(options: ImportOptions) -> None:
     for trace in () if options.json else traces:
         print(prompt_line(trace))
         if options.play:
-            from rws_decode.view.drafts import play
+            from rws_decode.extra.drafts import play
 
             play(trace)
         print(f"answer: {answer_text(trace)}\n  {trace.length} tokens in {trace.steps_run} steps")

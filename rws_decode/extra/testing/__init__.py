@@ -16,6 +16,6 @@
 """
 
 from rws_decode.extra.testing.checkpoints import tiny_checkpoint, tiny_checkpoints
-from rws_decode.predictors.exact import exact_predictor, token_reward
+from rws_decode.extra.testing.exact import exact_predictor, token_reward
 
 __all__ = ["exact_predictor", "tiny_checkpoint", "tiny_checkpoints", "token_reward"]

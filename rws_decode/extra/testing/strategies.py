@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rws_decode.extra.testing.exact import exact_predictor
 from rws_decode.extra.testing.networks import WORDS
 from rws_decode.predictors.callable import CallablePredictor
-from rws_decode.predictors.exact import exact_predictor
 from rws_decode.settings import Shape
 from rws_theory.extras import not_installed
 from rws_theory.worlds.joint_table import JointTable

@@ -21,26 +21,17 @@ from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
 from rws_decode.view.plots.frontiers import frontier
 from rws_decode.view.plots.intervals import intervals, reversal_shares
-from rws_decode.view.plots.scales.curves import confidence_curves
-from rws_decode.view.plots.scales.scale_paths import reward_against_scale, scale_path
-from rws_decode.view.plots.scales.selected import selection, stability, threshold_counts
 from rws_decode.view.plots.sheet import caption
 
 __all__ = [
     "ablation",
     "caption",
-    "confidence_curves",
     "frontier",
     "intervals",
     "order",
     "reversal_shares",
-    "reward_against_scale",
-    "scale_path",
-    "selection",
-    "stability",
     "step",
     "steps",
-    "threshold_counts",
 ]
 
 

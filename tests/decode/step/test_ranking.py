@@ -16,11 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rws_decode import CallablePredictor, MaskedPositions, Options, Shape, Temperature, load_predictor, scale_path
 from rws_decode.decode import decode
+from rws_decode.extra.savings import certain
 from rws_decode.extra.testing.strategies import logit_tensors
 from rws_decode.replay.replay import replay
 from rws_decode.step.completion import greedy
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.savings import certain
 from rws_decode.step.select import rank_rows, rank_values, select_top
 from rws_theory import log_odds, selection_path, stability_radius
 

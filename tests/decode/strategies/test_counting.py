@@ -30,8 +30,8 @@ from rws_decode import (
 from rws_decode.decode import decode
 from rws_decode.extra.lookahead import LoPA
 from rws_decode.extra.revising.strategies import P2, ReMDM, Wino
+from rws_decode.extra.testing.exact import exact_predictor
 from rws_decode.gpu import decode_compact
-from rws_decode.predictors.exact import exact_predictor
 from rws_decode.replay.replay import replay
 from rws_decode.strategies.apart import ApartChoice
 from rws_decode.strategies.orders import Calibrated, CertaintyPrior, OracleOrder, token_frequencies

@@ -35,9 +35,9 @@ from rws_decode import (
     step_logits,
 )
 from rws_decode.common.plugins import NAMES, names
+from rws_decode.extra.scale_paths.lanes import answers_of
 from rws_decode.predictors import WorldPredictor
 from rws_decode.trace.data import NOT_NEEDED
-from rws_decode.view.plots.scales.scale_paths import answers_of
 from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -562,7 +562,7 @@ def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch)
         (plots.stability([radius]), plots.stability([replace(radius, certified=False)])),
     ]
     proved = plots.confidence_curves(APPENDIX_D)
-    monkeypatch.setattr("rws_decode.view.plots.scales.curves.crossings", unproved)
+    monkeypatch.setattr("rws_decode.extra.scale_paths.curves.crossings", unproved)
     pairs.append((proved, plots.confidence_curves(APPENDIX_D)))
     for sure, unsure in pairs:
         assert "not proved" not in plots.caption(sure) and "hatched" in plots.caption(unsure)

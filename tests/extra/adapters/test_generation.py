@@ -14,11 +14,11 @@ from tiny_models import bert_predictor
 from rws_decode import CallableReward, RandomOrder, RWSEvery, Savings, Shape, decode, recorded
 from rws_decode.extra.adapters.config import CONFIG_NAME
 from rws_decode.extra.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
+from rws_decode.extra.drafts import DraftStreamer
 from rws_decode.extra.path_diagnostics.diagnostics import path_diagnostics
 from rws_decode.extra.testing.networks import EOS
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.view.drafts import DraftStreamer
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat"]

@@ -20,11 +20,11 @@ from tiny_models import bert_predictor, llada_predictor
 from torch import Tensor
 
 from rws_decode import Edit, Options, Shape, Temperature, decode, diff, path_diagnostics, replay, replay_with
+from rws_decode.extra.drafts import play
 from rws_decode.gpu import decode_compact
 from rws_decode.strategies.protocol import Abilities, CommittedPositions, Evidence, MaskedPositions, describe
 from rws_decode.trace.file import trace_bytes
 from rws_decode.trace.trace import Trace, load
-from rws_decode.view.drafts import play
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

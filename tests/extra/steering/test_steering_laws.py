@@ -11,7 +11,7 @@ from scipy.special import softmax
 from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, steer
 from rws_decode.extra.steering.entrgi import GuidedParticles
 from rws_decode.extra.steering.protocol import SteeringMethod
-from rws_decode.predictors.exact import TableReward, tabulated_predictor
+from rws_decode.extra.testing.exact import TableReward, tabulated_predictor
 from rws_theory.worlds.joint_table import JointTable
 
 V, N = 3, 3

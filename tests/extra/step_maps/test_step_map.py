@@ -22,13 +22,13 @@ from tiny_models import bert_predictor
 from rws_decode import Shape, decode, diff, load_predictor, load_trace, path_diagnostics, plots, replay, replay_with
 from rws_decode.__main__ import main
 from rws_decode.extra.check.fragility import fragility
+from rws_decode.extra.drafts import play
 from rws_decode.replay.step_logits import step_logits
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.data import STEP_MAP_LACKS
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.file import SCHEMA
 from rws_decode.trace.trace import Trace
-from rws_decode.view.drafts import play
 from rws_theory import global_arness, local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")

@@ -27,7 +27,7 @@ from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
 from paper_figures.studies.laws import LawsOptions, work
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.predictors.exact import tabulated_predictor
+from rws_decode.extra.testing.exact import tabulated_predictor
 from rws_theory.worlds.joint_table import MASK, JointTable
 
 ROOT = Path(__file__).parents[3]

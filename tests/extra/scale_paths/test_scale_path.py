@@ -1,0 +1,317 @@
+"""The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from examples import examples
+from grouped import grouped
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from misuse import refused
+from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
+from tiny_models import bert_predictor, fixed_predictor
+
+from rws_decode import RWS, CallableReward, Shape, Temperature, Threshold, decode
+from rws_decode.extra.scale_paths import states as _scale_states
+from rws_decode.extra.scale_paths.path import Level, ScalePath, scale_path
+from rws_decode.extra.testing import exact_predictor, token_reward
+from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
+from rws_theory.selection import Bracket, SelectionPath, selection_path
+from rws_theory.testing import random_chain, random_table, scales
+
+SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
+SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]
+LOW, HIGH = 0.01, 32.0
+Commits = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def outcomes(
+    predictor: MaskPredictor, prompt: Any, path: ScalePath, at: Sequence[float], reward: Any = None, **options: Any
+) -> list[Commits]:
+    """Tokens and commit steps of decoding at each scale; constant factors in one batch, each row its own."""
+
+    def rule(scaled: Any) -> Any:
+        return scaled if path.threshold is None else Threshold(path.threshold, scaled=scaled)
+
+    if path.over == "temperature":
+        traces = decode(predictor, [prompt] * len(at), rule(Temperature(tuple(at))), **grouped(**options))
+    else:
+        traces = [decode(predictor, [prompt], rule(RWS(s_r)), reward=reward, **grouped(**options))[0] for s_r in at]
+    return [(tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) for trace in traces]
+
+
+def check_shape(path: ScalePath) -> None:
+    """Pieces and unexplored intervals cover the range in rising order, and meet inside enclosures."""
+    parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
+    assert (parts[0].lower, parts[-1].upper) == (path.scale_min, path.scale_max)
+    for left, right in pairwise(parts):
+        assert left.lower < left.upper == right.lower < right.upper
+        assert any(gap.lower <= left.upper <= gap.upper for gap in path.breakpoints)
+    for left, right in pairwise(path.pieces):
+        assert left.upper < right.lower or (left.tokens, left.commit_step) != (right.tokens, right.commit_step)
+    for left, right in pairwise(path.breakpoints):
+        assert left.lower <= left.upper < right.lower <= right.upper
+    assert path.grid_forwards == len(path.pieces) * (1 + max(path.pieces[0].commit_step) if path.pieces else 0)
+    assert path.forwards <= path.states and bool(path.unexplored) == (path.forwards < path.states)
+
+
+def check_against_decode(
+    predictor: MaskPredictor, prompt: Any, path: ScalePath, more: Sequence[float] = (), **options: Any
+) -> None:
+    """Each piece says what decoding gives in its middle, just inside its ends, and at further scales."""
+    at: list[float] = []
+    for piece in path.pieces:
+        low, high = piece.lower * (1 + 1e-9), piece.upper * (1 - 1e-9)
+        at += [low, math.sqrt(low * high), high] if low < high else []
+    ends = [end for gap in path.breakpoints for end in (gap.lower, gap.upper)]
+    at += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
+    at = [c for c in at if path.at(c) is not None]
+    for c, commits in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
+        piece = path.at(c)
+        assert piece is not None and commits == (piece.tokens, piece.commit_step), f"at scale {c!r}"
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([*SHAPES, {"length": LENGTH, "steps": 6, "block": 4}]),
+    st.sampled_from([0.7, 1.5]),
+    st.sampled_from([("none", None), ("suppress", None), ("defer", None), ("none", 0.5), ("suppress", 0.9)]),
+    st.lists(scales(LOW, HIGH), max_size=8),
+)
+@settings(max_examples=examples(60))
+def test_every_factor_decodes_to_its_piece(
+    seed: int, shape: dict[str, int], spread: float, rule: tuple[Any, float | None], more: list[float]
+) -> None:
+    """At a threshold, too, where steps may end a block early."""
+    predictor, (policy, tau) = table_predictor(seed, spread), rule
+    path = scale_path(predictor, [], LOW, HIGH, threshold=tau, **grouped(end_of_text=policy, **shape))
+    if tau is None:
+        check_shape(path)
+    assert path.certified and path.forwards == path.states and path.reward_calls == 0
+    check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(SHAPES),
+    st.sampled_from([("none", None, 1e-5), ("defer", None, 1e-5), ("defer", None, 0.1), ("none", 0.9, 1e-5)]),
+)
+@settings(max_examples=3)
+def test_every_reward_scale_decodes_to_its_piece(
+    seed: int, shape: dict[str, int], rule: tuple[Any, float | None, float]
+) -> None:
+    predictor, (policy, tau, eps) = table_predictor(seed), rule
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD, "eps": eps, "threshold": tau}
+    path = scale_path(predictor, "", LOW, HIGH, **grouped(end_of_text=policy, **shape, **asked))
+    assert path.certified
+    if tau is None:
+        check_shape(path)
+    if eps == 1e-5:
+        check_against_decode(predictor, "", path, [1.0, 8.0], reward=REWARD, **shape, end_of_text=policy)
+    else:
+        for piece in path.pieces:
+            c = math.sqrt(piece.lower * piece.upper)
+            (trace,) = decode(predictor, [""], RWS(c, eps), reward=REWARD, **grouped(end_of_text=policy, **shape))
+            assert trace.tokens.tolist() == list(piece.tokens) and trace.commit_step.tolist() == list(piece.commit_step)
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.3]), st.booleans())
+@settings(max_examples=3)
+def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded: bool) -> None:
+    model = random_chain(seed, 4, holes=holes) if chain else random_table(seed, 5, 4, holes=holes)
+    predictor, shape = exact_predictor(model), {"length": 5, "steps": 5, "block": 5}
+    reward = token_reward(lambda tokens: math.cos(sum(3**n * t for n, t in enumerate(tokens))))
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": reward} if rewarded else {}
+    path = scale_path(predictor, "", LOW, HIGH, **grouped(**shape, **asked))
+    check_shape(path)
+    check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
+
+
+def test_decodes_on_a_dense_grid_are_on_the_path() -> None:
+    predictor = table_predictor(0, 0.8)
+    path = scale_path(predictor, "", 0.1, 10.0, **grouped(**SHAPE))
+    assert len(path.pieces) > 2
+    check_against_decode(predictor, "", path, np.geomspace(0.1, 10.0, 100).tolist(), **SHAPE)
+
+
+def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
+    shared = 0
+    for seed in range(6):
+        seen: list[bytes] = []
+        levels: list[Level] = []
+        predictor = table_predictor(seed, 0.8, seen)
+        path = scale_path(predictor, [], LOW, HIGH, progress=levels.append, **grouped(**SHAPE))
+        assert len(seen) == len(set(seen)) == path.forwards == sum(level.states for level in levels)
+        assert [level.step for level in levels] == list(range(8)) and levels[-1].forwards == path.forwards
+        assert all(level.states <= level.intervals for level in levels)
+        shared += sum(level.states < level.intervals for level in levels)
+        assert path.batches <= path.forwards < path.grid_forwards or len(path.pieces) < 3
+    assert shared > 0
+
+
+@given(st.integers(0, 10**6), st.integers(1, 7), st.booleans())
+@settings(max_examples=examples(50))
+def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bool) -> None:
+    predictor = table_predictor(seed)
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    small, many = (
+        scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **asked)) for size in (batch, 64)
+    )
+    assert many.batches == 8 and replace(small, batches=8) == many
+
+
+@given(st.integers(0, 10**6), st.integers(8, 40), st.booleans())
+@settings(max_examples=examples(40))
+def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, rewarded: bool) -> None:
+    predictor = table_predictor(seed, 0.8)
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    whole = scale_path(predictor, "", LOW, HIGH, **grouped(**SHAPE, **asked))
+    part = scale_path(predictor, "", LOW, HIGH, budget=budget, **grouped(**SHAPE, **asked))
+    check_shape(part)
+    assert part.forwards <= budget
+    assert part.certified == (not part.unexplored)
+    assert part.pieces and set(part.pieces) <= set(whole.pieces)
+    missing = set(whole.pieces) - set(part.pieces)
+    assert all(any(gap.lower <= p.lower and p.upper <= gap.upper for gap in part.unexplored) for p in missing)
+    assert set(part.breakpoints) <= set(whole.breakpoints)
+    for gap in part.unexplored:
+        assert part.at(math.sqrt(gap.lower * gap.upper)) is None
+
+
+def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_output() -> None:
+    predictor = table_predictor(12, 0.8)
+    whole = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
+    # Equal shares of the steps that are left may not suit a path that widens, so the sum alone need not be enough.
+    assert scale_path(predictor, [], LOW, HIGH, budget=8 * whole.states, **grouped(**SHAPE)) == whole
+    least = scale_path(predictor, [], LOW, HIGH, budget=8, **grouped(**SHAPE))
+    assert least.forwards == 8 < least.states and set(least.pieces) < set(whole.pieces)
+
+
+def equal_rows(rows: Sequence[Sequence[float]]) -> CallablePredictor:
+    """Logits by position alone; the mask is the last token."""
+    return fixed_predictor(torch.tensor([[*row, 0.0] for row in rows], dtype=torch.float64), mask_id=len(rows[0]))
+
+
+def test_positions_with_equal_logits_go_leftmost_first() -> None:
+    a, b = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+    predictor = equal_rows([b, a, b, a, a])
+    for steps in (5, 2):
+        shape = {"length": 5, "steps": steps, "block": 5}
+        path = scale_path(predictor, [], LOW, HIGH, **grouped(**shape))
+        assert path.certified and len(path.pieces) == 2
+        check_against_decode(predictor, [], path, [1.0], **shape)
+    path = scale_path(predictor, [], LOW, HIGH, Shape(length=5, steps=5, block=5))
+    assert [piece.commit_step for piece in path.pieces] == [(3, 0, 4, 1, 2), (0, 2, 1, 3, 4)]
+    assert path.pieces[0].upper == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), rel=1e-12)
+    assert {piece.tokens for piece in path.pieces} == {(0,) * 5}
+    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, Shape(length=4, steps=4, block=4))
+    assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
+
+
+def test_each_completed_text_is_scored_once() -> None:
+    asked: list[str] = []
+    counted = CallableReward(lambda prompt, answer: asked.append(answer) or word_reward(prompt, answer))
+    told: dict[str, Any] = {"over": "reward-scale", "reward": counted}
+    predictor = table_predictor(4, 0.8)
+    path = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE))
+    final = {piece.text for piece in path.pieces}  # answers that no step had completed are scored at the end
+    assert len(asked) == len(set(asked)) and set(asked[path.reward_calls :]) <= final
+    assert path.reward_calls < path.forwards
+    whole = scale_path(predictor, "", LOW, HIGH, **told, **grouped(**SHAPE | {"steps": 1}))
+    assert whole.reward_calls == 0  # all is committed at once, whatever the factor
+    assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
+
+
+def doubtful(change: Callable[[list[Bracket], float, float], list[Bracket]]) -> Callable[..., SelectionPath]:
+    def path(logits: Any, k: int, low: float, high: float) -> SelectionPath:
+        selection = selection_path(logits, k, low, high)
+        return replace(selection, brackets=tuple(change(list(selection.brackets), low, high)))
+
+    return path
+
+
+def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor = table_predictor(5, 0.8)
+    whole = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
+
+    def at_the_end(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
+        first = brackets[0].lower if brackets else high
+        return [Bracket(low, low + (first - low) / 8, False), *brackets]
+
+    def inside(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
+        last = brackets[-1].upper if brackets else low
+        return [*brackets, Bracket(last + 0.25 * (high - last), last + 0.5 * (high - last), False)]
+
+    for change in (at_the_end, inside):
+        monkeypatch.setattr(_scale_states, "selection_path", doubtful(change))
+        path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
+        check_shape(path)
+        assert not path.certified and any(not gap.proved for gap in path.breakpoints)
+        found, all_ = ({(p.tokens, p.commit_step) for p in each.pieces} for each in (path, whole))
+        assert found <= all_ and (change is at_the_end or found == all_)
+    monkeypatch.setattr(_scale_states, "selection_path", doubtful(lambda _, low, high: [Bracket(low, high, False)]))
+    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
+    assert path.pieces == path.unexplored == () and not path.certified
+    assert [(gap.lower, gap.upper, gap.proved) for gap in path.breakpoints] == [(LOW, HIGH, False)]
+
+
+def test_candidates_within_rounding_are_counted() -> None:
+    close = fixed_predictor(torch.tensor([[4.0, 4.0 - 2.0**-20, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]), mask_id=3)  # float32
+    assert scale_path(close, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
+    clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
+    assert scale_path(clear, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 0
+
+
+def test_a_network_in_float32() -> None:
+    predictor, shape = bert_predictor(), {"length": 12, "steps": 6, "block": 6}
+    path = scale_path(predictor, "the cat sat", LOW, HIGH, batch=1, **grouped(cfg=0.5, **shape))
+    check_shape(path)
+    assert len(path.pieces) > 2
+    for piece in path.pieces:  # one at a time, as the states were
+        c = math.sqrt(piece.lower * piece.upper)
+        assert outcomes(predictor, "the cat sat", path, [c], **shape, cfg=0.5) == [(piece.tokens, piece.commit_step)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale_min": 0.0}, "scale_min and scale_max are 0.0 and 32.0"),
+        ({"scale_max": math.inf}, "scale_max are 0.01 and inf"),
+        ({"scale_min": 64.0}, "scale_min and scale_max are 64.0 and 32.0"),
+        ({"over": "reward"}, "over is 'reward'"),
+        ({"over": "reward-scale"}, "reward is None"),
+        ({"eps": 0.0}, "eps is 0.0"),
+        ({"budget": 7}, "budget is 7"),
+        ({"batch": 0}, "batch is 0"),
+        ({"end_of_text": "defer-published"}, "end_of_text is 'defer-published': the scale path knows none"),
+        ({"threshold": 1.5}, "threshold is 1.5:"),
+        ({"threshold": 0.9, "end_of_text": "defer"}, "end_of_text is 'defer'"),
+        ({"prompt": [MASK]}, "length is 8: the gaps of prompts[0] have length 1"),
+    ],
+)
+def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"prompt": "", "scale_min": LOW, "scale_max": HIGH} | SHAPE | options
+    refused(lambda: scale_path(table_predictor(0), **grouped(**arguments)), message)
+
+
+def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> None:
+    path = scale_path(table_predictor(0), [], 1.0, 2.0, **grouped(**SHAPE))
+    refused(lambda: path.at(2.5), "scale is 2.5: the path covers 1.0 to 2.0")
+    broken = fixed_predictor(torch.full((2, 3), math.nan), name="broken")
+    refused(lambda: scale_path(broken, [], 1.0, 2.0, Shape(2, 2, 2)), "predictor broken gives no finite largest logit")
+
+
+def test_the_paths_end_at_one_position_a_step_and_at_all_at_once() -> None:
+    path = scale_path(load_predictor("mini"), "sort : two one", 0.05, 64.0, Shape(8, 8, 8), threshold=0.9)
+    first, *_, last = [max(piece.commit_step) + 1 for piece in path.pieces]
+    assert path.certified and path.threshold == 0.9 and " at threshold 0.9: " in repr(path)
+    assert "at threshold 0.9 gives, from" in path.view().html
+    assert first > last and path.grid_forwards == sum(max(piece.commit_step) + 1 for piece in path.pieces)
+    counts = [np.bincount(piece.commit_step)[0] for piece in path.pieces]  # of the first canvas, which all share
+    assert counts == sorted(counts) and counts[-1] > counts[0]
