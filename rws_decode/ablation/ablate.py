@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -25,6 +26,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import CallableReward, as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering import is_method, steering
+from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.protocol import Strategy, describe
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.labels import constant_note, strategy_label
@@ -34,6 +36,7 @@ from rws_theory.show import quoted
 
 Unit = Literal["prompts", "forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
+_EXAMPLES = 3  # pairs of texts on the page
 _LEVERAGE = 4  # validation prompts whose steps are looked at
 _BLIND = (WITHOUT, "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
 _BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")
@@ -126,13 +129,14 @@ def ablate(
         began, rows = time.perf_counter(), [row for unit in rest[begin : begin + batch] for row in unit]
         trial.compare(rows, known)
         if begin == 0:
-            tell(trial.cost_line(len(rows), sum(map(len, rest)), time.perf_counter() - began))
+            tell(trial.cost_line(rows, sum(map(len, rest)), time.perf_counter() - began))
         result = compared(trial.rows, rest[: begin + batch], trial.about(known), settings)
-        tell(result.line())
+        tell(result.progress_line())
         if until == "decided" and result.verdict != "undecided":
             break
     assert result is not None
-    return replace(result, leverage=trial.leverage(known))
+    examples, name = trial.examples(known)
+    return replace(result, leverage=trial.leverage(known), examples=examples, examples_of=name)
 
 
 class Trial:
@@ -191,10 +195,12 @@ class Trial:
         if self.function is not None:
             mean, sd = float(scores.mean()), float(scores.std())
             self.reward = CallableReward(self.function, mean, sd, self.reward.name)
-            self.notes.append(f"reward {self.reward.name}: mean {mean:.3g}, SD {sd:.3g} of {len(rows)} confidence texts")
+            self.notes.append(
+                f"reward {self.reward.name}: mean {mean:.3g}, SD {sd:.3g} of {len(rows)} confidence texts"
+            )
         again = self._scored(self.reward, rows, [each["tokens"] for each in first])
         if (moved := np.abs(np.array(again) - scores).max()) > 1e-6 * scores.std():
-            self.notes.append(f"reward {self.reward.name} is stochastic: two calls on one text differ by {moved:.3g}")
+            self.notes.append(f"Reward {self.reward.name}: two calls on one text differ by {moved:.3g}.")
         known: dict[str, Any] = {"rows": list(rows), "sd": {"reward": float(scores.std())}, "scales": None}
         for name in ("judge", "log_prob"):
             values = [each[name] for each in first if each[name] is not None]
@@ -246,10 +252,17 @@ class Trial:
     def _traces(self, arm: str, rows: Sequence[int], how: Any) -> Sequence[Trace]:
         prompts = [self.texts[row] for row in rows]
         options = replace(self.options, seed=tuple(self.seed + row for row in rows))
+        reward: Any = self.reward if self.function is None or arm != WITHOUT else self.function
         if not isinstance(how, str) or not is_method(how):
             reward = self.reward if self.function is None or arm != WITHOUT else self.function
             return decode(
-                self.predictor, prompts, how, self.shape, reward=reward, options=options, savings=replace(self.savings, certain=False)
+                self.predictor,
+                prompts,
+                how,
+                self.shape,
+                reward=reward,
+                options=options,
+                savings=replace(self.savings, certain=False),
             )
         methods, model = steering(f"strategy is {how}"), self.reward
         if arm == "shuffled rewards":
@@ -305,20 +318,36 @@ class Trial:
         traces = self._traces("strategy", rows, self.strategy)
         return leverage(self.predictor, traces, [factor for run in runs for factor in run["factors"]])
 
+    def examples(self, known: dict[str, Any]) -> tuple[tuple[tuple[Trace, Trace], ...], str]:
+        """Return the runs of the first prompts whose text by a twin is another, decoded again, and the twin's name."""
+        twin = "fixed factor" if known["scales"] is not None else self.twins[0]
+        rows = [row["prompt"] for row in self.rows if row["arm"] == twin and row["prompt"] not in known["rows"]]
+        differ = [row for row in rows if self.rows.get(row, twin)["tokens"] != self.rows.get(row, "strategy")["tokens"]]
+        pairs = []
+        for row in differ[:_EXAMPLES]:
+            run = self.rows.get(row, "strategy")
+            how = "default" if twin == WITHOUT else Temperature(float(np.mean(run["factors"])))
+            (mine,), (other,) = (
+                self._traces("strategy", [row], self.method or self.strategy),
+                self._traces(twin, [row], how),
+            )
+            pairs.append((mine, other))
+        return tuple(pairs), twin
+
     def spent(self, unit: Unit, compared: int) -> float:
         """Return what the ablation took so far; compared: the units compared."""
         if unit == "prompts":
             return compared
         return time.perf_counter() - self.began if unit == "seconds" else self.rows.total(unit)
 
-    def cost_line(self, done: int, planned: int, seconds: float) -> str:
-        """Return what all prompts would cost at most, from what the first ones took."""
-        arms = len(self.twins) + 1
-        minutes = seconds / done * planned / 60
-        forwards, calls = (self.rows.total(unit) / max(self.rows.prompts, 1) for unit in ("forwards", "reward_calls"))
+    def cost_line(self, rows: Sequence[int], planned: int, seconds: float) -> str:
+        """Return what all prompts would cost at most, from what the first of them took."""
+        done = [self.rows.get(row, arm) for row in rows for arm in ("strategy", *self.twins)]
+        each = planned / len(rows)
+        forwards, calls = (each * sum(row[unit] for row in done) for unit in ("forwards", "reward_calls"))
         return (
-            f"at most {planned} prompts by {arms} methods: about {forwards * planned:,.0f} forwards, "
-            f"{calls * planned:,.0f} reward calls, {minutes:.0f} min; it stops as soon as the verdict is decided"
+            f"at most {planned} prompts by {len(self.twins) + 1} methods: about {forwards:,.0f} forwards, "
+            f"{calls:,.0f} reward calls, {math.ceil(each * seconds / 60)} min"
         )
 
 

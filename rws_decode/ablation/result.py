@@ -9,7 +9,7 @@ import math
 import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ from rws_decode.ablation.sequence import confidence_sequence
 from rws_decode.ablation.twins import SENTENCES
 from rws_decode.ablation.verdict import WITHOUT, side_of, verdict_of
 from rws_decode.common.files import json_lines, parse_json, read_json, write_bytes, write_json, write_text
-from rws_decode.common.page import pictures
+from rws_decode.common.page import Page, picture
+from rws_decode.common.plugins import hook
+from rws_decode.trace.trace import Trace
 from rws_theory.show import clipped
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LAYOUT = 1
+_NOT_TOLD = ("rows", "examples", "examples_of")
 DECODED = "decoded.jsonl"
 _COLUMNS = ("prompt", "arm", "reward", "judge", "log_prob", "text", "forwards", "reward_calls")
 _SAYS = {
@@ -36,6 +39,9 @@ _SAYS = {
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
+
+
+_TWINS = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,8 @@ class Ablation:
     unmasked other positions, "attainable" by any reward seen here and "observed" by the strategy's own, against the
     mean factor of the run. stopped_after: prompts compared, of `prompts`. unit: the SD of the reward, in its own unit.
 
-    rows: what each prompt's text by each method is, and is worth.
+    rows: what each prompt's text by each method is, and is worth. examples: traces of prompts on which the strategy and
+    the twin `examples_of` wrote different texts; they are not saved but on the page.
     """
 
     strategy: str
@@ -90,6 +97,8 @@ class Ablation:
     cost: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     rows: tuple[dict[str, Any], ...] = ()
+    examples: tuple[tuple[Trace, Trace], ...] = ()
+    examples_of: str = ""
 
     def __repr__(self) -> str:
         return clipped(f"Ablation({self.strategy}, {self.reward}: {self.verdict}, {self.stopped_after} prompts)")
@@ -99,7 +108,13 @@ class Ablation:
         lines = [self.line(), "", *self._table(f"reward [SD, {self.unit:.3g}]", self.comparisons)]
         for name, verdict, comparisons in self._beside():
             lines += ["", f"{name}: {verdict}", *self._table(f"{name} [SD]", comparisons)]
-        said = [f"Every interval holds at all times, with {100 * self.level:g} % for all together; margin {self.margin:g}."]
+        return "\n".join([*lines, "", self.limits()])
+
+    def limits(self) -> str:
+        """Return what the verdict rests on and what limits it, in lines of at most 100 characters."""
+        said = [
+            f"Every interval holds at all times, with {100 * self.level:g} % for all together; margin {self.margin:g}."
+        ]
         if self.factor_variation is not None:
             said.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
@@ -110,15 +125,22 @@ class Ablation:
             if self.leverage["attainable"] < 0.05:
                 said.append("The comparison with a fixed factor could hardly have come out otherwise.")
         said += [*self.notes, f"Stopped after {self.stopped_after} of {self.prompts} prompts."]
-        return "\n".join([*lines, "", *(line for each in said for line in textwrap.wrap(each, 100))])
+        return "\n".join(line for each in said for line in textwrap.wrap(each, 100))
 
     def line(self) -> str:
         """Return the verdict in a sentence."""
         names = [each.twin for each in self.comparisons if each.verdict in ("equivalent", "not better", "worse")]
         twin = next((name for name in names if name not in (WITHOUT, "sign turned")), names[-1] if names else "")
         more = f": about {self.more} more would decide" if self.more else ""
-        kind = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}.get(twin, f"the twin with {twin}")
+        kind = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}.get(
+            twin, f"the twin with {twin}"
+        )
         return _SAYS[self.verdict].format(twin=kind, prompts=self.stopped_after, more=more)
+
+    def progress_line(self) -> str:
+        """Return the verdict so far, and the two intervals that matter most."""
+        two = (f"- {e.twin} {e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in self.comparisons[:2])
+        return f"{self.stopped_after} prompts, {self.verdict}: {', '.join(two)}"
 
     def explain(self) -> str:
         """Return what each twin is, one sentence a line."""
@@ -126,9 +148,8 @@ class Ablation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without its rows."""
-        told = asdict(self)
-        del told["rows"]
-        return {"layout": _LAYOUT, **told}
+        told = asdict(replace(self, rows=(), examples=()))
+        return {"layout": _LAYOUT, **{name: value for name, value in told.items() if name not in _NOT_TOLD}}
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt and method, with the text and its scores."""
@@ -138,11 +159,17 @@ class Ablation:
 
     def plot(self, *, axes: Any = None) -> Figure:
         """Draw the intervals of all twins, with the margin (`plots.ablation`)."""
-        figure: Figure = pictures("plots").ablation(self, axes=axes)
-        return figure
+        from rws_decode.view.plots.ablation import ablation  # here, as no result needs matplotlib
+
+        return ablation(self, axes=axes)
+
+    def page(self) -> Page:
+        """Return one HTML file with verdict, picture, table, and pairs of texts with their runs to scrub."""
+        page: Page = picture("ablation_page", "result.page()")(self)
+        return page
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Write result.json, decoded.jsonl, the table as table.csv, .md and .tex, and picture.png; return the directory.
+        """Write result.json, decoded.jsonl, the table as table.csv, .md and .tex, picture.png and page.html.
 
         OSError where a file cannot be written; each is whole or absent.
         """
@@ -152,22 +179,13 @@ class Ablation:
             write_text(folder / DECODED, "".join(json.dumps(row) + "\n" for row in (head, *self.rows)))
         for name, text in tables(self).items():
             write_text(folder / name, text)
-        picture = io.BytesIO()
-        self.plot().savefig(picture, format="png", dpi=150)
-        write_bytes(folder / "picture.png", picture.getvalue())
+        image = io.BytesIO()
+        self.plot().savefig(image, format="png", dpi=150)
+        write_bytes(folder / "picture.png", image.getvalue())
+        if (make := hook("ablation_page")) is not None:
+            make(self).save(folder / "page.html")
         write_json(folder / "result.json", self.as_json())
         return folder
-
-    def pairs(self, twin: str = "", most: int = 3) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Return the rows of prompts on which strategy and twin wrote different texts, the first of them.
-
-        twin: its name in the rows; the fixed factor unless told, or the first twin where there is none.
-        """
-        named = {each.twin for each in self.comparisons}
-        twin = twin or ("fixed factor" if "fixed factor" in named else self.comparisons[0].twin)
-        found = {(row["prompt"], row["arm"]): row for row in self.rows}
-        both = [(row, found[row["prompt"], twin]) for (_, arm), row in found.items() if arm == "strategy" and (row["prompt"], twin) in found]
-        return [(mine, other) for mine, other in both if mine["tokens"] != other["tokens"]][:most]
 
     def _beside(self) -> Iterable[tuple[str, str, tuple[TwinComparison, ...]]]:
         if self.judge_verdict is not None:
@@ -247,11 +265,6 @@ class Rows:
     def total(self, name: str) -> int:
         """Return the sum of forwards, or of reward calls, over all that was decoded."""
         return sum(row[name] for row in self)
-
-    @property
-    def prompts(self) -> int:
-        """How many prompts were decoded by any method."""
-        return len({prompt for prompt, _ in self._rows})
 
     def kept(self) -> str:
         """Return where the rows are, in words."""

@@ -38,9 +38,10 @@ def confidence_sequence(
     """
     finite("level", level, above=0, below=1)
     finite("bound", bound, above=0)
-    x = np.clip(np.asarray(values, dtype=np.float64), -bound, bound)
+    x = np.asarray(values, dtype=np.float64)
     if not np.isfinite(x).all():
         raise ValueError(f"values hold {x[~np.isfinite(x)][0]}: finite numbers are needed")
+    x = np.clip(x, -bound, bound)
     n = np.arange(x.size)
     sums, squares = (np.concatenate([[0.0], np.cumsum(each)])[:-1] for each in (x, x**2))
     variance = (1.0 + squares - sums**2 / np.maximum(n, 1)) / (n + 1)  # of the values before, so that bets are fair

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from rws_decode.common.palette import BLACK, BLUE, ORANGE, RULE
+from rws_decode.common.palette import BLACK, BLUE, RULE, VERMILION
 from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def ablation(result: Ablation, *, axes: Panels = None) -> Figure:
     panel.axvspan(-result.margin, result.margin, color=RULE, alpha=0.6, linewidth=0)
     panel.axvline(0.0, color=BLACK, linewidth=0.8)
     for place, each in enumerate(shown):
-        look = {"better": BLUE, "undecided": BLACK}.get(each.verdict, ORANGE)
+        look = {"better": BLUE, "undecided": BLACK}.get(each.verdict, VERMILION)
         panel.plot([each.low, each.high], [place, place], color=look)
         face = "white" if each.verdict == "undecided" else look
         panel.plot(each.difference, place, marker="o", color=look, markerfacecolor=face)
