@@ -34,6 +34,8 @@ from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import quoted
 
+__all__ = ["ablate"]
+
 Unit = Literal["prompts", "forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
 _EXAMPLES = 3  # pairs of texts on the page

@@ -26,7 +26,8 @@ from rws_theory.show import clipped
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
+
+__all__ = ["Ablation", "TwinComparison", "load_ablation"]
 
 _LAYOUT = 1
 _NOT_TOLD = ("rows", "examples", "examples_of")
@@ -157,8 +158,8 @@ class Ablation:
 
         return pandas.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in self.rows])
 
-    def plot(self, *, axes: Any = None) -> Figure:
-        """Draw the intervals of all twins, with the margin (`plots.ablation`)."""
+    def plot(self, *, axes: Any = None) -> Any:
+        """Return a figure of the intervals of all twins, with the margin (`plots.ablation`)."""
         from rws_decode.view.plots.ablation import ablation  # here, as no result needs matplotlib
 
         return ablation(self, axes=axes)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from rws_theory.checks import finite
 
+__all__ = ["confidence_sequence", "least_prompts"]
+
 _CUT = 0.9  # of the largest bet that keeps the capital positive
 _POINTS = 1201  # means that are tried, from -bound to bound
 

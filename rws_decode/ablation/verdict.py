@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+__all__ = ["VERDICTS", "side_of", "verdict_of"]
+
 Side = Literal["better", "equivalent", "not better", "worse", "undecided"]
 Verdict = Literal["the reward matters", "only the temperature", "no effect", "worse than without", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from command_lines import printed
+from documented_commands import page, ran
 
 from rws_decode import (
     Ablation,
@@ -21,6 +22,7 @@ from rws_decode import (
     load_ablation,
     load_predictor,
 )
+from rws_decode.ablation import SENTENCES, VERDICTS
 
 SHAPE = Shape(2, 2, 2)
 A, B = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]  # of Appendix D: the first is ahead up to scale 4.81, the second above
@@ -216,6 +218,14 @@ def test_misuse_is_one_line_that_names_the_argument(given: dict[str, Any], named
 def test_a_budget_ends_it() -> None:
     result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=CASES["no effect"], budget=16)
     assert result.stopped_after == 16 and result.verdict == "undecided"
+
+
+def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    result = ran("docs/guides/ablate.md")["result"]
+    assert result.verdict == "undecided" and capsys.readouterr().out.strip() == str(result)
+    told = page("docs/guides/ablate.md")
+    assert all(f"| {name} |" in told for name in VERDICTS)
+    assert all(f"| {'best of N' if name == 'best of' else name} |" in told for name in SENTENCES)
 
 
 def test_the_command_writes_what_the_call_returns(
