@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from command_lines import printed
-from documented_commands import page, ran
+from documented_commands import block_lines, page, ran
 
 from rws_decode import (
     Ablation,
@@ -233,7 +233,8 @@ def test_the_command_writes_what_the_call_returns(
 ) -> None:
     (tmp_path / "mine.py").write_text("def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n")
     monkeypatch.chdir(tmp_path)
-    words = "ablate --reward mine:vowels --length 8 --steps 4 --block 8 --prompts 40 --until 16 -o out --json".split()
-    told = json.loads(printed(capsys, *words))
+    (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if line.startswith("rws ablate")]
+    words = command.removeprefix("rws ").replace("out/vowels", "out").split()
+    told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
     assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == told
