@@ -1,5 +1,6 @@
 import typing
 
+from .ablation import Ablation as Ablation, ablate as ablate, load_ablation as load_ablation
 from .common.page import Animation as Animation, Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode

@@ -118,13 +118,17 @@ def module_reward_named(name: str, mean: float | None = None, std: float | None 
     The module is imported, so its code runs. ValueError where it cannot be, for a name that it lacks, for what is
     neither, for a function without both numbers, and for numbers beside a reward model, which has its own.
     """
+    return as_named_reward(name, module_object(name), mean, std)
+
+
+def module_object(name: str) -> Any:
+    """Return what MODULE:NAME stands for, None where the module lacks it; ValueError where its own code fails."""
     module, _, attribute = name.partition(":")
     try:
         with _from_here():
-            found = getattr(import_module(module), attribute, None)
+            return getattr(import_module(module), attribute, None)
     except Exception as error:  # of the module's own code
         raise ValueError(f"reward is {name}: module {module} fails ({type(error).__name__}: {error})") from error
-    return as_named_reward(name, found, mean, std)
 
 
 def as_named_reward(name: str, found: Any, mean: float | None = None, std: float | None = None) -> RewardModel:

@@ -220,6 +220,7 @@ THERE: dict[str, str] = {
     "rws verify --study (antibody|reactions|smollm2) .*": (
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
+    "rws ablate --reward mine:vowels .*": "test_ablation.py::test_the_command_writes_what_the_call_returns",
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
     "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"rws train mini --runs out/training": "test_training.py::test_the_command_trains_and_leaves_a_checkpoint",

@@ -133,7 +133,7 @@ DECODER = (
     ("steering",),
     ("gpu", "replay"),
     ("compare", "measured_reward"),
-    ("view",),
+    ("ablation", "view"),
     ("commands",),
     ("extra",),  # which the core never imports: test_extras.py
 )

@@ -1,0 +1,110 @@
+"""`rws ablate`: is it the reward, or only the temperature?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paper_figures.studies.prompts import prompts_of
+from rws_decode import settings
+from rws_decode.cli.options import group, json_option, option
+from rws_decode.cli.progress import loading
+from rws_decode.commands.options import PredictorOptions, RewardOptions, ShapeOptions, shape_help, threads_option
+
+GROUP = "Study"
+RESUMES = True
+_SOURCES = {"english": "openings", "mini": "stories:keywords", "antibody": "antibodies:64", "reactions": "reactions:16"}
+
+
+@dataclass(frozen=True)
+class AblateOptions:
+    """The strategy, its reward, the prompts, and what decides."""
+
+    predictor: PredictorOptions = group(
+        PredictorOptions, "the mask predictor", default=PredictorOptions(model="english")
+    )
+    reward: RewardOptions = group(RewardOptions, "the reward model")
+    reward_mean: float | None = option(None, "that the reward is normalised by (default: its own)", metavar="X")
+    reward_sd: float | None = option(None, "that the reward is normalised by (default: its own)", metavar="Y")
+    strategy: str = option("rws:8", "strategy or steering method that reads the reward", metavar="NAME[:NUMBER]")
+    judge: str | None = option(None, "a second reward, which no decode reads", metavar="NAME")
+    data: str | None = option(
+        None, "prompts: a file, or a source as of experiment (default: the model's own)", metavar="FILE"
+    )
+    prompts: int | None = option(None, "prompts at most, with those for validation (default: all)", least=2)
+    validation: int | None = option(None, "of them, to measure SD and factors on (default: a fifth, 8 to 32)", least=2)
+    until: str = option("decided", "stop once the verdict is decided, or after N prompts", metavar="decided|N")
+    margin: float = option(0.1, "the difference that matters, in SD of the reward over confidence texts")
+    level: float = option(0.95, "of all intervals together, at all times")
+    seed: int = option(0, "of the order of prompts, shuffles and samples", least=0)
+    batch: int = option(8, "prompts decoded together", least=1)
+    shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(settings.Shape()))
+    out: Path | None = option(
+        None,
+        "write result.json, tables, picture.png and page.html there, and go on from where a run stopped",
+        flags=("-o", "--out"),
+        metavar="DIR",
+        writes="directory",
+    )
+    threads: int | None = threads_option()
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        if self.until != "decided" and not self.until.isdecimal():
+            raise ValueError(f"--until is {self.until}: decided, or how many prompts to compare")
+        if (self.reward_mean is None) != (self.reward_sd is None):
+            raise ValueError("--reward-mean and --reward-sd: give both, or neither")
+
+
+def ablate(options: AblateOptions) -> None:
+    """Say whether guided decoding uses what the reward says, or a fixed temperature would have done the same."""
+    from rws_decode.ablation import ablate
+    from rws_decode.cli.progress import tell
+    from rws_decode.commands.shown import print_json
+    from rws_decode.common.threads import torch_threads
+    from rws_decode.rewards import load_reward
+
+    chosen = options.reward.needed(options.predictor.model, "ablate")
+    loading("ablate", options.predictor.model, chosen.reward)
+    predictor = options.predictor.load()
+    device = options.predictor.loading.device
+    source = options.data or _SOURCES.get(options.predictor.model, "examples")
+    found = prompts_of(source, options.prompts, seed=options.seed, model=options.predictor.model).test
+    with torch_threads(options.threads):
+        result = ablate(
+            predictor,
+            [prompt.text for prompt in found],
+            options.strategy,
+            options.shape.make(found[0].text, predictor.mask_id),
+            reward=_reward(options, chosen, device),
+            judge=None if options.judge is None else load_reward(options.judge, device),
+            margin=options.margin,
+            level=options.level,
+            until="decided" if options.until == "decided" else int(options.until),
+            validation=options.validation,
+            batch=options.batch,
+            seed=options.seed,
+            directory=options.out,
+            progress=lambda line: tell(f"ablate: {line}"),
+        )
+    if options.out is not None:
+        tell(f"results: {result.save(options.out)}")
+    if options.json:
+        print_json(result.as_json())
+    else:
+        print(result)
+
+
+def _reward(options: AblateOptions, chosen: RewardOptions, device: str) -> Any:
+    """Return the reward model; a function of a module as it is, where no mean and SD are given."""
+    from rws_decode.rewards import load_reward
+    from rws_decode.rewards.callable import module_object
+    from rws_decode.rewards.registry import kind_of
+
+    name = str(chosen.reward)
+    if options.reward_mean is not None:
+        return load_reward(name, device, mean=options.reward_mean, std=options.reward_sd)
+    if kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
+        return found
+    return chosen.load(device)

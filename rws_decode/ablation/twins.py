@@ -1,0 +1,141 @@
+"""Reward-blind twins: a strategy with all that it does to the logits, and without what the reward says of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.rewards.base import RewardModel
+from rws_decode.strategies.factors import Temperature
+from rws_decode.strategies.given import Schedule
+from rws_decode.strategies.protocol import Abilities, MaskedPositions, Strategy, abilities_of
+from rws_theory.show import one_line
+
+# What each twin is, in one sentence; "best of" is followed by its number of texts.
+SENTENCES = {
+    "confidence": "Confidence decoding: no guidance at all.",
+    "fixed factor": "The logits times one number, the mean factor of the same prompt's own run.",
+    "one fixed factor": "The logits times one number for all prompts, the mean factor on the validation prompts.",
+    "factor by step": "The mean factor of each step on the validation prompts, the same for all prompts.",
+    "other prompt's rewards": "The strategy with the rewards that the run of another prompt had at the same steps.",
+    "shuffled rewards": "The strategy with the rewards of its own run, in another order.",
+    "sign turned": "The strategy with the reward's sign turned.",
+    "tuned fixed factor": "The logits times the number from 0.1 to 32 that had the greatest reward on the validation "
+    "prompts.",
+    "best of": "As many independent samples as cost the same model calls; the one with the greatest reward is taken.",
+}
+TUNED = np.geomspace(0.1, 32.0, 16)  # the factors that are tried, before 1
+
+
+@dataclass(frozen=True)
+class ChangedRewards:
+    """A strategy that is given other rewards than those of its text; the text itself is not scored for it.
+
+    rewards: normalised, one for each step, or one such tuple per row; None for the text's own with the sign turned.
+
+    >>> from rws_decode import RWS
+    >>> rule = ChangedRewards(RWS(8.0), rewards=((0.0, 3.0),))
+    >>> rule.factor(MaskedPositions(step=1, rows=1)).round(3).tolist(), rule.needs_reward
+    ([7.808], False)
+    """
+
+    of: Any
+    rewards: tuple[tuple[float, ...], ...] | None = None
+    name = "changed-rewards"
+
+    __repr__ = one_line
+
+    @property
+    def needs_reward(self) -> bool:
+        return self.rewards is None
+
+    @property
+    def abilities(self) -> Abilities:
+        # What follows from the reward alone is not offered: it would be asked of the text's own.
+        return replace(abilities_of(self.of), factor_range=False, tensor_factor=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the strategy's own method, `factor`, `order` and those of its abilities, of the other rewards."""
+        if name.startswith("_") or name == "of":
+            raise AttributeError(name)
+        found = getattr(self.of, name)
+        if not callable(found):
+            return found
+
+        def changed(view: Any, *rest: Any) -> Any:
+            return found(self._seen(view) if isinstance(view, MaskedPositions) else view, *rest)
+
+        return changed
+
+    def _seen(self, view: MaskedPositions) -> MaskedPositions:
+        if self.rewards is None:
+            return view if view.reward is None else view._replace(reward=-view.reward)
+        step = min(view.step, len(self.rewards[0]) - 1)
+        return view._replace(reward=np.array([row[step] for row in self.rewards], np.float64))
+
+
+class ShuffledScores:
+    """A reward model that hands the scores of the texts of one prompt to one another, for methods that keep copies.
+
+    The scores of each call keep their distribution and lose their texts. Where a call has one text of a prompt, that
+    keeps its score.
+    """
+
+    def __init__(self, reward: RewardModel, seed: int) -> None:
+        self.name, self.mean, self.std = f"{reward.name}, shuffled", reward.mean, reward.std
+        self._reward, self._rng = reward, np.random.default_rng(seed)
+
+    def score(self, prompts: list[Any], answers: list[str]) -> list[float]:
+        scores = np.asarray(self._reward.score(prompts, answers), dtype=np.float64)
+        keys = [str(prompt) for prompt in prompts]
+        for key in dict.fromkeys(keys):
+            rows = np.array([row for row, each in enumerate(keys) if each == key])
+            scores[rows] = scores[self._rng.permutation(rows)]
+        return [float(score) for score in scores]
+
+
+def twins_of(
+    strategy: Strategy,
+    runs: Sequence[Mapping[str, Any]],
+    others: Sequence[Mapping[str, Any]],
+    known: Mapping[str, Any] | None,
+    seeds: Sequence[int],
+) -> dict[str, Strategy]:
+    """Return the twins of a strategy's runs on some prompts, by name.
+
+    runs: what each run was, "factors" and "rewards" by step, NaN where none was asked. others: as many runs of other
+    prompts. known: "factor", "factors" by step and "tuned", those of the validation prompts; None where the strategy
+    does not scale. seeds: of the shuffles, one for each prompt.
+    """
+    rewards, given = ([np.asarray(run["rewards"], np.float64) for run in each] for each in (runs, others))
+    twins: dict[str, Strategy] = {}
+    if known is not None:
+        twins["fixed factor"] = Temperature(tuple(float(np.mean(run["factors"])) for run in runs))
+        twins["one fixed factor"] = Temperature(known["factor"])
+        twins["factor by step"] = Schedule(tuple(known["factors"]))
+        twins["tuned fixed factor"] = Temperature(known["tuned"])
+    twins["other prompt's rewards"] = ChangedRewards(strategy, _table(given))
+    twins["shuffled rewards"] = ChangedRewards(strategy, _table(list(map(_shuffled, rewards, seeds))))
+    twins["sign turned"] = ChangedRewards(strategy)
+    return twins
+
+
+def by_step(rows: Sequence[Sequence[float]], steps: int) -> NDArray[np.float64]:
+    """Return rows of `steps` numbers: one of a run that ended early goes on with its last."""
+    return np.array([[row[min(step, len(row) - 1)] for step in range(steps)] for row in rows], np.float64)
+
+
+def _table(rows: Sequence[NDArray[np.float64]]) -> tuple[tuple[float, ...], ...]:
+    table = np.nan_to_num(by_step([row.tolist() for row in rows], max(map(len, rows))))
+    return tuple(map(tuple, table.tolist()))
+
+
+def _shuffled(rewards: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Return rewards in another order, those that were asked among the steps that asked."""
+    mixed, asked = rewards.copy(), ~np.isnan(rewards)
+    mixed[asked] = np.random.default_rng(seed).permutation(rewards[asked])
+    return mixed

@@ -1,0 +1,240 @@
+"""`ablate`: its verdict on cases whose answer is known, on any strategy, through stops, and in files."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command_lines import printed
+from documented_commands import block_lines, page, ran
+
+from rws_decode import (
+    Ablation,
+    CallablePredictor,
+    CallableReward,
+    Shape,
+    ablate,
+    load_ablation,
+    load_predictor,
+)
+from rws_decode.ablation import SENTENCES, VERDICTS
+
+SHAPE = Shape(2, 2, 2)
+A, B = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]  # of Appendix D: the first is ahead up to scale 4.81, the second above
+FIRST, SECOND = "3 5", "6 4"  # what is written where the first, or the second, position is unmasked first
+
+
+def two_orders(canvas: torch.Tensor) -> torch.Tensor:
+    """Return logits of a model whose text follows from the order: [prompt, answer, answer] -> vocabulary of 9."""
+    logits = torch.full((*canvas.shape, 9), -50.0)
+    for row, (_, one, two) in zip(logits, canvas.tolist(), strict=True):
+        row[1, [3, 7, 8]] = torch.tensor(A)
+        row[2, [4, 7, 8]] = torch.tensor(B)
+        if one == 3:
+            row[2, 5] = 9.0
+        if two == 4:
+            row[1, 6] = 9.0
+    return logits
+
+
+PREDICTOR = CallablePredictor(
+    two_orders,
+    mask_id=0,
+    vocab_size=9,
+    encode=lambda text: [1 if "right" in text else 2],
+    decode=lambda ids: " ".join(map(str, ids)),
+)
+PROMPTS = [f"{side} {number}" for number in range(150) for side in ("right", "left")]
+
+
+def matters(prompt: str, answer: str) -> float:
+    """Reward drafts of prompts that the second order suits, and a final text whose order suits its prompt."""
+    right = "right" in prompt
+    return 1.0 if right == (answer != FIRST) else -1.0
+
+
+def suits(wanted: str, drafts: float) -> Callable[[str, str], float]:
+    """Return a reward that likes one text; drafts: of any text that is neither, the same for all prompts."""
+
+    def score(prompt: str, answer: str) -> float:
+        offset = int(prompt.split()[1]) % 3 / 10  # prompts differ
+        return offset + (1.0 if answer == wanted else -1.0 if answer in (FIRST, SECOND) else drafts)
+
+    return score
+
+
+CASES = {
+    "the reward matters": matters,
+    "only the temperature": suits(SECOND, 1.0),
+    "no effect": suits(FIRST, -1.0),
+    "worse than without": suits(FIRST, 1.0),
+}
+
+
+@pytest.mark.parametrize("verdict", CASES)
+def test_the_verdict_is_the_known_one(verdict: str) -> None:
+    reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, batch=64)
+    assert result.verdict == verdict, result
+    assert result.stopped_after < result.prompts
+    sides = {each.twin: each.verdict for each in result.comparisons}
+    if verdict == "only the temperature":
+        assert sides["fixed factor"] == "equivalent" and result.line() in str(result)
+    assert set(result.explain().splitlines()[0].split(":")[0].split()) == {"confidence"}
+
+
+def test_a_judge_that_does_not_see_the_gain_says_so() -> None:
+    reward = CallableReward(CASES["only the temperature"], mean=0.0, std=0.2)
+    blind = CallableReward(lambda prompt, answer: float(int(prompt.split()[1]) % 7), name="blind")
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, judge=blind, batch=128)
+    assert (result.verdict, result.judge_verdict) == ("only the temperature", "no effect")
+
+
+@dataclass(frozen=True)
+class Own:
+    """A strategy of a user's own, with a helper method and a field that mean nothing to the decoder."""
+
+    strength: float = 10.0
+    name = "own"
+    needs_reward = True
+
+    def factor(self, view: Any) -> Any:
+        return self.power(view.reward)
+
+    def power(self, reward: Any) -> Any:
+        return self.strength / np.sqrt(1 + np.exp(-reward))
+
+
+def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=reward, batch=32) for how in (Own(), "rws:10"))
+    assert mine.verdict == usual.verdict == "the reward matters"
+    assert [each.difference for each in mine.comparisons] == [each.difference for each in usual.comparisons]
+
+
+def test_a_steering_method_has_its_scores_shuffled_among_its_copies() -> None:
+    english = load_predictor("english")
+    result = ablate(
+        english,
+        english.prompts[:60],
+        "best-of:8",
+        Shape(4, 4, 4),
+        reward=lambda answer: len(answer),
+        batch=26,
+    )
+    assert [each.twin for each in result.comparisons] == ["confidence", "shuffled rewards"]
+    assert result.comparisons[1].difference > 0.5  # the greatest of eight against any of eight
+    assert result.leverage is None
+
+
+def counted(calls: list[str], fail_at: int | None = None) -> Callable[[str, str], float]:
+    """Return a reward that notes each text, and fails at one of them."""
+
+    def score(prompt: str, answer: str) -> float:
+        calls.append(answer)
+        if len(calls) == fail_at:
+            raise RuntimeError("out of memory")
+        return CASES["only the temperature"](prompt, answer)
+
+    return score
+
+
+def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    def asked(reward: Callable[..., float], directory: Path | None = None) -> Ablation:
+        model = CallableReward(reward, mean=0.0, std=0.2, name="counted")
+        return ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=model, until=32, directory=directory)
+
+    whole: list[str] = []
+    straight = asked(counted(whole))
+    with pytest.raises(ValueError, match=r"out of memory.*kept in") as stopped:
+        asked(counted([], fail_at=len(whole) // 2), tmp_path)
+    assert "\n" not in str(stopped.value)
+    with (tmp_path / "decoded.jsonl").open("a") as stream:
+        stream.write('{"prompt": 3, "arm": "str')  # a line that a kill cut off
+    rest: list[str] = []
+    resumed = asked(counted(rest), tmp_path)
+    assert len(rest) < 0.7 * len(whole)
+    assert resumed.as_json() == straight.as_json()
+    with pytest.raises(ValueError, match="another ablation"):
+        ablate(PREDICTOR, PROMPTS[:100], "rws:9", SHAPE, reward=CASES["no effect"], directory=tmp_path)
+
+
+def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=reward)
+    result.save(tmp_path)
+    again = load_ablation(tmp_path)
+    assert again.as_json() == result.as_json() and str(again) == str(result)
+    assert again.to_frame().equals(result.to_frame())
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + len(result.comparisons)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<iframe") == 3 and not re.search(r"(src|href)=.?.?http", page)
+    assert result.plot().axes[0].get_xlabel() == "difference of the reward [SD]"
+
+
+def test_groups_are_the_units() -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    groups = [prompt.split()[1] for prompt in PROMPTS]  # a right one and a left one each
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, groups=groups, until=20)
+    assert (result.comparisons[0].n, result.stopped_after) == (20, 40)
+    assert result.comparisons[0].difference == pytest.approx(1.0, abs=0.3)  # half of the prompts gain two SD
+
+
+def test_a_reward_of_noise_is_told() -> None:
+    rng = np.random.default_rng(0)
+    reward = CallableReward(lambda prompt, answer: float(rng.standard_normal()), name="noise")
+    result = ablate(PREDICTOR, PROMPTS[:60], "rws:10", SHAPE, reward=reward, until=16)
+    assert any("two calls on one text differ" in note for note in result.notes)
+
+
+REWARD = CallableReward(matters, mean=0.0, std=0.2)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"strategy": "temperature:4"}, "strategy"),
+        ({"prompts": PROMPTS[:12]}, "prompts"),
+        ({"reward": lambda answer: 1.0}, "reward"),
+        ({"reward": None}, "reward"),
+        ({"margin": 0.0}, "margin"),
+        ({"groups": ["a"]}, "groups"),
+        ({"until": 0}, "until"),
+        ({"budget_of": "euros"}, "budget_of"),
+    ],
+)
+def test_misuse_is_one_line_that_names_the_argument(given: dict[str, Any], named: str) -> None:
+    call: dict[str, Any] = {"prompts": PROMPTS[:100], "strategy": "rws:10", "reward": REWARD} | given
+    with pytest.raises(ValueError) as refused:
+        ablate(PREDICTOR, call.pop("prompts"), call.pop("strategy"), SHAPE, **call)
+    assert named in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_budget_ends_it() -> None:
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=CASES["no effect"], budget=16)
+    assert result.stopped_after == 16 and result.verdict == "undecided"
+
+
+def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    result = ran("docs/guides/ablate.md")["result"]
+    assert result.verdict == "undecided" and capsys.readouterr().out.strip() == str(result)
+    told = page("docs/guides/ablate.md")
+    assert all(f"| {name} |" in told for name in VERDICTS)
+    assert all(f"| {'best of N' if name == 'best of' else name} |" in told for name in SENTENCES)
+
+
+def test_the_command_writes_what_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text("def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n")
+    monkeypatch.chdir(tmp_path)
+    (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if line.startswith("rws ablate")]
+    words = command.removeprefix("rws ").replace("out/vowels", "out").split()
+    told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
+    assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == told
