@@ -6,9 +6,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
-from paper_figures.data.keywords import load_keyword_set
 
 from paper_figures.data import inclusion
+from paper_figures.data.loaders import load_keyword_set
 
 OWN = [(prompt.text, prompt.text.partition("\n")[0], prompt.labels["keywords"]) for prompt in load_keyword_set()]
 # Appendix D of the paper, in its order.

@@ -16,6 +16,7 @@ from command_lines import figures as main
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
 from paper_figures.statistics import clustered_interval
