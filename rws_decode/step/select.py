@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from rws_decode.canvas.end_of_text import Ends
 from rws_decode.settings import Options, Precision, Ranking
 from rws_decode.step.completion import Completion, Ranked
 from rws_decode.step.rounding import exact_at_the_cut, in_parts, on_host
+
+_CHUNK = 2**15  # float64 numbers that stay in a core's cache while several operations pass over them
 
 
 def dtype_of(precision: Precision, own: torch.dtype) -> torch.dtype:
@@ -56,6 +59,9 @@ def rank_values(
 def _values(logits: Tensor, token: Tensor, scale: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
     # PyTorch multiplies a bfloat16 tensor by a Python number in float32 and rounds once; do the same per row.
     scale = scale if dtype == torch.float64 else scale.float()
+    long = logits.device.type == "cpu" and logits.shape[1] > 2 * _CHUNK
+    if long and ranking == "log-odds" and dtype == torch.float64:
+        return _long_log_odds(logits, token, scale)
     parts = [rank_rows(z, t, c, ranking, dtype) for z, t, c in in_parts(logits, token, scale)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
@@ -74,6 +80,29 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     top = gaps.amax(dim=-1, keepdim=True).nan_to_num_(torch.nan, 0.0, 0.0)
     total = gaps.sub_(top).exp_().sum(dim=-1)
     return -(total.log_() + top[:, 0]).double()
+
+
+def _long_log_odds(logits: Tensor, token: Tensor, scale: Tensor) -> Tensor:
+    """Return the log-odds that `rank_rows` does, to the bit, of rows longer than a core's cache holds; float64 [N].
+
+    The row's exponentials are made chunk by chunk, and summed as a whole, since the sum's order decides its bits.
+    """
+    log_odds, powers = torch.empty_like(scale), logits.new_empty(1, logits.shape[1], dtype=torch.float64)
+    chunks = powers[0].split(_CHUNK)
+    for index, (place, factor) in enumerate(zip(token.tolist(), scale.tolist(), strict=True)):
+        row, best = logits[index], float(logits[index, place])
+        # Rounding keeps the order: the largest gap is that of the largest other logit.
+        second = max(float(side.amax()) for side in (row[:place], row[place + 1 :]) if len(side))
+        top = (second - best) * factor
+        top = 0.0 if math.isinf(top) else top
+        for chunk, part in zip(chunks, row.split(_CHUNK), strict=True):
+            chunk.copy_(part).sub_(best)
+            if factor != 1:
+                chunk.mul_(factor)
+            chunk.sub_(top).exp_()
+        powers[0, place] = 0.0
+        log_odds[index : index + 1] = -(powers.sum(dim=-1).log_() + top)
+    return log_odds
 
 
 def rank(completion: Completion, scale: Tensor, options: Options, ends: Ends) -> Ranked:
