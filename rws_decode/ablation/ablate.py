@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rws_decode.ablation.leverage import leverage
-from rws_decode.ablation.result import Ablation, Rows, compared
+from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.sequence import least_prompts
 from rws_decode.ablation.twins import TUNED, ShuffledScores, by_step, twins_of
 from rws_decode.ablation.verdict import WITHOUT
@@ -36,7 +36,7 @@ from rws_theory.show import quoted
 
 __all__ = ["ablate"]
 
-Unit = Literal["prompts", "forwards", "reward_calls", "seconds"]
+AblationBudget = Literal["prompts", "forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
 _EXAMPLES = 3  # pairs of texts on the page
 _LEVERAGE = 4  # validation prompts whose steps are looked at
@@ -59,7 +59,7 @@ def ablate(
     groups: Sequence[Hashable] | None = None,
     validation: int | None = None,
     budget: float | None = None,
-    budget_of: Unit = "prompts",
+    budget_of: AblationBudget = "prompts",
     batch: int = 8,
     options: Options = _OPTIONS,
     savings: Savings = _SAVINGS,
@@ -101,7 +101,7 @@ def ablate(
     """
     check_arguments(predictor, options, shape, savings)
     finite("margin", margin, above=0, below=bound)
-    one_of("budget_of", budget_of, get_args(Unit))
+    one_of("budget_of", budget_of, get_args(AblationBudget))
     whole("batch", batch)
     if until != "decided":
         whole("until", until)
@@ -164,6 +164,7 @@ class Trial:
             raise ValueError("reward is None: the reward that the strategy reads is needed, a model or a function")
         self.function: Any = None if made is reward else reward  # without mean and SD
         self.reward, self.judge = made, as_reward(judge, predictor.name)
+        self.twins: list[str] = list(_BLIND)
         self.method = strategy if isinstance(strategy, str) and is_method(strategy) else None
         if self.method is not None:
             steering(f"strategy is {strategy}").check_method(strategy, "strategy")
@@ -174,13 +175,12 @@ class Trial:
             if not self.strategy.needs_reward:
                 raise ValueError(f"strategy is {quoted(strategy)}: it reads no reward, give one such as 'rws:8'")
             self.label = strategy if isinstance(strategy, str) else strategy_label(describe(self.strategy))
-            self.twins = list(_BLIND)
         if self.method is None or not self.method.startswith("best-of"):
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
         settings = [self.label, predictor.name, self.reward.name, getattr(self.judge, "name", None), asdict(resolved)]
         settings += [asdict(options), seed, [str(text) for text in texts]]
-        self.rows = Rows(directory, hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:16])
+        self.rows = AblationRows(directory, hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:16])
         self.notes: list[str] = []
         self.began = time.perf_counter()
         self._donors: list[int] = []
@@ -336,7 +336,7 @@ class Trial:
             pairs.append((mine, other))
         return tuple(pairs), twin
 
-    def spent(self, unit: Unit, compared: int) -> float:
+    def spent(self, unit: AblationBudget, compared: int) -> float:
         """Return what the ablation took so far; compared: the units compared."""
         if unit == "prompts":
             return compared

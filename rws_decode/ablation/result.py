@@ -17,7 +17,7 @@ import numpy as np
 
 from rws_decode.ablation.sequence import confidence_sequence
 from rws_decode.ablation.twins import SENTENCES
-from rws_decode.ablation.verdict import WITHOUT, side_of, verdict_of
+from rws_decode.ablation.verdict import WITHOUT, ComparisonVerdict, side_of, verdict_of
 from rws_decode.common.files import json_lines, parse_json, read_json, write_bytes, write_json, write_text
 from rws_decode.common.page import Page, picture
 from rws_decode.common.plugins import hook
@@ -57,7 +57,7 @@ class TwinComparison:
     difference: float
     low: float
     high: float
-    verdict: str
+    verdict: ComparisonVerdict
     n: int
     distinct: int
     equal: int
@@ -223,7 +223,7 @@ def load_ablation(directory: str | os.PathLike[str]) -> Ablation:
         raise ValueError(f"{folder / 'result.json'} holds no ablation: {error}") from None
 
 
-class Rows:
+class AblationRows:
     """What each prompt's text by each method is worth: kept in memory, and line by line in a directory if one is given.
 
     A line that a stopped run left unfinished is dropped. ValueError for a directory of another ablation.
@@ -275,7 +275,7 @@ class Rows:
 
 
 def compared(
-    rows: Rows, units: Sequence[Sequence[int]], about: Mapping[str, Any], settings: Mapping[str, Any]
+    rows: AblationRows, units: Sequence[Sequence[int]], about: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Ablation:
     """Return the outcome after some units, numbers of prompts each.
 
@@ -321,7 +321,7 @@ def compared(
 
 
 def _against(
-    rows: Rows,
+    rows: AblationRows,
     units: Sequence[Sequence[int]],
     arm: str,
     name: str,
@@ -332,7 +332,7 @@ def _against(
     bound: float,
 ) -> TwinComparison:
     pairs = [[(rows.get(row, "strategy"), rows.get(row, arm)) for row in unit] for unit in units]
-    values = [np.mean([(mine[score] - other[score]) / sd for mine, other in unit]) for unit in pairs]
+    values = [float(np.mean([(mine[score] - other[score]) / sd for mine, other in unit])) for unit in pairs]
     low, high = confidence_sequence(values, level, bound)
     texts = [(tuple(mine["tokens"]), tuple(other["tokens"])) for unit in pairs for mine, other in unit]
     side = side_of(float(low[-1]), float(high[-1]), margin)

@@ -104,7 +104,7 @@ def twins_of(
     others: Sequence[Mapping[str, Any]],
     known: Mapping[str, Any] | None,
     seeds: Sequence[int],
-) -> dict[str, Strategy]:
+) -> dict[str, Any]:
     """Return the twins of a strategy's runs on some prompts, by name.
 
     runs: what each run was, "factors" and "rewards" by step, NaN where none was asked. others: as many runs of other
@@ -112,7 +112,7 @@ def twins_of(
     does not scale. seeds: of the shuffles, one for each prompt.
     """
     rewards, given = ([np.asarray(run["rewards"], np.float64) for run in each] for each in (runs, others))
-    twins: dict[str, Strategy] = {}
+    twins: dict[str, Any] = {}
     if known is not None:
         twins["fixed factor"] = Temperature(tuple(float(np.mean(run["factors"])) for run in runs))
         twins["one fixed factor"] = Temperature(known["factor"])

@@ -7,13 +7,13 @@ from typing import Literal, get_args
 
 __all__ = ["VERDICTS", "side_of", "verdict_of"]
 
-Side = Literal["better", "equivalent", "not better", "worse", "undecided"]
-Verdict = Literal["the reward matters", "only the temperature", "no effect", "worse than without", "undecided"]
-VERDICTS: tuple[str, ...] = get_args(Verdict)
+ComparisonVerdict = Literal["better", "equivalent", "not better", "worse", "undecided"]
+AblationVerdict = Literal["the reward matters", "only the temperature", "no effect", "worse than without", "undecided"]
+VERDICTS: tuple[str, ...] = get_args(AblationVerdict)
 WITHOUT = "confidence"  # the twin without any guidance
 
 
-def side_of(low: float, high: float, margin: float) -> Side:
+def side_of(low: float, high: float, margin: float) -> ComparisonVerdict:
     """Return what an interval of a lead says: beyond the margin, within it, below it, or not known yet.
 
     >>> [side_of(low, high, 0.1) for low, high in [(0.2, 0.4), (-0.05, 0.02), (-0.5, 0.05), (-0.9, -0.2), (0.0, 0.2)]]
@@ -28,7 +28,7 @@ def side_of(low: float, high: float, margin: float) -> Side:
     return "undecided"
 
 
-def verdict_of(sides: Mapping[str, Side], blind: Sequence[str]) -> Verdict:
+def verdict_of(sides: Mapping[str, ComparisonVerdict], blind: Sequence[str]) -> AblationVerdict:
     """Return the verdict that follows from the sides of all twins; blind: the twins that do not use the reward.
 
     - "worse than without": confidence decoding has more reward, by more than the margin.
