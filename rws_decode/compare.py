@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.decode import decode
-from rws_decode.job import Prompts, check_arguments, prepare
+from rws_decode.job import Prompts, check_arguments, check_places, prepare
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
@@ -94,6 +94,7 @@ def compare(
     progress: Callable[[str, int, Trace], None] | None = None,
     budget: float | None = None,
     budget_of: BudgetOf = "forwards",
+    **misplaced: Any,
 ) -> Comparison:
     """Decode the same prompts by several strategies, and return all decodes as one object.
 
@@ -120,6 +121,9 @@ def compare(
     (2, 3)
     """
     check_arguments(predictor, options, shape, savings)
+    check_places(misplaced)
+    for name, value in misplaced.items():
+        raise ValueError(f"{name} is {quoted(value)}: compare has no such argument, a strategy's text has its numbers")
 
     def steered(text: str) -> Any:
         methods = steering(f"strategy is {text}")

@@ -6,7 +6,8 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from difflib import get_close_matches
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -206,6 +207,8 @@ def prepare(
     """
     check_arguments(predictor, options, shape)
     base.checked_mask(predictor.mask_id, predictor.name, predictor.vocab_size, base.ends_of(predictor))
+    if numbers:
+        check_places(numbers)
     prompts, shape = _asked(predictor, prompts, canvas, shape)
     if block_of(predictor) is not None:
         _refuse_gaps(predictor, prompts)  # first: no other shape would do
@@ -335,6 +338,24 @@ def check_size(predictor: MaskPredictor, shape: ResolvedShape, copies: int = 1, 
     more = "".join(f", {name} is {str(number)[:60]}" for name, number in numbers.items() if number > 1)
     what, free = f"length is {shape.length}, steps is {shape.steps}{more}: a decode", free_memory(cpu)
     check_memory(what, min(needed, 2**200), cpu, 2**40 if free is None else free)
+
+
+def check_places(numbers: dict[str, Any]) -> None:
+    """Raise ValueError for a number of the shape, the options or the savings, and for a name that is nearly one."""
+    kinds = {"shape": Shape, "options": Options, "savings": Savings}
+    places = {field.name: argument for argument, kind in kinds.items() for field in fields(kind)}
+    for name, value in numbers.items():
+        meant = get_close_matches(name, [*places, *kinds, "reward", "canvas", "callback", "finished"], 1, 0.8)
+        if not meant:
+            continue
+        near = "" if meant == [name] else f"is {meant[0]} meant? "
+        argument = places.get(meant[0])
+        call = (
+            f"{meant[0]}={quoted(value)}"
+            if argument is None
+            else f"{argument}={kinds[argument].__name__}({meant[0]}={quoted(value)})"
+        )
+        raise ValueError(f"{name} is {quoted(value)}: {near}give it as {call}")
 
 
 def reward_settings(model: RewardModel) -> dict[str, Any]:

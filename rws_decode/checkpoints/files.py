@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged, unpacked
+from rws_decode.checkpoints.trial import tried
 from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
 from rws_theory.checks import one_of
@@ -196,12 +198,16 @@ def has_tokenizer(checkpoint: Checkpoint) -> bool:
 
 
 def checked_tokenizer(tokenizer: Any) -> Any:
-    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind."""
+    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind.
+
+    One of transformers, and its chat template, are first tried elsewhere.
+    """
     limit = tokenizer.model_max_length
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
     if hasattr(tokenizer, "apply_chat_template"):
         _refuse_lost_tokens(tokenizer)
+        tried(partial(_use, tokenizer))
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
 
@@ -214,6 +220,13 @@ def _refuse_lost_tokens(tokenizer: Any) -> None:
         except RecursionError:  # transformers asks for the id of the unknown token, which is unknown too
             token, unknown = (getattr(tokenizer, f"{each}_token") for each in (name, "unk"))
             raise ValueError(f"{name}_token {token!r} and unk_token {unknown!r} are not in its vocabulary") from None
+
+
+def _use(tokenizer: Any) -> None:
+    tokenizer("a b", split_special_tokens=True)
+    said = [{"role": role, "content": "message"} for role in ("user", "assistant", "user")]
+    for turns in (1, 3, 2) if tokenizer.chat_template else ():
+        tokenizer.apply_chat_template(said[:turns], tokenize=False, add_generation_prompt=turns != 2)
 
 
 @contextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +18,7 @@ from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.words import END
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_LARGE = 2**25  # bytes of logits from which an allocator gives memory back to the system each time
 
 
 @runtime_checkable
@@ -95,7 +99,7 @@ def logits_at(
 
 def logits_reader(predictor: MaskPredictor) -> Callable[..., Tensor]:
     """Return what reads a predictor's logits as `logits_at` does."""
-    return _some_logits if hasattr(predictor, "logits_at") else _all_logits
+    return _some_logits if hasattr(predictor, "logits_at") else partial(_all_logits, [])
 
 
 def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
@@ -109,13 +113,38 @@ def _some_logits(predictor: Any, canvas: Tensor, attention_mask: Tensor | None, 
 
 
 def _all_logits(
-    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
+    kept: list[np.ndarray],
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    row: Tensor,
+    column: Tensor,
 ) -> Tensor:
     logits = checked_logits(predictor, predictor.logits(canvas, attention_mask))
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
         raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    return logits[row, column]
+    shape = (len(row), logits.shape[-1])
+    size = math.prod(shape) * logits.itemsize
+    if logits.device.type != "cpu" or logits.requires_grad or size < _LARGE:
+        return logits[row, column]
+    copy = torch.from_numpy(_memory(kept, size)[:size]).view(logits.dtype).view(shape)
+    begin = 0
+    for number, count in zip(*(each.tolist() for each in row.unique_consecutive(return_counts=True)), strict=True):
+        end = begin + count
+        torch.index_select(logits[number], 0, column[begin:end], out=copy[begin:end])
+        begin = end
+    return copy
+
+
+def _memory(kept: list[np.ndarray], size: int) -> np.ndarray:
+    """Return at least so many bytes: those kept from the last call if no tensor lies in them any more, else new ones.
+
+    The system clears each page of new memory as it is first written, and that takes longer than the copy.
+    """
+    if not kept or len(kept[0]) < size or sys.getrefcount(kept[0]) > 2:  # those of the list and of the call
+        kept[:] = [np.empty(size, dtype=np.uint8)]
+    return kept[0]
 
 
 def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from threading import RLock
 from typing import Any
 
+from rws_decode.checkpoints.trial import tried
 from rws_decode.text.dialogue import Dialogue
 
 # Turns of a chat -> the text that a template makes of them.
@@ -15,8 +17,11 @@ Render = Callable[[Sequence[str]], str]
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
 _CHAT = "chat is True: the tokenizer's chat template"
-# A tokenizer of transformers keeps the options of its last call, which another thread would change in the middle of it.
+# A tokenizer of transformers keeps the options of its last call, which another thread would change in the middle of
+# one. A copy of the process (`trial`) is made between calls: it would wait for a thread that it does not have.
 _ENCODING = RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_ENCODING.acquire, after_in_parent=_ENCODING.release, after_in_child=_ENCODING.release)
 
 
 def encoded(tokenizer: Any, *texts: Any, **options: Any) -> Any:
@@ -94,8 +99,13 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any]) -> 
     They are those of the rendered template, except that a special token's name in a message is text there. options:
     variables of the template.
     """
-    layout, said = laid_out(_prompting(tokenizer, options), dialogue.turns, _CHAT)
-    return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
+
+    def read() -> list[int]:
+        layout, said = laid_out(_prompting(tokenizer, options), dialogue.turns, _CHAT)
+        return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
+
+    tried(read)  # a template may do otherwise with these messages than with those that it was loaded with
+    return read()
 
 
 def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:

@@ -156,3 +156,20 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
     words = ["--model", "english", "--prompt", "peace", "--length", "4", "--steps", "4", "--reward", "keywords:slavery"]
     assert main(["generate", *words, "--strategy", "rws:8"]) == 0
     assert "note: rws:8: factor 5.59 at every step: reward saturated or constant" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"length": 8}, "length is 8: give it as shape=Shape(length=8)"),
+        ({"lenght": 8}, "lenght is 8: is length meant?"),
+        ({"reuse": False}, "reuse is False: give it as savings=Savings(reuse=False)"),
+    ],
+    ids=str,
+)
+def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
+    numbers: dict[str, Any], message: str
+) -> None:
+    for call in (decode, decode_compact):
+        refused(lambda call=call: call(BERT, "the cat", "default", **numbers), message)
+    refused(lambda: compare(BERT, "the cat", ["default"], **numbers), message)

@@ -15,7 +15,7 @@ from rws_decode.decode import run_batches
 from rws_decode.extra.steering.ensemble import Ensemble
 from rws_decode.extra.steering.protocol import SteeringMethod
 from rws_decode.extra.steering.table import as_method, check_base, with_base
-from rws_decode.job import Job, Prompts, check_arguments, prepare, reward_settings
+from rws_decode.job import Job, Prompts, check_arguments, check_places, prepare, reward_settings
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.settings import Options, Savings, Shape
@@ -99,6 +99,7 @@ def steer(
     >>> run[0].forwards, run.cost.reward_calls
     (11, 4)
     """
+    check_places(numbers)
     Savings(memory=memory)  # refuses less than a byte
     given, (method, named) = method, with_base(method, **numbers)
     if isinstance(method, type) or not isinstance(method, SteeringMethod):

@@ -1,7 +1,8 @@
-"""Checkpoints that lie, lack or break; where they come from; what they need; and their conversion."""
+"""Checkpoints that lie, lack, break or do not end; where they come from; what they need; and their conversion."""
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from command_lines import printed
 from safetensors.torch import load_file, save_file
 
 from rws_decode import load_predictor
+from rws_decode.checkpoints import trial
 from rws_decode.common import arguments
 from rws_decode.extra.convert import checkpoint as convert
 from rws_decode.extra.convert.checkpoint import convert as convert_checkpoint
@@ -207,3 +209,29 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert list(target.parent.iterdir()) == []
     monkeypatch.setattr(convert, "save_file", real)
     assert convert_checkpoint(str(folder), target) == target
+
+
+TAKES = "the tokenizer or its chat template takes more than 1 s or 1 GB for a text"
+# They end, after a minute or with some memory.
+LOOPS = "{% for a in range(99999) %}{% for b in range(999) %}{% endfor %}{% endfor %}"
+LARGE, SAID = "{{ 'a' * 2 * 10**9 }}", "{{ messages[0].content }}"
+LONGER = [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 24
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+@pytest.mark.parametrize("template", [LOOPS, LARGE, "{% if false %}" + LARGE + "{% endif %}", "", None])
+def test_what_has_no_end_is_refused(tmp_path: Path, template: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_SECONDS", 1)
+    folder = tiny_checkpoint("bert", tmp_path / "model")
+    file, other = (
+        folder / "tokenizer.json",
+        f"{{% if 'cat' in messages[0].content %}}{SAID[:-2]}* 3 * 10**8 }}}}{{% endif %}}",
+    )
+    (folder / "chat_template.jinja").write_text((template or other) + SAID)
+    if template == "":
+        normalizer = {"type": "Sequence", "normalizers": LONGER}
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"normalizer": normalizer}))
+    with pytest.raises(ValueError, match=TAKES) as refused:
+        assert load_predictor(str(folder)).encode_prompt("a dog")
+        load_predictor(str(folder)).encode_prompt("the cat")
+    assert template is None or str(refused.value).startswith("model model cannot be loaded: its tokenizer is refused (")

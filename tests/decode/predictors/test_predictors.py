@@ -29,6 +29,7 @@ from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, 
 import rws_decode as rws
 from rws_decode import CallablePredictor, Confidence, Dialogue, HFMaskPredictor, Shape, compare, decode, load_predictor
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
+from rws_decode.predictors import base
 from rws_theory.show import Note
 
 SHAPE = Shape(4, 2, 4)
@@ -153,3 +154,19 @@ def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(p
     said = "english does not know these words and reads only what follows the last of them: zyzzyva"
     with pytest.warns(Note, match=f"^{said}$"):
         rws.scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
+
+
+def test_logits_that_are_held_stay_as_they_are_when_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_LARGE", 0)
+    table = torch.arange(24.0).reshape(2, 4, 3)
+    predictor = CallablePredictor(lambda canvas: table, mask_id=0)
+    read = partial(base.logits_reader(predictor), predictor, torch.zeros(2, 4, dtype=torch.int64), None)
+    row, column = torch.tensor([0, 0, 1]), torch.tensor([1, 3, 2])
+    held, expected = read(row, column)[1:], table[row, column]
+    other = read(row, column - 1)
+    assert torch.equal(held, expected[1:])
+    place = other.data_ptr()
+    del other
+    again = read(row, column)
+    assert torch.equal(again, expected)
+    assert again.data_ptr() == place
