@@ -19,7 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _figures_unless_a_command(words: list[str]) -> list[str]:
     first, commands = words[0] if words else "", entry_points()
-    named = first == "--version" or closest(first, [*NAMES, *commands]) in commands
+    begins = bool(first) and any(name.startswith(first) for name in NAMES)
+    named = first in ("--version", *commands) or (not begins and closest(first, [*NAMES, *commands]) in commands)
     return words if named else ["figures", *words]
 
 

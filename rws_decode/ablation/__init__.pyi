@@ -1,5 +1,5 @@
 from .ablate import ablate as ablate
-from .result import Ablation as Ablation, load_ablation as load_ablation
+from .result import Ablation as Ablation, TwinComparison as TwinComparison, load_ablation as load_ablation
 from .sequence import confidence_sequence as confidence_sequence, least_prompts as least_prompts
 from .twins import SENTENCES as SENTENCES
 from .verdict import VERDICTS as VERDICTS

@@ -73,7 +73,8 @@ class ChangedRewards:
 
     def _seen(self, view: MaskedPositions) -> MaskedPositions:
         if self.rewards is None:
-            return view if view.reward is None else view._replace(reward=-view.reward)
+            turned = None if view.reward is None else -view.reward
+            return view._replace(reward=turned)
         step = min(view.step, len(self.rewards[0]) - 1)
         return view._replace(reward=np.array([row[step] for row in self.rewards], np.float64))
 

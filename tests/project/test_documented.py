@@ -272,7 +272,7 @@ NOT_HERE: dict[str, str] = {
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
     r"(rws|python -m (rws_theory|rws_decode|paper_figures))( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
-    r"(rws (figures|judge)|python ((notebooks|tests/support)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
+    r"(rws (figures|judge|view)|python ((notebooks|tests/support)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
 )
 KNOWN = (*HERE, *THERE, *NOT_HERE)
 

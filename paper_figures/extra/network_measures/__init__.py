@@ -1,6 +1,6 @@
 """How much of the theory's premises and events there is in a network, and how likely it finds a text.
 
-Needs: path_diagnostics
+Needs: log_prob path_diagnostics
 """
 
 from __future__ import annotations

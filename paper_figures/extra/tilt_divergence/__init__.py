@@ -1,4 +1,4 @@
 """How far the distributions of methods are from the reward-tilted one, at budgets of forwards.
 
-Needs: steering
+Needs: steering testing
 """

@@ -14,7 +14,20 @@ from misuse import refused
 
 import rws_decode as rws
 import rws_theory as theory
-from rws_decode import RWS, ScalePath, Shape, StepLogits, Trace, WorldPredictor, decode, load_reward, plots, scale_path
+from rws_decode import (
+    RWS,
+    Ablation,
+    ScalePath,
+    Shape,
+    StepLogits,
+    Trace,
+    WorldPredictor,
+    decode,
+    load_reward,
+    plots,
+    scale_path,
+)
+from rws_decode.ablation import TwinComparison
 from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -85,7 +98,10 @@ def lane_of(bar: Any) -> int:
 
 def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[ScalePath]) -> dict[str, Figure]:
     path = theory.selection_path(ranked.logits, 2, 0.01, 32.0)
+    twin = TwinComparison("fixed factor", 0.1, -0.1, 0.3, "undecided", 9, 9, 0)
+    ablation = Ablation("rws:8", "mini", "undecided", (twin,), 0.1, None, 9, 12, 1.0, 0.1, 0.95, 3.0)
     return {
+        "ablation": plots.ablation(ablation),
         "order": plots.order(guided, plain),
         "order_map": plots.order_map([guided], [plain]),
         "step": plots.step(guided, 0),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from command_lines import decoding as main
+from decode_again import main as decode_again
 from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
@@ -121,3 +122,18 @@ def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys
     assert said["span"] == [0.5, 0.5] and said["fragile"] == [False, False] and said["first_step"] == [None, None]
     assert main([*words.split()[:-1]]) == 0
     assert "The score, 0.5000, then lies between 0.5000 and 0.5000." in capsys.readouterr().out
+
+
+def test_the_script_of_the_tables_counts_what_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "usual.json"
+    asked = [
+        *"mini stories --reward mini --prompts 3 --strategies default --steps 16 --block 8 --usual".split(),
+        str(kept),
+    ]
+    decode_again([*asked, "--ways", "alone"])
+    fragile, alone = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (fragile["fragile"], alone["changed"], alone["tokens equal"]) == (0, 0, 1.0)
+    kept.write_text(json.dumps({"default": [[1, *row[1:]] for row in json.loads(kept.read_text())["default"]]}))
+    decode_again(asked)
+    _, usual = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (usual["changed"], usual["tokens equal"]) == (3, 15 / 16)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from command_lines import decoding as main
+from documented_commands import documented, words_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 from misuse import refused
@@ -268,3 +271,16 @@ def test_published_networks(name: str, text: str, size: int, tmp_path: Path, mon
     (trace,) = decode(predictor, [text], "default", Shape(size, size // 2 + 1, size))
     whole, written = (ESTER if name != "antibody" else HUMANISED), predictor.decode_answer(trace.completed.tolist())
     assert written is not None and sum(a != b for a, b in zip(whole, written, strict=True)) <= size // 10
+
+
+def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions[a-z-]*) ", each)]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for words in commands:
+        by_hand(words[3])
+        if "balanced" in words:
+            pytest.importorskip("rdkit", reason="rdkit (make real)")
+        assert main(words[1:]) == 0
+        assert "forwards" in capsys.readouterr().out
+    human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
+    assert mouse < -1 and human > 1
