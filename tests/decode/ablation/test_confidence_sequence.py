@@ -71,6 +71,13 @@ def test_intervals_shrink_and_hold_what_a_slow_gambler_finds() -> None:
                 assert not refuted[-1]
 
 
+def test_equal_texts_are_equivalent_when_the_guide_says() -> None:
+    _, high = confidence_sequence(np.zeros(300), 1 - 0.05 / 9)
+    assert 190 < int(np.argmax(high < 0.1)) + 1 < 210  # "about 200 prompts"
+    low, high = confidence_sequence(np.random.default_rng(0).standard_normal(1000), 1 - 0.05 / 9)
+    assert high[-1] - low[-1] > 0.2  # "more than a thousand"
+
+
 @pytest.mark.parametrize("values", [[0.0, np.nan], [np.inf]])
 def test_numbers_must_be_finite(values: list[float]) -> None:
     with pytest.raises(ValueError, match="values"):
