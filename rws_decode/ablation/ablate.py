@@ -16,7 +16,7 @@ import numpy as np
 from rws_decode.ablation.leverage import leverage
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.sequence import least_prompts
-from rws_decode.ablation.twins import TUNED, ShuffledScores, by_step, twins_of
+from rws_decode.ablation.twins import TUNED, ShuffledScores, by_step, scaled, twins_of
 from rws_decode.ablation.verdict import WITHOUT
 from rws_decode.decode import decode
 from rws_decode.final_text import outcomes
@@ -26,8 +26,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import CallableReward, as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering import is_method, steering
-from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.protocol import Strategy, describe
+from rws_decode.strategies.protocol import Strategy, describe, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.labels import constant_note, strategy_label
 from rws_decode.trace.trace import Trace
@@ -175,6 +174,8 @@ class Trial:
             if not self.strategy.needs_reward:
                 raise ValueError(f"strategy is {quoted(strategy)}: it reads no reward, give one such as 'rws:8'")
             self.label = strategy if isinstance(strategy, str) else strategy_label(describe(self.strategy))
+        ranks_by_factor = gives_factor(self.strategy) and not gives_order(self.strategy)
+        self.without: Any = scaled(self.strategy, [[1.0]]) if ranks_by_factor else "default"
         if self.method is None or not self.method.startswith("best-of"):
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
@@ -187,7 +188,7 @@ class Trial:
 
     def validate(self, rows: Sequence[int]) -> dict[str, Any]:
         """Decode the validation prompts; return the SD of each score, and what the twins are made from."""
-        first = self._decoded(WITHOUT, rows, "default")
+        first = self._decoded(WITHOUT, rows, self.without)
         scores = np.array([each["reward"] for each in first])
         if np.ptp(scores) == 0:
             raise ValueError(
@@ -213,9 +214,12 @@ class Trial:
         if self.method is None:
             factors = by_step([run["factors"] for run in runs], max(len(run["factors"]) for run in runs))
             if (factors != 1.0).any():
-                tuned = {float(c): self._decoded(f"factor {c:.4g}", rows, f"temperature:{c:.6g}") for c in TUNED}
-                best = max(tuned, key=lambda c: float(np.mean([each["reward"] for each in tuned[c]])))
-                known["scales"] = {"factor": float(factors.mean()), "factors": factors.mean(axis=0), "tuned": best}
+                means: dict[float, float] = {}
+                for factor in TUNED.tolist():
+                    tried = self._decoded(f"factor {factor:.4g}", rows, scaled(self.strategy, [[factor]]))
+                    means[factor] = float(np.mean([each["reward"] for each in tried]))
+                known["scales"] = {"factor": float(factors.mean()), "factors": factors.mean(axis=0).tolist()}
+                known["scales"]["tuned"] = max(means, key=lambda factor: means[factor])
             else:
                 self.twins = [name for name in self.twins if "factor" not in name]
         calls = np.mean([run["forwards"] + run["reward_calls"] for run in runs])
@@ -230,7 +234,7 @@ class Trial:
         before = (self._donors * len(rows))[-len(rows) :] if len(before) < len(rows) else before
         others = [self.rows.get(row, "strategy") for row in before]
         self._donors = list(rows)
-        made: dict[str, Any] = {WITHOUT: "default"}
+        made: dict[str, Any] = {WITHOUT: self.without}
         if self.method is None:
             seeds = [self.seed + 7919 * (row + 1) for row in rows]
             made |= twins_of(self.strategy, runs, others, known["scales"], seeds)
@@ -328,7 +332,7 @@ class Trial:
         pairs = []
         for row in differ[:_EXAMPLES]:
             run = self.rows.get(row, "strategy")
-            how = "default" if twin == WITHOUT else Temperature(float(np.mean(run["factors"])))
+            how = self.without if twin == WITHOUT else scaled(self.strategy, [[float(np.mean(run["factors"]))]])
             (mine,), (other,) = (
                 self._traces("strategy", [row], self.method or self.strategy),
                 self._traces(twin, [row], how),

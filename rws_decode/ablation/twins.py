@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from rws_decode.rewards.base import RewardModel
 from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.given import Schedule
-from rws_decode.strategies.protocol import Abilities, MaskedPositions, Strategy, abilities_of
+from rws_decode.strategies.protocol import Abilities, MaskedPositions, Strategy, abilities_of, factor_alone
 from rws_theory.show import one_line
 
 # What each twin is, in one sentence; "best of" is followed by its number of texts.
 SENTENCES = {
-    "confidence": "Confidence decoding: no guidance at all.",
+    "confidence": "Confidence decoding, or the strategy's own rule of how many positions go, at factor 1.",
     "fixed factor": "The logits times one number, the mean factor of the same prompt's own run.",
     "one fixed factor": "The logits times one number for all prompts, the mean factor on the validation prompts.",
     "factor by step": "The mean factor of each step on the validation prompts, the same for all prompts.",
@@ -79,6 +79,50 @@ class ChangedRewards:
         return view._replace(reward=np.array([row[step] for row in self.rewards], np.float64))
 
 
+@dataclass(frozen=True)
+class GivenFactors:
+    """A strategy with other factors than its own, one for each step, and all else that it does; no reward is asked.
+
+    factors: one tuple per row, or one of all rows; after its last step it goes on with the last.
+
+    >>> from rws_decode.strategies.table import as_strategy
+    >>> rule = GivenFactors(as_strategy("threshold:0.9+rws:8"), ((1.0, 2.0),))
+    >>> rule.factor(MaskedPositions(step=5, rows=2)).tolist(), rule.abilities.counts
+    ([2.0, 2.0], True)
+    """
+
+    of: Any
+    factors: tuple[tuple[float, ...], ...]
+    name = "given-factors"
+    needs_reward = False
+
+    __repr__ = one_line
+
+    @property
+    def abilities(self) -> Abilities:
+        return replace(abilities_of(self.of), factor_range=False, tensor_factor=False)
+
+    def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
+        now = [row[min(view.step, len(row) - 1)] for row in self.factors]
+        return np.array(now if len(now) == view.rows else now * view.rows, np.float64)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the strategy's own method: how many positions go, which, and in which order."""
+        if name.startswith("_") or name == "of":
+            raise AttributeError(name)
+        return getattr(self.of, name)
+
+
+def scaled(strategy: Strategy, factors: Sequence[Sequence[float]]) -> Strategy:
+    """Return a strategy without its reward: the factors of each row by step, and all else that the strategy does."""
+    rows = tuple(map(tuple, factors))
+    if not factor_alone(strategy):
+        return cast("Strategy", GivenFactors(strategy, rows))
+    if all(len(row) == 1 for row in rows):
+        return Temperature(rows[0][0] if len(rows) == 1 else tuple(row[0] for row in rows))
+    return Schedule(rows[0] if len(rows) == 1 else rows)
+
+
 class ShuffledScores:
     """A reward model that hands the scores of the texts of one prompt to one another, for methods that keep copies.
 
@@ -115,10 +159,10 @@ def twins_of(
     rewards, given = ([np.asarray(run["rewards"], np.float64) for run in each] for each in (runs, others))
     twins: dict[str, Any] = {}
     if known is not None:
-        twins["fixed factor"] = Temperature(tuple(float(np.mean(run["factors"])) for run in runs))
-        twins["one fixed factor"] = Temperature(known["factor"])
-        twins["factor by step"] = Schedule(tuple(known["factors"]))
-        twins["tuned fixed factor"] = Temperature(known["tuned"])
+        twins["fixed factor"] = scaled(strategy, [[float(np.mean(run["factors"]))] for run in runs])
+        twins["one fixed factor"] = scaled(strategy, [[known["factor"]]])
+        twins["factor by step"] = scaled(strategy, [known["factors"]])
+        twins["tuned fixed factor"] = scaled(strategy, [[known["tuned"]]])
     twins["other prompt's rewards"] = ChangedRewards(strategy, _table(given))
     twins["shuffled rewards"] = ChangedRewards(strategy, _table(list(map(_shuffled, rewards, seeds))))
     twins["sign turned"] = ChangedRewards(strategy)

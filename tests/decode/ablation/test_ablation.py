@@ -18,9 +18,13 @@ from rws_decode import (
     CallablePredictor,
     CallableReward,
     Shape,
+    Temperature,
+    Threshold,
     ablate,
+    decode,
     load_ablation,
     load_predictor,
+    load_reward,
 )
 from rws_decode.ablation import SENTENCES, VERDICTS
 
@@ -115,6 +119,19 @@ def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
     mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=reward, batch=32) for how in (Own(), "rws:10"))
     assert mine.verdict == usual.verdict == "the reward matters"
     assert [each.difference for each in mine.comparisons] == [each.difference for each in usual.comparisons]
+
+
+def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
+    english, shape = load_predictor("english"), Shape(8, block=8)
+    reward = load_reward("era")
+    result = ablate(english, english.prompts[:24], "threshold:0.3+rws:8", shape, reward=reward, until=8)
+    rows = {(row["arm"], row["prompt"]): row for row in result.rows}
+    for (arm, prompt), row in rows.items():
+        factor = np.mean(rows["strategy", prompt]["factors"]) if arm == "fixed factor" else 1.0
+        if arm in ("confidence", "fixed factor"):
+            rule = Threshold(0.3, scaled=Temperature(float(factor)))
+            (alone,) = decode(english, english.prompts[prompt], rule, shape)
+            assert row["tokens"] == alone.tokens.tolist() and row["forwards"] == alone.forwards
 
 
 def test_a_steering_method_has_its_scores_shuffled_among_its_copies() -> None:
