@@ -43,7 +43,7 @@ def _chosen(seen: StepLogits, factor: float) -> NDArray[np.bool_]:
     own = scaled[rows, seen.candidate].copy()
     scaled[rows, seen.candidate] = -np.inf
     with np.errstate(divide="ignore"):
-        log_odds = own - logsumexp(scaled, axis=1)
+        log_odds = own - np.asarray(logsumexp(scaled, axis=1))
     chosen = np.zeros(len(rows), np.bool_)
     chosen[np.argsort(-log_odds, kind="stable")[: int(seen.chosen.sum())]] = True
     return chosen

@@ -66,7 +66,7 @@ def calibrate(options: CalibrateOptions) -> None:
     if options.sample is not None and options.sample > len(pairs):
         raise ValueError(f"--sample is {options.sample}: the data hold {len(pairs)} pairs")
     loading("calibrate", options.reward)
-    model = load_reward(
+    model: Any = load_reward(
         options.reward,
         options.device,
         mean=0.0,

@@ -114,7 +114,8 @@ def _forward(
 
     places: bool [b, n], the answer's positions that are computed; None for the whole canvas.
     """
-    canvas, predictor = state.canvas, decoder.predictor
+    canvas = state.canvas
+    predictor: Any = decoder.predictor
     keys.rows = rows.nonzero()[:, 0]
     if places is None:
         keys.columns = torch.arange(canvas.ids.shape[1], device=canvas.ids.device).expand(len(keys.rows), -1)
