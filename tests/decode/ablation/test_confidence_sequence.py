@@ -105,7 +105,7 @@ def test_a_wrong_verdict_at_any_time_is_rarer_than_stated(truth: str) -> None:
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         found = {
-            name: confidence_sequence(mean + rng.choice([-1.0, 0.0, 1.0], 300, p=[0.1, 0.8, 0.1]), 0.975)
+            name: confidence_sequence(mean + rng.choice([-1.0, 0.0, 1.0], 300, p=[0.05, 0.9, 0.05]), 0.975)
             for name, mean in means.items()
         }
         said = [
