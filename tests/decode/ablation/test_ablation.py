@@ -171,7 +171,7 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match=r"out of memory.*kept in") as stopped:
         asked(counted([], fail_at=len(whole) // 2), tmp_path)
     assert "\n" not in str(stopped.value)
-    with (tmp_path / "decoded.jsonl").open("a") as stream:
+    with (tmp_path / "decoded.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"prompt": 3, "arm": "str')  # a line that a kill cut off
     rest: list[str] = []
     resumed = asked(counted(rest), tmp_path)
@@ -188,8 +188,8 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
     again = load_ablation(tmp_path)
     assert again.as_json() == result.as_json() and str(again) == str(result)
     assert again.to_frame().equals(result.to_frame())
-    assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + len(result.comparisons)
-    page = (tmp_path / "page.html").read_text()
+    assert len((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(result.comparisons)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("<iframe") == 3 and not re.search(r"(src|href)=.?.?http", page)
     assert result.plot().axes[0].get_xlabel() == "difference of the reward [SD]"
 
@@ -248,10 +248,12 @@ def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) ->
 def test_the_command_writes_what_the_call_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "mine.py").write_text("def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n")
+    (tmp_path / "mine.py").write_text(
+        "def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n", encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if line.startswith("rws ablate")]
     words = command.removeprefix("rws ").replace("out/vowels", "out").split()
     told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
     assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
-    assert json.loads((tmp_path / "out" / "result.json").read_text()) == told
+    assert json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8")) == told
