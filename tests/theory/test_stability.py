@@ -114,8 +114,10 @@ TAUS = st.sampled_from([0.05, 0.5, 0.9, 0.99, 1 - 2**-53, 2**-30]) | st.floats(0
 
 
 def confidence(row: np.ndarray, c: float) -> mpmath.mpf:
-    with mpmath.workdps(50):
-        allowed = [mpmath.mpf(float(z)) for z in row if np.isfinite(z)]
+    finite = row[np.isfinite(row)]
+    # 50 digits of the smallest share: beside a tie of two, exp(-120) decides whether the confidence reaches 1/2.
+    with mpmath.workdps(50 + math.ceil(np.ptp(finite) * c / math.log(10))):
+        allowed = [mpmath.mpf(float(z)) for z in finite]
         return 1 / mpmath.fsum(mpmath.exp((z - max(allowed)) * mpmath.mpf(c)) for z in allowed)
 
 
@@ -127,6 +129,7 @@ def above(logits: np.ndarray, tau: float, c: float) -> tuple[int, ...]:
 @example(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.5)  # a tie of two has exactly 1/2 at every scale
 @example(np.array([[0.0, 0.0, -np.inf], [3.0, -np.inf, -np.inf]]), 0.75)
 @example(np.array([[0.0, 0.0, -1.0]]), 0.5)  # comes near to 1/2 and never reaches it
+@example(np.array([[0.0, 6.0, 6.0]]), 0.5)
 def test_pieces_are_what_50_digits_say(logits: np.ndarray, tau: float) -> None:
     path = threshold_path(logits, tau, 0.05, 20.0)
     assert path.pieces[0].lower == 0.05 and path.pieces[-1].upper == 20.0
