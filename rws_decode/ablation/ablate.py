@@ -73,7 +73,7 @@ def ablate(
     prompt, its own rewards shuffled over the steps, and others. Of each twin the difference of the final texts' reward,
     strategy minus twin on the same prompt, gets a confidence sequence (`sequence.confidence_sequence`). All of them
     hold at once and at all times with probability `level`, so that decoding may stop as soon as the verdict
-    (`verdict.verdict_of`) is decided.
+    (`verdict.verdict_of`) is decided. Those of the judge, and those of log p, hold so among themselves.
 
     strategy: one that reads the reward, also one of your own, or a steering method such as "particles:4", whose twin
     has the scores of its copies shuffled among them. reward: a reward model, or a plain function of (prompt, answer) or
@@ -83,7 +83,7 @@ def ablate(
 
     validation: how many prompts serve to measure SD, mean factors and the tuned fixed factor, and are not compared: a
     fifth, from 8 to 32, unless told. groups: one label for each prompt; prompts of one label are one unit, whose mean
-    counts. until: "decided", or how many prompts to compare. budget: no prompt is begun beyond it; of prompts,
+    counts. until: "decided", or how many units to compare. budget: no batch is begun once it is spent; of prompts,
     forwards, reward calls or seconds. batch: units that are decoded together, after which the verdict is looked at.
 
     directory: what is decoded is kept there, line by line; the same call goes on where it was stopped. progress: is
@@ -110,7 +110,8 @@ def ablate(
         validation = min(32, max(8, len(texts) // 5))
     whole("validation", validation, 2)
     split = next((n for n in range(len(units)) if sum(map(len, units[:n])) >= validation), len(units))
-    trial = Trial(predictor, texts, strategy, shape, reward, judge, options, savings, seed, directory)
+    chosen = [row for unit in units[:split] for row in unit]
+    trial = Trial(predictor, texts, chosen, strategy, shape, reward, judge, options, savings, seed, directory)
     corrected = 1 - (1 - level) / len(trial.twins)  # all intervals hold at once
     least = least_prompts(margin, corrected, bound)
     if len(units) - split < least:
@@ -118,14 +119,14 @@ def ablate(
             f"prompts are {len(texts)}, in {len(units)} units: {split} of these are for validation, and {least} more, "
             "at the least, decide anything"
         )
-    known = trial.validate([row for unit in units[:split] for row in unit])
+    known = trial.validate()
     settings = {"margin": margin, "level": level, "corrected": corrected, "bound": bound}
-    settings |= {"groups": groups is not None, "blind": [name for name in trial.twins if name in _BLIND]}
+    settings |= {"blind": [name for name in trial.twins if name in _BLIND]}
     tell = progress or (lambda line: None)
     rest = units[split:] if until == "decided" else units[split:][:until]
     result = None
     for begin in range(0, len(rest), batch):
-        if begin and budget is not None and trial.spent(budget_of, begin) >= budget:
+        if begin and budget is not None and trial.spent(budget_of, sum(map(len, rest[:begin]))) >= budget:
             break
         began, rows = time.perf_counter(), [row for unit in rest[begin : begin + batch] for row in unit]
         trial.compare(rows, known)
@@ -147,6 +148,7 @@ class Trial:
         self,
         predictor: MaskPredictor,
         texts: Sequence[Any],
+        validation: Sequence[int],
         strategy: Strategy | str,
         shape: Shape | None,
         reward: RewardModel | Callable[..., float],
@@ -156,7 +158,7 @@ class Trial:
         seed: int,
         directory: str | os.PathLike[str] | None,
     ) -> None:
-        self.predictor, self.texts, self.shape, self.seed = predictor, texts, shape, seed
+        self.predictor, self.texts, self.validation, self.shape, self.seed = predictor, texts, validation, shape, seed
         self.options, self.savings = options, savings
         made = as_reward(reward, predictor.name)
         if made is None:
@@ -179,15 +181,16 @@ class Trial:
         if self.method is None or not self.method.startswith("best-of"):
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
-        settings = [self.label, predictor.name, self.reward.name, getattr(self.judge, "name", None), asdict(resolved)]
-        settings += [asdict(options), seed, [str(text) for text in texts]]
+        settings = [self.method or describe(self.strategy), predictor.name, self.reward.name]
+        settings += [getattr(self.judge, "name", None), asdict(resolved), asdict(options), seed, validation]
+        settings += [[str(text) for text in texts]]
         self.rows = AblationRows(directory, hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:16])
         self.notes: list[str] = []
         self.began = time.perf_counter()
-        self._donors: list[int] = []
 
-    def validate(self, rows: Sequence[int]) -> dict[str, Any]:
+    def validate(self) -> dict[str, Any]:
         """Decode the validation prompts; return the SD of each score, and what the twins are made from."""
+        rows = self.validation
         first = self._decoded(WITHOUT, rows, self.without)
         scores = np.array([each["reward"] for each in first])
         if np.ptp(scores) == 0:
@@ -199,18 +202,17 @@ class Trial:
             mean, sd = float(scores.mean()), float(scores.std())
             self.reward = CallableReward(self.function, mean, sd, self.reward.name)
             self.notes.append(
-                f"reward {self.reward.name}: mean {mean:.3g}, SD {sd:.3g} of {len(rows)} confidence texts"
+                f"Reward {self.reward.name}: mean {mean:.3g} and SD {sd:.3g} over {len(rows)} confidence texts."
             )
         again = self._scored(self.reward, rows, [each["tokens"] for each in first])
         if (moved := np.abs(np.array(again) - scores).max()) > 1e-6 * scores.std():
             self.notes.append(f"Reward {self.reward.name}: two calls on one text differ by {moved:.3g}.")
-        known: dict[str, Any] = {"rows": list(rows), "sd": {"reward": float(scores.std())}, "scales": None}
+        known: dict[str, Any] = {"sd": {"reward": float(scores.std())}, "scales": None}
         for name in ("judge", "log_prob"):
             values = [each[name] for each in first if each[name] is not None]
             if len(values) == len(rows) and np.ptp(values) > 0:
                 known["sd"][name] = float(np.std(values))
         runs = self._decoded("strategy", rows, self.method or self.strategy)
-        self._donors = list(rows)
         if self.method is None:
             factors = by_step([run["factors"] for run in runs], max(len(run["factors"]) for run in runs))
             if (factors != 1.0).any():
@@ -230,12 +232,11 @@ class Trial:
     def compare(self, rows: Sequence[int], known: dict[str, Any]) -> None:
         """Decode prompts by the strategy and all twins."""
         runs = self._decoded("strategy", rows, self.method or self.strategy)
-        before = (self._donors + list(rows))[-2 * len(rows) : -len(rows)]
-        before = (self._donors * len(rows))[-len(rows) :] if len(before) < len(rows) else before
-        others = [self.rows.get(row, "strategy") for row in before]
-        self._donors = list(rows)
         made: dict[str, Any] = {WITHOUT: self.without}
         if self.method is None:
+            # Of the validation prompts, so that what was compared before has no part in a difference.
+            donors = [int(np.random.default_rng([self.seed, row]).choice(self.validation)) for row in rows]
+            others = [self.rows.get(donor, "strategy") for donor in donors]
             seeds = [self.seed + 7919 * (row + 1) for row in rows]
             made |= twins_of(self.strategy, runs, others, known["scales"], seeds)
         else:
@@ -258,9 +259,8 @@ class Trial:
     def _traces(self, arm: str, rows: Sequence[int], how: Any) -> Sequence[Trace]:
         prompts = [self.texts[row] for row in rows]
         options = replace(self.options, seed=tuple(self.seed + row for row in rows))
-        reward: Any = self.reward if self.function is None or arm != WITHOUT else self.function
         if not isinstance(how, str) or not is_method(how):
-            reward = self.reward if self.function is None or arm != WITHOUT else self.function
+            reward: Any = self.reward if self.function is None or arm != WITHOUT else self.function
             return decode(
                 self.predictor,
                 prompts,
@@ -313,21 +313,21 @@ class Trial:
         twins = {name: f"best of {known['best of']}" if name == "best of" else name for name in self.twins}
         judge = None if self.judge is None else self.judge.name
         told = {"label": self.label, "reward": self.reward.name, "judge": judge, "prompts": len(self.texts)}
-        return told | {"twins": twins, "sd": known["sd"], "notes": self.notes}
+        return told | {"twins": twins, "sd": known["sd"], "notes": self.notes, "digest": self.rows.digest}
 
     def leverage(self, known: dict[str, Any]) -> dict[str, float] | None:
         """Return at which share of the validation prompts' steps a factor decides what is unmasked."""
         if known["scales"] is None:
             return None
-        rows = known["rows"][:_LEVERAGE]
-        runs = [self.rows.get(row, "strategy") for row in known["rows"]]
+        rows = self.validation[:_LEVERAGE]
+        runs = [self.rows.get(row, "strategy") for row in self.validation]
         traces = self._traces("strategy", rows, self.strategy)
         return leverage(self.predictor, traces, [factor for run in runs for factor in run["factors"]])
 
     def examples(self, known: dict[str, Any]) -> tuple[tuple[tuple[Trace, Trace], ...], str]:
         """Return the runs of the first prompts whose text by a twin is another, decoded again, and the twin's name."""
         twin = "fixed factor" if known["scales"] is not None else self.twins[0]
-        rows = [row["prompt"] for row in self.rows if row["arm"] == twin and row["prompt"] not in known["rows"]]
+        rows = [row["prompt"] for row in self.rows if row["arm"] == twin and row["prompt"] not in self.validation]
         differ = [row for row in rows if self.rows.get(row, twin)["tokens"] != self.rows.get(row, "strategy")["tokens"]]
         pairs = []
         for row in differ[:_EXAMPLES]:
@@ -341,7 +341,7 @@ class Trial:
         return tuple(pairs), twin
 
     def spent(self, unit: AblationBudget, compared: int) -> float:
-        """Return what the ablation took so far; compared: the units compared."""
+        """Return what the ablation took so far; compared: the prompts compared."""
         if unit == "prompts":
             return compared
         return time.perf_counter() - self.began if unit == "seconds" else self.rows.total(unit)
@@ -376,5 +376,5 @@ def _raw(final: dict[str, Any] | None, predictor: MaskPredictor) -> float:
 
 
 def _scales(trace: Trace) -> dict[str, list[float]]:
-    """Return factors and normalised rewards by step; a step whose reward was not needed has those of the one before."""
+    """Return factors and normalised rewards by step, NaN where no reward was asked."""
     return {"factors": trace.factor.tolist(), "rewards": trace.reward_normalised.tolist()}

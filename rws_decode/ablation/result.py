@@ -35,13 +35,11 @@ DECODED = "decoded.jsonl"
 _COLUMNS = ("prompt", "arm", "reward", "judge", "log_prob", "text", "forwards", "reward_calls")
 _SAYS = {
     "the reward matters": "The reward matters here: no reward-blind twin has as much of it.",
-    "only the temperature": "The reward does not matter here: {twin} has as much of it.",
+    "only the temperature": "The reward does not matter here: {twin} has as much of it, or more.",
     "no effect": "The strategy has no effect here: confidence decoding has as much of the reward.",
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-
-
 _TWINS = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}
 
 
@@ -74,7 +72,7 @@ class Ablation:
     mean factor of the run. stopped_after: prompts compared, of `prompts`. unit: the SD of the reward, in its own unit.
 
     rows: what each prompt's text by each method is, and is worth. examples: traces of prompts on which the strategy and
-    the twin `examples_of` wrote different texts; they are not saved but on the page.
+    the twin `examples_of` wrote different texts; they are not saved but on the page. digest: of what was asked.
     """
 
     strategy: str
@@ -97,6 +95,7 @@ class Ablation:
     log_probs: tuple[TwinComparison, ...] = ()
     cost: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    digest: str = ""
     rows: tuple[dict[str, Any], ...] = ()
     examples: tuple[tuple[Trace, Trace], ...] = ()
     examples_of: str = ""
@@ -113,9 +112,8 @@ class Ablation:
 
     def limits(self) -> str:
         """Return what the verdict rests on and what limits it, in lines of at most 100 characters."""
-        said = [
-            f"Every interval holds at all times, with {100 * self.level:g} % for all together; margin {self.margin:g}."
-        ]
+        sure = f"with {100 * self.level:g} % for those of a table together"
+        said = [f"Intervals hold at all times, {sure}; margin {self.margin:g}."]
         if self.factor_variation is not None:
             said.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
@@ -131,12 +129,11 @@ class Ablation:
     def line(self) -> str:
         """Return the verdict in a sentence."""
         names = [each.twin for each in self.comparisons if each.verdict in ("equivalent", "not better", "worse")]
-        twin = next((name for name in names if name not in (WITHOUT, "sign turned")), names[-1] if names else "")
+        blind = [name for name in names if name != WITHOUT and not name.startswith("best of")]
+        twin = next((name for name in blind if name != "sign turned"), "sign turned")
         more = f": about {self.more} more would decide" if self.more else ""
-        kind = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}.get(
-            twin, f"the twin with {twin}"
-        )
-        return _SAYS[self.verdict].format(twin=kind, prompts=self.stopped_after, more=more)
+        told = _TWINS.get(twin, f"the twin with {twin}")
+        return _SAYS[self.verdict].format(twin=told, prompts=self.stopped_after, more=more)
 
     def progress_line(self) -> str:
         """Return the verdict so far, and the two intervals that matter most."""
@@ -175,9 +172,8 @@ class Ablation:
         OSError where a file cannot be written; each is whole or absent.
         """
         folder = Path(directory)
-        if not (folder / DECODED).is_file():  # else it is what these rows were decoded into
-            head = {"layout": _LAYOUT, "ablation": None}
-            write_text(folder / DECODED, "".join(json.dumps(row) + "\n" for row in (head, *self.rows)))
+        head = {"layout": _LAYOUT, "ablation": self.digest}
+        write_text(folder / DECODED, "".join(json.dumps(row) + "\n" for row in (head, *self.rows)))
         for name, text in tables(self).items():
             write_text(folder / name, text)
         image = io.BytesIO()
@@ -205,7 +201,7 @@ class Ablation:
 
 
 def load_ablation(directory: str | os.PathLike[str]) -> Ablation:
-    """Return the ablation that `Ablation.save`, or a call of `ablate` with this directory, has written there.
+    """Return the ablation that `Ablation.save`, or `rws ablate -o`, has written there.
 
     ValueError for a file that holds none, OSError where it cannot be read.
     """
@@ -229,17 +225,18 @@ class AblationRows:
     A line that a stopped run left unfinished is dropped. ValueError for a directory of another ablation.
     """
 
-    def __init__(self, directory: str | os.PathLike[str] | None, key: str) -> None:
+    def __init__(self, directory: str | os.PathLike[str] | None, digest: str) -> None:
+        self.digest = digest
         self._path = None if directory is None else Path(directory) / DECODED
         self._rows: dict[tuple[int, str], dict[str, Any]] = {}
         if self._path is None:
             return
         if not self._path.is_file():
-            write_text(self._path, json.dumps({"layout": _LAYOUT, "ablation": key}) + "\n")
+            write_text(self._path, json.dumps({"layout": _LAYOUT, "ablation": digest}) + "\n")
             return
         whole, newline, _ = self._path.read_text(encoding="utf-8").rpartition("\n")
         head, *lines = [parse_json(line) for line in whole.split("\n")]
-        if head.get("ablation") != key:
+        if head.get("ablation") != digest:
             raise ValueError(f"directory {directory} holds another ablation: give one of its own")
         write_text(self._path, whole + newline)
         self._rows = {(row["prompt"], row["arm"]): row for row in lines}
@@ -254,7 +251,7 @@ class AblationRows:
         return self._rows[prompt, arm]
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Keep rows; OSError where the directory is full, and then none of them."""
+        """Keep rows; OSError where the directory is full: lines that are whole are read again."""
         new = list(rows)
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as stream:
@@ -316,6 +313,7 @@ def compared(
         log_probs=found.get("log_prob", ()),
         cost={name: rows.total(name) for name in ("forwards", "reward_calls")},
         notes=tuple(about["notes"]),
+        digest=about["digest"],
         rows=tuple(rows),
     )
 

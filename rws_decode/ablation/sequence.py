@@ -25,8 +25,9 @@ def confidence_sequence(
     bets are fair if m is the mean, so that neither ever has 2 / (1 - level) but with probability (1 - level) / 2
     (Ville). The interval has the means at which no gambler was ever so rich: the hedged capital process of
     Waudby-Smith and Ramdas (2023), "Estimating means of bounded random variables by betting", Section 4. A bet is
-    sqrt(2 ln(2 / (1 - level)) / (variance so far times t)), with one further value of size 1 in the variance, so that
-    values which were all equal so far are not taken to be equal for ever.
+    sqrt(2 ln(2 / (1 - level)) / (variance so far times t)), t at least 100, with one further value of size 1 in the
+    variance, so that values which were all equal so far are not taken to be equal for ever; and at most nine tenths of
+    what a gambler can lose.
 
     bound: values beyond -bound and bound count as these, and the mean is that of the values so cut. Guarantee: if the
     values are independent, or each has the same mean given those before it, then all intervals hold at once with
@@ -60,9 +61,7 @@ def confidence_sequence(
 
 
 def least_prompts(margin: float, level: float, bound: float = 3.0, most: int = 100_000) -> int:
-    """Return how many values decide, at the least, that a mean is within the margin or beyond it.
-
-    The fewest are needed where all values equal the bound, and more where all are 0.
+    """Return how many values decide, at the least, that a mean is beyond the margin: where all equal the bound.
 
     >>> least_prompts(0.1, 0.95), least_prompts(0.1, 0.995) > least_prompts(0.1, 0.95)
     (7, True)

@@ -21,19 +21,19 @@ SENTENCES = {
     "fixed factor": "The logits times one number, the mean factor of the same prompt's own run.",
     "one fixed factor": "The logits times one number for all prompts, the mean factor on the validation prompts.",
     "factor by step": "The mean factor of each step on the validation prompts, the same for all prompts.",
-    "other prompt's rewards": "The strategy with the rewards that the run of another prompt had at the same steps.",
+    "other prompt's rewards": "The strategy with the rewards that a validation prompt's run had at the same steps.",
     "shuffled rewards": "The strategy with the rewards of its own run, in another order.",
     "sign turned": "The strategy with the reward's sign turned.",
     "tuned fixed factor": "The logits times the number from 0.1 to 32 that had the greatest reward on the validation "
     "prompts.",
     "best of": "As many independent samples as cost the same model calls; the one with the greatest reward is taken.",
 }
-TUNED = np.geomspace(0.1, 32.0, 16)  # the factors that are tried, before 1
+TUNED = np.geomspace(0.1, 32.0, 16)  # the factors that are tried on the validation prompts
 
 
 @dataclass(frozen=True)
 class ChangedRewards:
-    """A strategy that is given other rewards than those of its text; the text itself is not scored for it.
+    """A strategy that is given other rewards than those of its text.
 
     rewards: normalised, one for each step, or one such tuple per row; None for the text's own with the sign turned.
 

@@ -179,6 +179,21 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
     assert resumed.as_json() == straight.as_json()
     with pytest.raises(ValueError, match="another ablation"):
         ablate(PREDICTOR, PROMPTS[:100], "rws:9", SHAPE, reward=CASES["no effect"], directory=tmp_path)
+    model = CallableReward(counted([]), mean=0.0, std=0.2, name="counted")
+    with pytest.raises(ValueError, match="another ablation"):  # its twins have other factors
+        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=model, validation=9, directory=tmp_path)
+
+
+def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    one, other = (
+        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=reward, until=24, batch=batch) for batch in (4, 24)
+    )
+    assert one.comparisons == other.comparisons
+    later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=reward, until=16)
+    one.save(tmp_path)
+    later.save(tmp_path)
+    assert load_ablation(tmp_path).to_frame().equals(later.to_frame())
 
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
