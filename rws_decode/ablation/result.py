@@ -201,7 +201,7 @@ class Ablation:
 
 
 def load_ablation(directory: str | os.PathLike[str]) -> Ablation:
-    """Return the ablation that `Ablation.save`, or `rws ablate -o`, has written there.
+    """Return the ablation that `Ablation.save`, or `rws ablate`, has written there.
 
     ValueError for a file that holds none, OSError where it cannot be read.
     """

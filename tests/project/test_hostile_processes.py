@@ -145,7 +145,11 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     script.write_text(STUDY)
     words = [str(script), str(tmp_path), workers]
     process = started(words, stdout=PIPE, start_new_session=True)
-    until((tmp_path / "begun").exists, process)
+
+    def kept() -> int:
+        return len(list((tmp_path / "out").rglob("*.parquet")))
+
+    until(lambda: (tmp_path / "begun").exists() and kept() >= 2, process)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does: to every process of it
     else:
@@ -155,8 +159,7 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     assert (process.returncode, out) == (status, b"")
     assert errors == b"study: " + word + b"; the same command goes on where it was\n"
     assert not list(tmp_path.rglob(".*.part"))
-    done = len(list((tmp_path / "out").rglob("*.parquet")))
-    assert done >= 2
+    done = kept()
     again = subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=120, check=True)
     assert again.stdout.split() == [str(done).encode(), str(4 - done).encode(), b"0"]
 

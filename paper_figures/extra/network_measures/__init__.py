@@ -30,7 +30,7 @@ MEASURES = {
     **{f"changed_{scale:g}": f"share of steps whose set scale {scale:g} changes" for scale in SCALES},
     **{f"reversed_{scale:g}": f"share of pairs that scale {scale:g} reverses" for scale in SCALES},
     "any_reward": "share of steps that some reward can change, s_R = 8",
-    "usual_reward": "share that rewards within 3 deviations can change",
+    "usual_reward": "share that rewards within 3 SD can change",
     "near": "influence of a drawn token, at most 2 columns away",
     "far": "influence of a drawn token, 8 or more columns away",
 }
