@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from rws_decode import settings
 from rws_decode.cli.options import group, json_option, option
 from rws_decode.cli.progress import loading
 from rws_decode.commands.options import PredictorOptions, RewardOptions, ShapeOptions, shape_help, threads_option
+from rws_decode.common.threads import MOST_THREADS
 
 GROUP = "Study"
 RESUMES = True
@@ -47,6 +50,10 @@ class AblateOptions:
         metavar="DIR",
         writes="directory",
     )
+    workers: int = option(1, "processes that the strategy and its twins are spread over", least=1, most=MOST_THREADS)
+    scheduler: str | None = option(
+        None, "Dask scheduler, or its scheduler file, in their place", metavar="ADDRESS", instead_of="workers"
+    )
     threads: int | None = threads_option()
     json: bool = json_option()
 
@@ -63,22 +70,21 @@ def ablate(options: AblateOptions) -> None:
     from rws_decode.cli.progress import tell
     from rws_decode.commands.shown import print_json
     from rws_decode.common.threads import torch_threads
-    from rws_decode.rewards import load_reward
 
     chosen = options.reward.needed(options.predictor.model, "ablate")
     loading("ablate", options.predictor.model, chosen.reward)
-    predictor = options.predictor.load()
-    device = options.predictor.loading.device
+    load = LoadNamed(replace(options, reward=chosen))
+    predictor, reward, judge = load()
     source = options.data or _SOURCES.get(options.predictor.model, "examples")
     found = prompts_of(source, options.prompts, seed=options.seed, model=options.predictor.model).test
-    with torch_threads(options.threads):
+    with torch_threads(options.threads), _executor(options) as executor:
         result = ablate(
             predictor,
             [prompt.text for prompt in found],
             options.strategy,
             options.shape.make(found[0].text, predictor.mask_id),
-            reward=_reward(options, chosen, device),
-            judge=None if options.judge is None else load_reward(options.judge, device),
+            reward=reward,
+            judge=judge,
             margin=options.margin,
             level=options.level,
             until="decided" if options.until == "decided" else int(options.until),
@@ -87,6 +93,8 @@ def ablate(options: AblateOptions) -> None:
             seed=options.seed,
             directory=options.out,
             progress=lambda line: tell(f"ablate: {line}"),
+            executor=executor,
+            load=None if executor is None else load,
         )
     if options.out is not None:
         tell(f"results: {result.save(options.out)}")
@@ -96,15 +104,35 @@ def ablate(options: AblateOptions) -> None:
         print(result)
 
 
-def _reward(options: AblateOptions, chosen: RewardOptions, device: str) -> Any:
-    """Return the reward model; a function of a module as it is, where no mean and SD are given."""
-    from rws_decode.rewards import load_reward
-    from rws_decode.rewards.callable import module_object
-    from rws_decode.rewards.registry import kind_of
+@dataclass(frozen=True)
+class LoadNamed:
+    """Load the predictor, reward and judge that the options name, in whatever process."""
 
-    name = str(chosen.reward)
-    if options.reward_mean is not None:
-        return load_reward(name, device, mean=options.reward_mean, std=options.reward_sd)
-    if kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
-        return found
-    return chosen.load(device)
+    options: AblateOptions
+
+    def __call__(self) -> tuple[Any, Any, Any]:
+        from rws_decode.rewards import load_reward
+
+        device, judge = self.options.predictor.loading.device, self.options.judge
+        reward = self._reward(str(self.options.reward.reward), device)
+        return self.options.predictor.load(), reward, None if judge is None else load_reward(judge, device)
+
+    def _reward(self, name: str, device: str) -> Any:
+        """Return the reward model; a function of a module as it is, where no mean and SD are given."""
+        from rws_decode.rewards import load_reward
+        from rws_decode.rewards.callable import module_object
+        from rws_decode.rewards.registry import kind_of
+
+        if self.options.reward_mean is not None:
+            return load_reward(name, device, mean=self.options.reward_mean, std=self.options.reward_sd)
+        if kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
+            return found
+        return self.options.reward.load(device)
+
+
+def _executor(options: AblateOptions) -> AbstractContextManager[Executor | None]:
+    from paper_figures.runner.executors import on_cluster, processes
+
+    if options.scheduler is not None:
+        return on_cluster(options.scheduler).open()
+    return nullcontext() if options.workers == 1 else processes(options.workers, options.threads or 1).open()

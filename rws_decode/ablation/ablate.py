@@ -8,27 +8,26 @@ import math
 import os
 import time
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rws_decode.ablation.leverage import leverage
+from rws_decode.ablation.arms import Load, Models, Task, run_tasks
+from rws_decode.ablation.leverage import measure_leverage
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.sequence import least_prompts
-from rws_decode.ablation.twins import TUNED, ShuffledScores, by_step, scaled, twins_of
+from rws_decode.ablation.twins import TUNED, by_step, scaled, twins_of
 from rws_decode.ablation.verdict import WITHOUT
-from rws_decode.decode import decode
-from rws_decode.final_text import outcomes
-from rws_decode.job import Prompts, as_prompts, check_arguments, encode_prompts
+from rws_decode.job import Prompts, as_prompts, check_arguments
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import CallableReward, as_reward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering import is_method, steering
 from rws_decode.strategies.protocol import Strategy, describe, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
-from rws_decode.trace.labels import constant_note, strategy_label
+from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import quoted
@@ -65,6 +64,8 @@ def ablate(
     seed: int = 0,
     directory: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
+    executor: Executor | None = None,
+    load: Load | None = None,
 ) -> Ablation:
     """Say whether guided decoding uses what the reward says, or a fixed temperature would have done the same.
 
@@ -89,6 +90,10 @@ def ablate(
     directory: what is decoded is kept there, line by line; the same call goes on where it was stopped. progress: is
     told what it will cost and how far it is, in lines. seed: of order, shuffles and samples.
 
+    executor: of processes or machines, such as a `ProcessPoolExecutor` or Dask's `client.get_executor()`; each arm of a
+    batch is a task there. load: returns predictor, reward and judge in those processes, equal to the ones given; a
+    function at the top of a module, or a frozen dataclass that is called.
+
     ValueError for a strategy that reads no reward, a reward that scores all texts alike, fewer prompts than decide
     anything, and as in `decode.decode`.
 
@@ -102,6 +107,9 @@ def ablate(
     finite("margin", margin, above=0, below=bound)
     one_of("budget_of", budget_of, get_args(AblationBudget))
     whole("batch", batch)
+    if (executor is None) != (load is None):
+        raise ValueError("executor and load: give both, or neither")
+    elsewhere = None if executor is None or load is None else (executor, load)
     if until != "decided":
         whole("until", until)
     texts = as_prompts(prompts)
@@ -111,7 +119,8 @@ def ablate(
     whole("validation", validation, 2)
     split = next((n for n in range(len(units)) if sum(map(len, units[:n])) >= validation), len(units))
     chosen = [row for unit in units[:split] for row in unit]
-    trial = Trial(predictor, texts, chosen, strategy, shape, reward, judge, options, savings, seed, directory)
+    models = Models.of(predictor, reward, judge, None)
+    trial = Trial(models, texts, chosen, strategy, shape, options, savings, seed, directory, elsewhere)
     corrected = 1 - (1 - level) / len(trial.twins)  # all intervals hold at once
     least = least_prompts(margin, corrected, bound)
     if len(units) - split < least:
@@ -146,25 +155,21 @@ class Trial:
 
     def __init__(
         self,
-        predictor: MaskPredictor,
+        models: Models,
         texts: Sequence[Any],
         validation: Sequence[int],
         strategy: Strategy | str,
         shape: Shape | None,
-        reward: RewardModel | Callable[..., float],
-        judge: RewardModel | Callable[..., float] | None,
         options: Options,
         savings: Savings,
         seed: int,
         directory: str | os.PathLike[str] | None,
+        elsewhere: tuple[Executor, Load] | None,
     ) -> None:
-        self.predictor, self.texts, self.validation, self.shape, self.seed = predictor, texts, validation, shape, seed
-        self.options, self.savings = options, savings
-        made = as_reward(reward, predictor.name)
-        if made is None:
-            raise ValueError("reward is None: the reward that the strategy reads is needed, a model or a function")
-        self.function: Any = None if made is reward else reward  # without mean and SD
-        self.reward, self.judge = made, as_reward(judge, predictor.name)
+        self.models, self.texts, self.validation, self.seed = models, texts, validation, seed
+        self.shape, self.options, self.savings = shape, options, savings
+        self.elsewhere = elsewhere
+        self.measured: tuple[float, float] | None = None
         self.twins: list[str] = list(_BLIND)
         self.method = strategy if isinstance(strategy, str) and is_method(strategy) else None
         if self.method is not None:
@@ -181,8 +186,8 @@ class Trial:
         if self.method is None or not self.method.startswith("best-of"):
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
-        settings = [self.method or describe(self.strategy), predictor.name, self.reward.name]
-        settings += [getattr(self.judge, "name", None), asdict(resolved), asdict(options), seed, validation]
+        settings = [self.method or describe(self.strategy), models.predictor.name, models.reward.name]
+        settings += [getattr(models.judge, "name", None), asdict(resolved), asdict(options), seed, validation]
         settings += [[str(text) for text in texts]]
         self.rows = AblationRows(directory, hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:16])
         self.notes: list[str] = []
@@ -191,37 +196,36 @@ class Trial:
     def validate(self) -> dict[str, Any]:
         """Decode the validation prompts; return the SD of each score, and what the twins are made from."""
         rows = self.validation
-        first = self._decoded(WITHOUT, rows, self.without)
+        first = self._decoded(rows, {WITHOUT: self.without})[WITHOUT]
         scores = np.array([each["reward"] for each in first])
+        name = self.models.reward.name
         if np.ptp(scores) == 0:
             raise ValueError(
-                f"reward {self.reward.name} is {scores[0]:g} for all confidence texts of {len(rows)} prompts: one that "
-                "tells texts apart is needed"
+                f"reward {name} is {scores[0]:g} for all confidence texts of {len(rows)} prompts: one that tells texts "
+                "apart is needed"
             )
-        if self.function is not None:
-            mean, sd = float(scores.mean()), float(scores.std())
-            self.reward = CallableReward(self.function, mean, sd, self.reward.name)
-            self.notes.append(
-                f"Reward {self.reward.name}: mean {mean:.3g} and SD {sd:.3g} over {len(rows)} confidence texts."
-            )
-        again = self._scored(self.reward, rows, [each["tokens"] for each in first])
+        if self.models.function is not None:
+            mean, sd = self.measured = float(scores.mean()), float(scores.std())
+            self.models = Models.of(self.models.predictor, self.models.function, self.models.judge, self.measured)
+            self.notes.append(f"Reward {name}: mean {mean:.3g} and SD {sd:.3g} over {len(rows)} confidence texts.")
+        prompts, tokens = [self.texts[row] for row in rows], [each["tokens"] for each in first]
+        again = self.models.scored(self.models.reward, prompts, tokens)
         if (moved := np.abs(np.array(again) - scores).max()) > 1e-6 * scores.std():
-            self.notes.append(f"Reward {self.reward.name}: two calls on one text differ by {moved:.3g}.")
+            self.notes.append(f"Reward {name}: two calls on one text differ by {moved:.3g}.")
         known: dict[str, Any] = {"sd": {"reward": float(scores.std())}, "scales": None}
         for name in ("judge", "log_prob"):
             values = [each[name] for each in first if each[name] is not None]
             if len(values) == len(rows) and np.ptp(values) > 0:
                 known["sd"][name] = float(np.std(values))
-        runs = self._decoded("strategy", rows, self.method or self.strategy)
+        runs = self._decoded(rows, {"strategy": self.method or self.strategy})["strategy"]
         if self.method is None:
             factors = by_step([run["factors"] for run in runs], max(len(run["factors"]) for run in runs))
             if (factors != 1.0).any():
-                means: dict[float, float] = {}
-                for factor in TUNED.tolist():
-                    tried = self._decoded(f"factor {factor:.4g}", rows, scaled(self.strategy, [[factor]]))
-                    means[factor] = float(np.mean([each["reward"] for each in tried]))
+                tried = {f"factor {factor:.4g}": factor for factor in TUNED.tolist()}
+                found = self._decoded(rows, {arm: scaled(self.strategy, [[factor]]) for arm, factor in tried.items()})
+                best = max(tried, key=lambda arm: np.mean([each["reward"] for each in found[arm]]))
                 known["scales"] = {"factor": float(factors.mean()), "factors": factors.mean(axis=0).tolist()}
-                known["scales"]["tuned"] = max(means, key=lambda factor: means[factor])
+                known["scales"]["tuned"] = tried[best]
             else:
                 self.twins = [name for name in self.twins if "factor" not in name]
         calls = np.mean([run["forwards"] + run["reward_calls"] for run in runs])
@@ -231,7 +235,7 @@ class Trial:
 
     def compare(self, rows: Sequence[int], known: dict[str, Any]) -> None:
         """Decode prompts by the strategy and all twins."""
-        runs = self._decoded("strategy", rows, self.method or self.strategy)
+        runs = self._decoded(rows, {"strategy": self.method or self.strategy})["strategy"]
         made: dict[str, Any] = {WITHOUT: self.without}
         if self.method is None:
             # Of the validation prompts, so that what was compared before has no part in a difference.
@@ -243,86 +247,57 @@ class Trial:
             made["shuffled rewards"] = self.method
         if "best of" in self.twins:
             made["best of"] = f"best-of:{known['best of']}"
-        for name in self.twins:
-            self._decoded(name, rows, made[name])
+        self._decoded(rows, {name: made[name] for name in self.twins})
 
-    def _decoded(self, arm: str, rows: Sequence[int], how: Any) -> list[dict[str, Any]]:
-        """Return what each prompt's text by an arm is worth, and cost; all rows are decoded at once, and once only."""
-        if not all(self.rows.has(row, arm) for row in rows):
-            try:
-                self._keep(arm, rows, self._traces(arm, rows, how))
-            except Exception as error:
-                said = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-                raise ValueError(f"{' '.join(said.split())}; {self.rows.kept()}") from error
-        return [self.rows.get(row, arm) for row in rows]
+    def _decoded(self, rows: Sequence[int], arms: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        """Return what each prompt's text by each arm is worth, and cost; what is there already is not decoded again.
 
-    def _traces(self, arm: str, rows: Sequence[int], how: Any) -> Sequence[Trace]:
-        prompts = [self.texts[row] for row in rows]
-        options = replace(self.options, seed=tuple(self.seed + row for row in rows))
-        if not isinstance(how, str) or not is_method(how):
-            reward: Any = self.reward if self.function is None or arm != WITHOUT else self.function
-            return decode(
-                self.predictor,
-                prompts,
-                how,
-                self.shape,
-                reward=reward,
-                options=options,
-                savings=replace(self.savings, certain=False),
-            )
-        methods, model = steering(f"strategy is {how}"), self.reward
-        if arm == "shuffled rewards":
-            model = ShuffledScores(self.reward, self.seed + rows[0])
-        options = methods.drawing(how, options)
-        found: Sequence[Trace] = methods.steer(self.predictor, prompts, how, self.shape, reward=model, options=options)
-        return found
+        The prompts of one arm are decoded together.
+        """
+        tasks = [
+            self._task(arm, rows, how) for arm, how in arms.items() if not all(self.rows.has(row, arm) for row in rows)
+        ]
+        try:
+            run_tasks(tasks, self.models, self.elsewhere, self.rows.add)
+        except Exception as error:
+            said = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            raise ValueError(f"{' '.join(said.split())}; {self.rows.kept()}") from error
+        return {arm: [self.rows.get(row, arm) for row in rows] for arm in arms}
 
-    def _keep(self, arm: str, rows: Sequence[int], traces: Sequence[Trace]) -> None:
-        tokens = [trace.tokens.tolist() for trace in traces]
-        judged = [None] * len(rows) if self.judge is None else self._scored(self.judge, rows, tokens)
-        if arm == "shuffled rewards" and self.method is not None:
-            scores = self._scored(self.reward, rows, tokens)
-        else:
-            scores = [_raw(trace.final_reward, self.predictor) for trace in traces]
-        if arm == "strategy" and self.method is None and (note := constant_note(traces)) and note not in self.notes:
-            self.notes.append(note)
-        self.rows.add(
-            {
-                "prompt": row,
-                "arm": arm,
-                "reward": score,
-                "judge": judge,
-                "log_prob": None if trace.log_prob is None else trace.log_prob / trace.length,
-                "text": trace.text,
-                "tokens": trace.tokens.tolist(),
-                "forwards": trace.forwards,
-                "reward_calls": trace.reward_calls,
-                **(_scales(trace) if arm == "strategy" else {}),
-            }
-            for row, trace, score, judge in zip(rows, traces, scores, judged, strict=True)
+    def _task(self, arm: str, rows: Sequence[int], how: Any) -> Task:
+        return Task(
+            arm=arm,
+            rows=tuple(rows),
+            prompts=tuple(self.texts[row] for row in rows),
+            how=how,
+            shape=self.shape,
+            options=self.options,
+            savings=self.savings,
+            seed=self.seed,
+            steered=self.method is not None,
+            measured=self.measured,
         )
-
-    def _scored(self, model: RewardModel, rows: Sequence[int], tokens: Sequence[list[int]]) -> list[float]:
-        """Return the raw scores of answers, tokens of each."""
-        encoded = [encode_prompts(self.predictor, [self.texts[row]], len(tokens[0]))[0] for row in rows]
-        found = outcomes(self.predictor, model, encoded, dict(enumerate(tokens)))
-        return [_raw(found[place]["final_reward"], self.predictor) for place in range(len(rows))]
 
     def about(self, known: dict[str, Any]) -> dict[str, Any]:
         """Return what `result.compared` is to know of the trial."""
         twins = {name: f"best of {known['best of']}" if name == "best of" else name for name in self.twins}
-        judge = None if self.judge is None else self.judge.name
-        told = {"label": self.label, "reward": self.reward.name, "judge": judge, "prompts": len(self.texts)}
-        return told | {"twins": twins, "sd": known["sd"], "notes": self.notes, "digest": self.rows.digest}
+        judge = None if self.models.judge is None else self.models.judge.name
+        noted = dict.fromkeys(row["note"] for row in self.rows if row.get("note"))
+        told = {"label": self.label, "reward": self.models.reward.name, "judge": judge, "prompts": len(self.texts)}
+        return told | {"twins": twins, "sd": known["sd"], "notes": [*self.notes, *noted], "digest": self.rows.digest}
 
     def leverage(self, known: dict[str, Any]) -> dict[str, float] | None:
-        """Return at which share of the validation prompts' steps a factor decides what is unmasked."""
-        if known["scales"] is None:
+        """Return at which share of the validation prompts' steps a factor decides what is unmasked.
+
+        None where nothing is scaled, and where a step's logits do not follow from its canvas or its order from them.
+        """
+        greedy = self.options.sampling_temperature == 0 and self.options.key_cache == "none"
+        if known["scales"] is None or not greedy:
             return None
         rows = self.validation[:_LEVERAGE]
         runs = [self.rows.get(row, "strategy") for row in self.validation]
-        traces = self._traces("strategy", rows, self.strategy)
-        return leverage(self.predictor, traces, [factor for run in runs for factor in run["factors"]])
+        traces = self._task("strategy", rows, self.strategy).traces(self.models)
+        return measure_leverage(self.models.predictor, traces, [factor for run in runs for factor in run["factors"]])
 
     def examples(self, known: dict[str, Any]) -> tuple[tuple[tuple[Trace, Trace], ...], str]:
         """Return the runs of the first prompts whose text by a twin is another, decoded again, and the twin's name."""
@@ -333,11 +308,8 @@ class Trial:
         for row in differ[:_EXAMPLES]:
             run = self.rows.get(row, "strategy")
             how = self.without if twin == WITHOUT else scaled(self.strategy, [[float(np.mean(run["factors"]))]])
-            (mine,), (other,) = (
-                self._traces("strategy", [row], self.method or self.strategy),
-                self._traces(twin, [row], how),
-            )
-            pairs.append((mine, other))
+            mine = self._task("strategy", [row], self.method or self.strategy).traces(self.models)
+            pairs.append((mine[0], self._task(twin, [row], how).traces(self.models)[0]))
         return tuple(pairs), twin
 
     def spent(self, unit: AblationBudget, compared: int) -> float:
@@ -367,14 +339,3 @@ def _units(texts: Sequence[Any], groups: Sequence[Hashable] | None, seed: int) -
         units.setdefault(label, []).append(row)
     listed = list(units.values())
     return [listed[place] for place in np.random.default_rng(seed).permutation(len(listed))]
-
-
-def _raw(final: dict[str, Any] | None, predictor: MaskPredictor) -> float:
-    if final is None:
-        raise ValueError(f"predictor {predictor.name} has no text of an answer: a reward needs one")
-    return float(final["raw"])
-
-
-def _scales(trace: Trace) -> dict[str, list[float]]:
-    """Return factors and normalised rewards by step, NaN where no reward was asked."""
-    return {"factors": trace.factor.tolist(), "rewards": trace.reward_normalised.tolist()}

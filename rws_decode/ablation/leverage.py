@@ -5,45 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.replay.step_logits import StepLogits, step_logits
+from rws_decode.replay.step_logits import step_logits
 from rws_decode.trace.trace import Trace
+from rws_theory.selection import SelectionPath, selection_path
 
-_BETWEEN = 15  # factors that are tried from the least to the greatest
+__all__ = ["measure_leverage"]
 
 
-def leverage(predictor: MaskPredictor, traces: Sequence[Trace], factors: Sequence[float]) -> dict[str, float]:
-    """Return the shares of steps at which a factor unmasks other positions than the mean factor of the run would.
+def measure_leverage(
+    predictor: MaskPredictor, traces: Sequence[Trace], factors: Sequence[float] | None = None
+) -> dict[str, float]:
+    """Return the shares of steps at which a factor unmasks other positions than the mean factor of its run would.
 
-    traces: runs of a strategy that scales; their logits are computed again, one forward for each step. factors: those
-    that rewards led to, whose range is tried at 15 numbers. "observed": by the step's own factor; "attainable": by any.
-    Steps that unmask all that is left in their block are among the steps, and never differ.
+    "observed": the step's own factor does; "attainable": some factor from the least to the greatest of `factors` does,
+    found from the crossings in that range (`rws_theory.selection_path`). At all other steps no reward that leads to
+    these factors changes anything, so that "attainable" bounds what it can do. As many positions count as the step
+    committed, ranked by their best tokens; steps that unmask all that is left never differ.
+
+    traces: greedy runs of a strategy that scales, without kept keys; their logits are computed again, one forward for
+    each step. factors: those that rewards can lead to, all of the traces' own if None. ValueError for traces of another
+    predictor (`step_logits`).
+
+    >>> from rws_decode import Shape, decode, load_predictor, load_reward
+    >>> english = load_predictor("english")
+    >>> runs = decode(english, english.prompts[:2], "rws:8", Shape(8, 4, 8), reward=load_reward("era"))
+    >>> measure_leverage(english, runs)
+    {'attainable': 0.0, 'observed': 0.0}
     """
-    tried = np.geomspace(min(factors), max(factors), _BETWEEN)
+    given = np.concatenate([trace.factor for trace in traces]) if factors is None else np.asarray(factors, np.float64)
     observed = attainable = steps = 0
     for trace in traces:
         mean = float(np.mean(trace.factor))
+        low, high = min(given.min(), *trace.factor), max(given.max(), *trace.factor)
         for step in range(trace.steps_run):
             seen = step_logits(trace, predictor, step)
-            usual = _chosen(seen, mean)
-            own = not np.array_equal(usual, _chosen(seen, seen.factor))
-            observed += own
-            attainable += own or any(not np.array_equal(usual, _chosen(seen, factor)) for factor in tried)
-            steps += 1
+            path = selection_path(seen.logits, int(seen.chosen.sum()), low, high)
+            usual, own = (_selected(path, factor) for factor in (mean, seen.factor))
+            observed += usual != own
+            attainable += len({piece.selected for piece in path.pieces}) > 1
+        steps += trace.steps_run
     return {"attainable": attainable / steps, "observed": observed / steps}
 
 
-def _chosen(seen: StepLogits, factor: float) -> NDArray[np.bool_]:
-    """Return which positions are the most confident at a factor, as many as the step committed; leftmost of equals."""
-    scaled = factor * seen.logits
-    rows = np.arange(len(scaled))
-    own = scaled[rows, seen.candidate].copy()
-    scaled[rows, seen.candidate] = -np.inf
-    with np.errstate(divide="ignore"):
-        log_odds = own - np.asarray(logsumexp(scaled, axis=1))
-    chosen = np.zeros(len(rows), np.bool_)
-    chosen[np.argsort(-log_odds, kind="stable")[: int(seen.chosen.sum())]] = True
-    return chosen
+def _selected(path: SelectionPath, factor: float) -> tuple[int, ...]:
+    return next(piece.selected for piece in path.pieces if factor <= piece.upper)

@@ -314,7 +314,7 @@ def compared(
         cost={name: rows.total(name) for name in ("forwards", "reward_calls")},
         notes=tuple(about["notes"]),
         digest=about["digest"],
-        rows=tuple(rows),
+        rows=tuple(sorted(rows, key=lambda row: (row["prompt"], row["arm"]))),
     )
 
 

@@ -132,14 +132,16 @@ class ShuffledScores:
 
     def __init__(self, reward: RewardModel, seed: int) -> None:
         self.name, self.mean, self.std = f"{reward.name}, shuffled", reward.mean, reward.std
-        self._reward, self._rng = reward, np.random.default_rng(seed)
+        self._reward, self._seed = reward, seed
+        self._by_prompt: dict[str, np.random.Generator] = {}  # so that nothing depends on who else is in the batch
 
     def score(self, prompts: list[Any], answers: list[str]) -> list[float]:
         scores = np.asarray(self._reward.score(prompts, answers), dtype=np.float64)
         keys = [str(prompt) for prompt in prompts]
         for key in dict.fromkeys(keys):
+            rng = self._by_prompt.setdefault(key, np.random.default_rng([self._seed, *key.encode()]))
             rows = np.array([row for row, each in enumerate(keys) if each == key])
-            scores[rows] = scores[self._rng.permutation(rows)]
+            scores[rows] = scores[rng.permutation(rows)]
         return [float(score) for score in scores]
 
 

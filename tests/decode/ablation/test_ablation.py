@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from command_lines import printed
+from distributed import LocalCluster
 from documented_commands import block_lines, page, ran
 
 from rws_decode import (
@@ -196,6 +199,19 @@ def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_
     assert load_ablation(tmp_path).to_frame().equals(later.to_frame())
 
 
+def known_models() -> tuple[Any, Any, Any]:
+    return PREDICTOR, CallableReward(matters, mean=0.0, std=0.2), None
+
+
+def test_workers_find_the_same() -> None:
+    predictor, reward, _ = known_models()
+    asked = partial(ablate, predictor, PROMPTS[:100], "rws:10", SHAPE, reward=reward, until=24)
+    with ThreadPoolExecutor(2) as threads:
+        assert asked(executor=threads, load=known_models).as_json() == asked().as_json()
+        with pytest.raises(ValueError, match="executor and load"):
+            asked(executor=threads)
+
+
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
     reward = CallableReward(matters, mean=0.0, std=0.2)
     result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=reward)
@@ -272,3 +288,13 @@ def test_the_command_writes_what_the_call_returns(
     told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
     assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
     assert json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8")) == told
+
+
+@pytest.mark.long
+def test_processes_and_a_cluster_find_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["ablate", "--strategy", "rws:8", "--length", 4, "--steps", 4, "--block", 4]
+    words += ["--prompts", 40, "--validation", 8, "--until", 16, "--json"]
+    alone = printed(capsys, *words)
+    assert printed(capsys, *words, "--workers", 2) == alone
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path) as cluster:
+        assert printed(capsys, *words, "--scheduler", cluster.scheduler_address) == alone

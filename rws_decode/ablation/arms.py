@@ -1,0 +1,164 @@
+"""Decode prompts by one arm of an ablation, the strategy or a twin, here or in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from rws_decode.ablation.twins import ShuffledScores
+from rws_decode.ablation.verdict import WITHOUT
+from rws_decode.decode import decode
+from rws_decode.final_text import outcomes
+from rws_decode.job import encode_prompts
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.callable import CallableReward, as_reward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.steering import is_method, steering
+from rws_decode.trace.labels import constant_note
+from rws_decode.trace.trace import Trace
+
+# Returns predictor, reward and judge, as `ablate` takes them, in each process of an executor. It is a function at the
+# top of a module or a frozen dataclass: equal ones load once.
+Load = Callable[[], tuple[MaskPredictor, Any, Any]]
+
+
+@dataclass(frozen=True)
+class Models:
+    """A predictor, the reward that decodes read, and the judge, or None.
+
+    function: the reward where it is a plain function, and measured its mean and SD, once they are known.
+    """
+
+    predictor: MaskPredictor
+    reward: RewardModel
+    judge: RewardModel | None
+    function: Any = None
+
+    @classmethod
+    def of(cls, predictor: MaskPredictor, reward: Any, judge: Any, measured: tuple[float, float] | None) -> Models:
+        """Return models as given; ValueError for a reward that is None, or none."""
+        made = as_reward(reward, predictor.name)
+        if made is None:
+            raise ValueError("reward is None: the reward that the strategy reads is needed, a model or a function")
+        function = None if made is reward else reward  # without mean and SD
+        if function is not None and measured is not None:
+            made, function = CallableReward(function, *measured, name=made.name), None
+        return cls(predictor, made, as_reward(judge, predictor.name), function)
+
+    def scored(self, model: RewardModel, prompts: Sequence[Any], tokens: Sequence[list[int]]) -> list[float]:
+        """Return the raw scores of answers, tokens of each."""
+        encoded = [encode_prompts(self.predictor, [text], len(tokens[0]))[0] for text in prompts]
+        found = outcomes(self.predictor, model, encoded, dict(enumerate(tokens)))
+        return [self.raw(found[place]["final_reward"]) for place in range(len(prompts))]
+
+    def raw(self, final: dict[str, Any] | None) -> float:
+        if final is None:
+            raise ValueError(f"predictor {self.predictor.name} has no text of an answer: a reward needs one")
+        return float(final["raw"])
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some prompts, numbers `rows` of the ablation's, and how they are decoded: a strategy or the name of a method."""
+
+    arm: str
+    rows: tuple[int, ...]
+    prompts: tuple[Any, ...]
+    how: Any
+    shape: Shape | None
+    options: Options
+    savings: Savings
+    seed: int
+    steered: bool
+    measured: tuple[float, float] | None = None
+
+    def traces(self, models: Models) -> Sequence[Trace]:
+        options = replace(self.options, seed=tuple(self.seed + row for row in self.rows))
+        if not isinstance(self.how, str) or not is_method(self.how):
+            plain = models.function is not None and self.arm == WITHOUT  # its texts give mean and SD
+            return decode(
+                models.predictor,
+                list(self.prompts),
+                self.how,
+                self.shape,
+                reward=models.function if plain else models.reward,
+                options=options,
+                savings=replace(self.savings, certain=False),
+            )
+        methods, model = steering(f"strategy is {self.how}"), models.reward
+        if self.arm == "shuffled rewards":
+            model = ShuffledScores(models.reward, self.seed)
+        options = methods.drawing(self.how, options)
+        found: Sequence[Trace] = methods.steer(
+            models.predictor, list(self.prompts), self.how, self.shape, reward=model, options=options
+        )
+        return found
+
+    def results(self, models: Models) -> list[dict[str, Any]]:
+        """Return what each text is, is worth and cost; of the strategy, what its rewards were, with a note on them."""
+        traces = self.traces(models)
+        tokens = [trace.tokens.tolist() for trace in traces]
+        judged = [None] * len(traces) if models.judge is None else models.scored(models.judge, self.prompts, tokens)
+        if self.arm == "shuffled rewards" and self.steered:
+            scores = models.scored(models.reward, self.prompts, tokens)
+        else:
+            scores = [models.raw(trace.final_reward) for trace in traces]
+        note = None if self.steered else constant_note(traces)
+        return [
+            {
+                "prompt": row,
+                "arm": self.arm,
+                "reward": score,
+                "judge": judge,
+                "log_prob": None if trace.log_prob is None else trace.log_prob / trace.length,
+                "text": trace.text,
+                "tokens": trace.tokens.tolist(),
+                "forwards": trace.forwards,
+                "reward_calls": trace.reward_calls,
+                **(_scales(trace) | {"note": note} if self.arm == "strategy" else {}),
+            }
+            for row, trace, score, judge in zip(self.rows, traces, scores, judged, strict=True)
+        ]
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    models: Models,
+    elsewhere: tuple[Executor, Load] | None,
+    keep: Callable[[list[dict[str, Any]]], None],
+) -> None:
+    """Hand the results of all tasks to `keep`, each as soon as it is there; what fails ends the others.
+
+    elsewhere: an executor and what loads the models there, once for each process; None for this thread and `models`.
+    """
+    if elsewhere is None:
+        for task in tasks:
+            keep(task.results(models))
+        return
+    executor, load = elsewhere
+    waiting = [executor.submit(_elsewhere, load, task) for task in tasks]
+    try:
+        for done in as_completed(waiting):
+            keep(done.result())
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _elsewhere(load: Load, task: Task) -> list[dict[str, Any]]:
+    predictor, reward, judge = _loaded(load)
+    return task.results(Models.of(predictor, reward, judge, task.measured))
+
+
+@cache
+def _loaded(load: Load) -> tuple[MaskPredictor, Any, Any]:
+    return load()
+
+
+def _scales(trace: Trace) -> dict[str, list[float]]:
+    """Return factors and normalised rewards by step, NaN where no reward was asked."""
+    return {"factors": trace.factor.tolist(), "rewards": trace.reward_normalised.tolist()}
