@@ -17,6 +17,7 @@ from rws_decode.common.threads import MOST_THREADS
 
 GROUP = "Study"
 RESUMES = True
+_RECORDS = ("evidence", "antibody", "reactions", "smollm2")
 _SOURCES = {"english": "openings", "mini": "stories:keywords", "antibody": "antibodies:64", "reactions": "reactions:16"}
 
 
@@ -37,6 +38,11 @@ class AblateOptions:
     )
     prompts: int | None = option(None, "prompts at most, with those for validation (default: all)", least=2)
     validation: int | None = option(None, "of them, to measure SD and factors on (default: a fifth, 8 to 32)", least=2)
+    record: str | None = option(
+        None,
+        "decode nothing: compare the texts of a record, or those of all records in one table",
+        metavar="all|evidence|antibody|reactions|smollm2",
+    )
     until: str = option("decided", "stop once the verdict is decided, or after N prompts", metavar="decided|N")
     margin: float = option(0.1, "the difference that matters, in SD of the reward over confidence texts")
     level: float = option(0.95, "of all intervals together, at all times")
@@ -60,6 +66,8 @@ class AblateOptions:
     def __post_init__(self) -> None:
         if self.until != "decided" and not self.until.isdecimal():
             raise ValueError(f"--until is {self.until}: decided, or how many prompts to compare")
+        if self.record not in (None, "all", *_RECORDS):
+            raise ValueError(f"--record is {self.record}: one of all, {', '.join(_RECORDS)} is needed")
         if (self.reward_mean is None) != (self.reward_sd is None):
             raise ValueError("--reward-mean and --reward-sd: give both, or neither")
 
@@ -71,6 +79,9 @@ def ablate(options: AblateOptions) -> None:
     from rws_decode.commands.shown import print_json
     from rws_decode.common.threads import torch_threads
 
+    if options.record is not None:
+        _print_records(options.record, options.json)
+        return
     chosen = options.reward.needed(options.predictor.model, "ablate")
     loading("ablate", options.predictor.model, chosen.reward)
     load = LoadNamed(replace(options, reward=chosen))
@@ -128,6 +139,19 @@ class LoadNamed:
         if kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
             return found
         return self.options.reward.load(device)
+
+
+def _print_records(name: str, as_json: bool) -> None:
+    from paper_figures.recorded.ablations import ablation_lines, recorded_ablations
+    from rws_decode.commands.shown import print_json
+
+    found = recorded_ablations(_RECORDS if name == "all" else (name,))
+    if as_json:
+        print_json([{"model": model} | result.as_json() for (model, _), result in found.items()])
+    elif name == "all":
+        print("\n".join(ablation_lines(found)))
+    else:
+        print("\n\n".join(f"{model}: {result}" for (model, _), result in found.items()))
 
 
 def _executor(options: AblateOptions) -> AbstractContextManager[Executor | None]:

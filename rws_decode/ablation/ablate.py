@@ -38,8 +38,8 @@ AblationBudget = Literal["prompts", "forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
 _EXAMPLES = 3  # pairs of texts on the page
 _LEVERAGE = 4  # validation prompts whose steps are looked at
-_BLIND = (WITHOUT, "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
-_BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")
+BLIND = (WITHOUT, "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
+BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")
 
 
 def ablate(
@@ -130,7 +130,7 @@ def ablate(
         )
     known = trial.validate()
     settings = {"margin": margin, "level": level, "corrected": corrected, "bound": bound}
-    settings |= {"blind": [name for name in trial.twins if name in _BLIND]}
+    settings |= {"blind": [name for name in trial.twins if name in BLIND]}
     tell = progress or (lambda line: None)
     rest = units[split:] if until == "decided" else units[split:][:until]
     result = None
@@ -170,7 +170,7 @@ class Trial:
         self.shape, self.options, self.savings = shape, options, savings
         self.elsewhere = elsewhere
         self.measured: tuple[float, float] | None = None
-        self.twins: list[str] = list(_BLIND)
+        self.twins: list[str] = list(BLIND)
         self.method = strategy if isinstance(strategy, str) and is_method(strategy) else None
         if self.method is not None:
             steering(f"strategy is {strategy}").check_method(strategy, "strategy")

@@ -1,0 +1,98 @@
+"""The records as ablations: RWS against its twins, by the intervals and verdicts of `rws_decode.ablate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paper_figures.recorded import FOLDERS, read_recorded
+from paper_figures.studies.evidence import chosen_scales, with_one_score
+from paper_figures.studies.evidence_arms import WORLDS, worlds_of
+from paper_figures.table import records
+from rws_decode.ablation.ablate import BLIND
+from rws_decode.ablation.result import Ablation, AblationRows, compared
+from rws_theory.gain import reward_factor
+
+# A twin's name in an ablation, and its method in a record.
+_METHODS = {
+    "confidence": "default",
+    "fixed factor": "constant",
+    "factor by step": "schedule",
+    "tuned fixed factor": "temperature",
+    "other prompt's rewards": "swapped",
+    "shuffled rewards": "shuffled",
+    "sign turned": "flipped",
+}
+_SHOWN = ("confidence", "fixed factor")
+PROSE = {"english": "4-gram model of speeches", "mini": "toy story model", "antibody": "AntiBERTy"}
+PROSE |= {"reactions": "reaction network", "smollm2": "SmolLM2", "balanced": "atoms kept", "human": "human-like"}
+PROSE |= {"era": "old words"}
+
+
+def recorded_ablation(
+    answers: pd.DataFrame, world: str, scale: float, *, margin: float = 0.1, level: float = 0.95, seed: int = 0
+) -> Ablation:
+    """Return what `ablate` would say of the greedy decodes of a record: RWS at a scale against its twins.
+
+    answers: of a record, `with_one_score`. All test prompts are compared, in an order drawn from `seed`. The tuned
+    fixed factor is the best of the recorded temperatures on the validation prompts, and the SD is that of the reward
+    over their confidence texts. ValueError for a scale without RWS.
+    """
+    steps = WORLDS[world].steps
+    rows = answers[(answers["world"] == world) & (answers["steps"] == steps) & ~answers["drawn"].astype(bool)]
+    test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "validation"]
+    tuned = chosen_scales(answers, world)["temperature"]
+    numbers = dict.fromkeys(_METHODS.values(), scale) | {"default": None, "temperature": tuned}
+    found = AblationRows(None, "record")
+    prompts = list(dict.fromkeys(test["prompt"]))
+    twins = {}
+    for arm, method in {"strategy": "rws", **_METHODS}.items():
+        number = numbers.get(method, scale)
+        of_method = test[test["method"] == method]
+        of_arm = of_method if number is None else of_method[of_method["number"] == number]
+        if len(of_arm) == len(prompts):
+            found.add(_row(arm, prompts.index(row["prompt"]), row) for row in records(of_arm))
+            twins[arm] = arm
+    if twins.pop("strategy", None) is None:
+        raise ValueError(f"scale is {scale:g}: the record of {world} has no RWS of it")
+    without = validation[(validation["method"] == "temperature") & (validation["number"] == 1.0)]
+    units = [[int(place)] for place in np.random.default_rng(seed).permutation(len(prompts))]
+    about = {"label": f"rws:{scale:g}", "reward": WORLDS[world].reward, "judge": None, "prompts": len(prompts)}
+    about |= {"twins": twins, "sd": {"reward": float(without["reward"].std(ddof=0))}, "notes": [], "digest": "record"}
+    settings = {"margin": margin, "level": level, "corrected": 1 - (1 - level) / len(twins), "bound": 3.0}
+    return compared(found, units, about, settings | {"blind": [name for name in twins if name in BLIND]})
+
+
+def recorded_ablations(names: Sequence[str]) -> dict[tuple[str, float], Ablation]:
+    """Return the ablations of records, by world and reward scale: those of every scale that has its twins."""
+    found = {}
+    for name in names:
+        answers = with_one_score(read_recorded(FOLDERS[name]).answers)
+        for world in worlds_of(answers):
+            mine = answers[(answers["world"] == world) & (answers["method"] == "constant")]
+            for scale in sorted(mine["number"].unique()):
+                found[world, float(scale)] = recorded_ablation(answers, world, float(scale))
+    return found
+
+
+def ablation_lines(found: dict[tuple[str, float], Ablation]) -> list[str]:
+    """Return a table in Markdown: for each model and scale the two comparisons that matter most, and the verdict."""
+    head = ["model", "reward", "s_R", "RWS - confidence", "RWS - fixed factor", "same text", "verdict"]
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
+    for (world, scale), result in found.items():
+        sides = {each.twin: each for each in result.comparisons}
+        model, reward = (PROSE.get(name, name) for name in world.split(":"))
+        told = [f"{e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in map(sides.get, _SHOWN) if e is not None]
+        same = f"{sides['fixed factor'].equal} of {result.stopped_after}"
+        lines.append("| " + " | ".join([model, reward, f"{scale:g}", *told, same, result.verdict]) + " |")
+    return lines
+
+
+def _row(arm: str, prompt: int, row: dict[str, Any]) -> dict[str, Any]:
+    rewards = row["rewards"] if arm == "strategy" else None
+    factors = [] if rewards is None else reward_factor(list(rewards), row["number"]).tolist()
+    kept = {name: row[name] for name in ("reward", "text", "tokens", "forwards", "reward_calls")}
+    return kept | {"prompt": prompt, "arm": arm, "factors": factors}
