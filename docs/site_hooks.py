@@ -17,7 +17,6 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 # Documents that stand elsewhere in the repository; the site has them below repository/.
-HOME = "index.md"  # README.md
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "CITATION.cff")
 CARDS = tuple(
     path.relative_to(ROOT).as_posix()
@@ -34,8 +33,7 @@ _EQUATION = re.compile(r" +\(T(\d+)\)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the documents of the repository to the site, README.md as its first page."""
-    files.append(File.generated(config, HOME, content=(ROOT / "README.md").read_text(encoding="utf-8")))
+    """Add the documents of the repository to the site."""
     for name in (*DOCUMENTS, *CARDS):
         text = (ROOT / name).read_text(encoding="utf-8")
         if name.endswith(".cff"):
@@ -49,7 +47,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turn the repository's links into the site's; of what the site does not have the words stay."""
     own = page.file.src_uri
     below = own.removeprefix(_BESIDE) if own.startswith(_BESIDE) else f"docs/{own}"
-    folder = "" if own == HOME else posixpath.dirname(below)
+    folder = posixpath.dirname(below)
 
     def link(found: re.Match[str]) -> str:
         words, target, anchor = found.groups()

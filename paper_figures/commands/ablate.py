@@ -14,10 +14,10 @@ from rws_decode.cli.options import group, json_option, option
 from rws_decode.cli.progress import loading
 from rws_decode.commands.options import PredictorOptions, RewardOptions, ShapeOptions, shape_help, threads_option
 from rws_decode.common.threads import MOST_THREADS
+from rws_theory.checks import one_of
 
 GROUP = "Study"
 RESUMES = True
-_RECORDS = ("evidence", "antibody", "reactions", "smollm2")
 _SOURCES = {"english": "openings", "mini": "stories:keywords", "antibody": "antibodies:64", "reactions": "reactions:16"}
 
 
@@ -66,8 +66,6 @@ class AblateOptions:
     def __post_init__(self) -> None:
         if self.until != "decided" and not self.until.isdecimal():
             raise ValueError(f"--until is {self.until}: decided, or how many prompts to compare")
-        if self.record not in (None, "all", *_RECORDS):
-            raise ValueError(f"--record is {self.record}: one of all, {', '.join(_RECORDS)} is needed")
         if (self.reward_mean is None) != (self.reward_sd is None):
             raise ValueError("--reward-mean and --reward-sd: give both, or neither")
 
@@ -142,10 +140,11 @@ class LoadNamed:
 
 
 def _print_records(name: str, as_json: bool) -> None:
-    from paper_figures.recorded.ablations import ablation_lines, recorded_ablations
+    from paper_figures.recorded.ablations import RECORDS, ablation_lines, recorded_ablations
     from rws_decode.commands.shown import print_json
 
-    found = recorded_ablations(_RECORDS if name == "all" else (name,))
+    one_of("--record", name, ("all", *RECORDS))
+    found = recorded_ablations(RECORDS if name == "all" else (name,))
     if as_json:
         print_json([{"model": model} | result.as_json() for (model, _), result in found.items()])
     elif name == "all":

@@ -26,10 +26,13 @@ _METHODS = {
     "shuffled rewards": "shuffled",
     "sign turned": "flipped",
 }
+RECORDS = ("evidence", "antibody", "reactions", "smollm2")
 _SHOWN = ("confidence", "fixed factor")
-PROSE = {"english": "4-gram model of speeches", "mini": "toy story model", "antibody": "AntiBERTy"}
-PROSE |= {"reactions": "reaction network", "smollm2": "SmolLM2", "balanced": "atoms kept", "human": "human-like"}
-PROSE |= {"era": "old words"}
+# Models and rewards in the reader's words.
+_MODELS = {"english": "4-gram model of speeches", "mini": "toy story model", "antibody": "AntiBERTy"}
+_MODELS |= {"reactions": "rxnfp (reactions)"}
+_REWARDS = {"era": "modern words", "mini": "learned, of stories", "human": "human-like", "balanced": "atoms kept"}
+_REWARDS |= {"smollm2": "SmolLM2's log p"}
 
 
 def recorded_ablation(
@@ -66,15 +69,18 @@ def recorded_ablation(
     return compared(found, units, about, settings | {"blind": [name for name in twins if name in BLIND]})
 
 
-def recorded_ablations(names: Sequence[str]) -> dict[tuple[str, float], Ablation]:
-    """Return the ablations of records, by world and reward scale: those of every scale that has its twins."""
+def recorded_ablations(names: Sequence[str] = RECORDS, chosen: bool = False) -> dict[tuple[str, float], Ablation]:
+    """Return the ablations of records, by world and reward scale.
+
+    They are of every scale that has its twins; chosen: of the one with the greatest reward on the validation prompts.
+    """
     found = {}
     for name in names:
         answers = with_one_score(read_recorded(FOLDERS[name]).answers)
         for world in worlds_of(answers):
             mine = answers[(answers["world"] == world) & (answers["method"] == "constant")]
-            for scale in sorted(mine["number"].unique()):
-                found[world, float(scale)] = recorded_ablation(answers, world, float(scale))
+            scales = [chosen_scales(answers, world)["rws"]] if chosen else sorted(mine["number"].unique())
+            found |= {(world, float(scale)): recorded_ablation(answers, world, float(scale)) for scale in scales}
     return found
 
 
@@ -84,11 +90,17 @@ def ablation_lines(found: dict[tuple[str, float], Ablation]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
     for (world, scale), result in found.items():
         sides = {each.twin: each for each in result.comparisons}
-        model, reward = (PROSE.get(name, name) for name in world.split(":"))
+        model, reward = names_of(world)
         told = [f"{e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in map(sides.get, _SHOWN) if e is not None]
         same = f"{sides['fixed factor'].equal} of {result.stopped_after}"
         lines.append("| " + " | ".join([model, reward, f"{scale:g}", *told, same, result.verdict]) + " |")
     return lines
+
+
+def names_of(world: str) -> tuple[str, str]:
+    """Return what readers call the model and the reward of a world."""
+    model, reward = world.split(":")
+    return _MODELS[model], _REWARDS[reward]
 
 
 def _row(arm: str, prompt: int, row: dict[str, Any]) -> dict[str, Any]:

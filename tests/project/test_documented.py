@@ -98,7 +98,6 @@ HERE: dict[str, Here] = {
     "rws compare --model english .*--view out/runs.html": Here(
         more=SHORT, says=("rws:8: ",), leaves=("out/runs.html",)
     ),
-    "rws compare --model english .* rws:8": Here(says=("log p", "the answer of temperature:4")),
     "rws compare --model english .* best-of.*": Here(
         more="--length 4 --steps 4 --block 4", says=("particles:8+beta:2", "log p", "reward calls")
     ),
@@ -149,6 +148,11 @@ HERE: dict[str, Here] = {
     f"rws generate --model {LLADA} .* --trace traces/rws": Here(more=CPU, leaves=("traces/rws/trace.parquet",)),
     f"rws generate --model {LLADA} .* --trace traces/default": Here(more=CPU, leaves=("traces/default/trace.parquet",)),
     f"rws convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
+    f"rws ablate --model {LLADA} .*": Here(
+        more=f"{CPU} --validation 8 --until 8",
+        says=("at most 8 prompts", "factor varies"),
+        leaves=("out/llada/page.html",),
+    ),
     r"rws calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
     OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
     "rws figures table1_win_rate .* --runs out/llada .*": Here(
@@ -221,6 +225,7 @@ THERE: dict[str, str] = {
         "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
     ),
     "rws ablate --reward mine:vowels .*": "test_ablation.py::test_the_command_writes_what_the_call_returns",
+    "rws ablate --record all": "test_recorded_ablations.py::test_the_tables_are_what_the_command_prints",
     "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
     "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
     r"rws train mini --runs out/training": "test_training.py::test_the_command_trains_and_leaves_a_checkpoint",
@@ -377,6 +382,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     ]
     (folder / "filtered.json").write_text(json.dumps(rows))
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    prompts = [json.dumps({"prompt": f"{text} {more}"}) for more in ("a", "the", "it", "red", "was") for text in texts]
+    (folder / "prompts.jsonl").write_text("\n".join(prompts) + "\n")
     pairs = [{"id": number, "question": "why ?", "first": "a", "second": text} for number, text in enumerate(texts)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (folder / "runs.jsonl").write_text(page("docs/extra/step_maps.md").split("```json\n")[1].split("```")[0])

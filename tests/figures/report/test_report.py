@@ -107,8 +107,8 @@ def test_what_comes_before_the_appendix_is_short(figure_page: Path) -> None:
     assert "RWS" in [text for path, text in parsed.texts if path[-1:] == ("dt",)]
 
 
-def test_the_findings_of_the_readme_are_those_of_the_page(figure_page: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Path) -> None:
+    readme = (ROOT / "docs/results.md").read_text(encoding="utf-8")
     found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
     records = {
         name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))

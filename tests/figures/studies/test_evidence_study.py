@@ -202,7 +202,7 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
 
 def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> None:
     text, lines = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8"), rows_of("docs/evidence-limits.md")
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
     for study in ("evidence", "antibody", "smollm2", "reactions"):
         answers = read_recorded(FOLDERS[study]).answers
         for world in worlds_of(answers):
@@ -215,7 +215,7 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
             )
             share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(10 / gain[i] for i in (0, 2, 1)))  # type: ignore[index]
             assert (share in " ".join(text.split())) == (study != "smollm2")
-    assert "varies by [1.9, 0.0 and 2.5 %](docs/evidence-limits.md)" in readme
+    assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in readme
     kept = [row for row in comparisons_of(recorded()) if (row.world, row.scale) == ("english:era", 2.0)]
     reward = next(row for row in kept if row.measure == "reward")
     ends = (reward.difference, *reward.by_prompt, reward.low, reward.high)
@@ -243,10 +243,10 @@ def rows_of(page: str) -> dict[str, str]:
     return {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| ")}
 
 
-def test_readme_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
+def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     record, told = read_recorded(FOLDERS["antibody"]), told_of("antibody")
     text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
     usual_ends = usual.text().replace("+", "").replace(" deviations", "").replace(" ", " SD ", 1)
     assert f"gains {usual_ends} on confidence decoding" in readme
@@ -276,7 +276,7 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     arms = arms_of(recorded().answers, "english:era")
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
     told = f"has {one} SD at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
     assert told in readme
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])

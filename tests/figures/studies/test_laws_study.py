@@ -74,8 +74,8 @@ def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: p
     assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
 
 
-def test_readme_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
-    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "README.md"))
+def test_results_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "docs/results.md"))
     readme = " ".join(readme.split())
     tables = page.partition("### How much an order can reach")[2]
     cells = re.findall(r"^\| (?:RWS, scale 8|random order) \|.*?\| (\S+) \[(\S+), (\S+)\] \|", tables, re.M)

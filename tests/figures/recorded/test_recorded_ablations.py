@@ -1,0 +1,48 @@
+"""The records as ablations: the same numbers as a few lines of pandas, and what README and the results page tell."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_lines import printed
+from documented_commands import page
+
+from paper_figures.recorded.ablations import recorded_ablation, recorded_ablations
+
+FOLDER = Path(__file__).parents[3] / "paper_figures" / "recorded"
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_difference_is_that_of_the_recorded_rewards(scale: float) -> None:
+    answers = pd.read_parquet(FOLDER / "answers.parquet").query("world == 'english:era' and steps == 16 and not drawn")
+    test, validation = (answers[answers["split"] == split] for split in ("test", "validation"))
+    sd = validation.query("method == 'temperature' and number == 1")["reward"].std(ddof=0)
+    rws = test.query(f"method == 'rws' and number == {scale}").set_index("prompt")
+    result = recorded_ablation(answers, "english:era", scale)
+    sides = {each.twin: each for each in result.comparisons}
+    for twin, asked in {
+        "confidence": "method == 'default'",
+        "fixed factor": f"method == 'constant' and number == {scale}",
+    }.items():
+        other = test.query(asked).set_index("prompt").loc[rws.index]
+        assert sides[twin].difference == pytest.approx(
+            np.clip((rws["reward"] - other["reward"]) / sd, -3, 3).mean(), abs=1e-3
+        )
+        assert sides[twin].equal == (rws["tokens"] == other["tokens"]).sum()
+        assert sides[twin].low < sides[twin].difference < sides[twin].high
+    assert result.stopped_after == 400 and result.verdict == "only the temperature"
+    with pytest.raises(ValueError, match="scale"):
+        recorded_ablation(answers, "english:era", 3.0)
+
+
+@pytest.mark.long
+def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "ablate", "--record", "all").splitlines()
+    assert "\n".join(lines) in page("docs/results.md")
+    told = [line for line in page("README.md").splitlines() if line.startswith("| ")]
+    assert len(told) == 7 and {*told} <= {*lines}
+    (exception,) = [line for line in lines if line.startswith("| 4-gram model of speeches | modern words | 2 |")]
+    assert f"RWS has {exception.split(' | ')[4]} more reward than its fixed factor" in page("README.md")
+    sides = {each.twin: each for each in recorded_ablations(("evidence",))["english:era", 2.0].comparisons}
+    assert sides["fixed factor"].verdict == "better" and sides["tuned fixed factor"].verdict == "worse"
