@@ -15,11 +15,14 @@ import torch
 from command_lines import printed
 from distributed import LocalCluster
 from documented_commands import block_lines, page, ran
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
+import rws_decode
 from rws_decode import (
     Ablation,
     CallablePredictor,
     CallableReward,
+    HFMaskPredictor,
     Shape,
     Temperature,
     Threshold,
@@ -93,6 +96,22 @@ def test_the_verdict_is_the_known_one(verdict: str) -> None:
     if verdict == "only the temperature":
         assert sides["fixed factor"] == "equivalent" and result.line() in str(result)
     assert set(result.explain().splitlines()[0].split(":")[0].split()) == {"confidence"}
+
+
+def verdict_of_a_sample(verdict: str, seed: int) -> str:
+    """Return what an ablation says of 300 prompts drawn at random, three of four to the right."""
+    rng = np.random.default_rng(seed)
+    sides = rng.choice(["right", "left"], 300, p=[0.75, 0.25])
+    prompts = [f"{side} {number}" for side, number in zip(sides, rng.integers(1000, size=300), strict=True)]
+    reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
+    return ablate(PREDICTOR, prompts, "rws:10", SHAPE, reward=reward, batch=96, validation=8, seed=seed).verdict
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verdict", CASES)
+def test_no_sample_of_prompts_gives_a_wrong_verdict(verdict: str) -> None:
+    found = {verdict_of_a_sample(verdict, seed) for seed in range(4)}
+    assert found <= {verdict, "undecided"} and verdict in found
 
 
 def test_a_judge_that_does_not_see_the_gain_says_so() -> None:
@@ -197,6 +216,20 @@ def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_
     one.save(tmp_path)
     later.save(tmp_path)
     assert load_ablation(tmp_path).to_frame().equals(later.to_frame())
+
+
+def test_a_network_of_transformers_is_asked_in_one_call() -> None:
+    folder = Path(rws_decode.__file__).parent / "mini" / "models" / "mini"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 16}
+    config = BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes)
+    network = HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
+    prompts = [
+        f"write a story with {name} ." for name in ("lenses", "crater", "wharf", "tariff", "meteor") for _ in "1234567"
+    ]
+    result = ablate(network, prompts, "rws:8", Shape(4, 4, 4), reward=lambda answer: answer.count("e"), until=8)
+    assert result.stopped_after == 8 and len(result.comparisons) == 9 and result.leverage is not None
 
 
 def known_models() -> tuple[Any, Any, Any]:
