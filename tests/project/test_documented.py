@@ -237,7 +237,7 @@ THERE: dict[str, str] = {
     ),
     "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file",
     r"python alike\.py .*": "test_determinism.py::written",
-    "rws (generate|compare) --model (antibody|reactions|reactions-small) .*": (
+    "rws (generate|compare|ablate) --model (antibody|reactions|reactions-small) .*": (
         "test_sequences.py::test_the_documented_commands_answer"
     ),
     "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",

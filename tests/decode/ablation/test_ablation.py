@@ -104,7 +104,7 @@ def verdict_of_a_sample(verdict: str, seed: int) -> str:
     sides = rng.choice(["right", "left"], 300, p=[0.75, 0.25])
     prompts = [f"{side} {number}" for side, number in zip(sides, rng.integers(1000, size=300), strict=True)]
     reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
-    return ablate(PREDICTOR, prompts, "rws:10", SHAPE, reward=reward, batch=96, validation=8, seed=seed).verdict
+    return ablate(PREDICTOR, prompts, "rws:10", SHAPE, reward=reward, batch=96, validation=16, seed=seed).verdict
 
 
 @pytest.mark.long

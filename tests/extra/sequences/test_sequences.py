@@ -14,6 +14,7 @@ import pytest
 import torch
 import transformers
 from command_lines import decoding as main
+from command_lines import rws
 from documented_commands import documented, words_of
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -280,7 +281,8 @@ def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.Monk
         by_hand(words[3])
         if "balanced" in words:
             pytest.importorskip("rdkit", reason="rdkit (make real)")
-        assert main(words[1:]) == 0
-        assert "forwards" in capsys.readouterr().out
+        assert rws(words[1:]) == 0
+        told = capsys.readouterr()
+        assert "forwards" in told.out + told.err
     human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
     assert mouse < -1 and human > 1
