@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from command_lines import decoding as main
 from command_lines import rws
 from documented_commands import documented, words_of
 from hypothesis import example, given
