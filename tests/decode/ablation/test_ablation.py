@@ -65,7 +65,7 @@ PROMPTS = [f"{side} {number}" for number in range(150) for side in ("right", "le
 def matters(prompt: str, answer: str) -> float:
     """Reward drafts of prompts that the second order suits, and a final text whose order suits its prompt."""
     right = "right" in prompt
-    return 1.0 if right == (answer != FIRST) else -1.0
+    return int(prompt.split()[1]) % 3 / 10 + (1.0 if right == (answer != FIRST) else -1.0)  # prompts differ
 
 
 def suits(wanted: str, drafts: float) -> Callable[[str, str], float]:
@@ -316,7 +316,7 @@ def test_the_command_writes_what_the_call_returns(
         "def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
-    (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if line.startswith("rws ablate")]
+    (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if "mine:vowels" in line]
     words = command.removeprefix("rws ").replace("out/vowels", "out").split()
     told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
     assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
