@@ -23,7 +23,6 @@ from .rewards import (
 )
 from .settings import Options as Options, Savings as Savings, Shape as Shape
 from .final_text import final_reward as final_reward
-from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.common import plugins
 from rws_decode.common.arguments import meant
-from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
@@ -196,8 +195,8 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
 
     A number after the colon is the first that the strategy reads; what scales it may follow a plus sign, and so may
-    apart, the least distance of a step's commits (`apart.apart`). ValueError as in `strategy_named`, for a number that
-    the strategy does not read, and for numbers beside a strategy that is an object.
+    apart, the least distance of a step's commits (`spaced`). ValueError as in `strategy_named`, for a number that the
+    strategy does not read, and for numbers beside a strategy that is an object.
 
     >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
     True
@@ -235,8 +234,12 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{option} is {quoted(value)}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
-    made = strategy_named(name, seed=seed, **numbers)
-    return made if positions == 1 else apart(made, positions)
+    return spaced(strategy_named(name, seed=seed, **numbers), positions)
+
+
+def spaced(strategy: Strategy, positions: int) -> Strategy:
+    """Return the strategy with a step's commits that many positions apart, as an extra does it; itself for 1."""
+    return strategy if positions == 1 else plugins.hook(APART, f"{APART} is {positions}")(strategy, positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -348,7 +351,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name == APART:
-        return apart(numbers["of"], numbers[APART])
+        return spaced(numbers["of"], numbers[APART])
     if name not in STRATEGIES or not STRATEGIES[name].rule:
         described = [name for name, entry in STRATEGIES.listed().items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")

@@ -1,4 +1,4 @@
-"""A distance between the positions that a step commits, for any strategy that ranks them: "default+apart:3"."""
+"""A distance between the positions that a step commits, for any strategy that ranks or counts them: default+apart:3."""
 
 from __future__ import annotations
 
