@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from paper_figures.extra.bench.plain_loop import PlainRun, plain_loop, plain_rws
 from paper_figures.extra.bench.roofline import TimedCall, measured
-from rws_decode.extra.testing.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import Body
