@@ -146,10 +146,7 @@ def compare(
     if budget is not None:
         finite("budget", budget, above=0) if budget_of == "seconds" else whole("budget", budget)
         steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
-        methods = steering(f"budget is {budget}")
-        known = {"forwards": methods.forwards_of, "reward_calls": methods.reward_calls_of}
-        cost = partial(known[budget_of], steps=steps) if budget_of in known else seconds_of
-        strategies = _within(strategies, lambda text: methods.fitted(text, budget, cost, budget_of, "strategies"))
+        strategies = steering(f"budget is {budget}").within(strategies, budget, budget_of, steps, seconds_of)
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {quoted(strategies)}: at least one is needed, such as ['default', 'rws:8']")
@@ -178,15 +175,6 @@ def compare(
             )
         seconds[label] = time.perf_counter() - began
     return Comparison(decodings, seconds)
-
-
-def _within(strategies: Any, fit: Callable[[str], str]) -> Any:
-    """Return the strategies with the copies that a budget allows, in the list or mapping that they are given in."""
-    if isinstance(strategies, Mapping):
-        return dict(zip(strategies, _within([*strategies.values()], fit), strict=True))
-    if isinstance(strategies, str):
-        return strategies  # refused
-    return [fit(each) if isinstance(each, str) else each for each in strategies]
 
 
 def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object, model: str) -> Strategy | str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import quoted
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 # The rewards that are made for a mask predictor's texts, by its name; the first is its usual one.
 OWN_REWARDS: dict[str, tuple[str, ...]] = {
@@ -73,27 +73,6 @@ class SessionReward(RewardModel, Protocol):
 
     def session(self, rows: int, *, cache: bool = True) -> RewardSession:
         """Return a new session for `rows` rows; with cache False it counts tokens and remembers nothing."""
-        ...
-
-
-@runtime_checkable
-class SoftReward(RewardModel, Protocol):
-    """A reward model that also reads mixtures of tokens, and has a gradient by their shares.
-
-    A network reads the mixture of the tokens' embeddings; a sum over words is its expectation where each position is
-    drawn from its shares. `vocabulary`: the id of each token by its name.
-    """
-
-    @property
-    def vocabulary(self) -> Mapping[str, int]: ...
-
-    def soft_score(self, prompt: Any, mixtures: Tensor, written: Tensor) -> Tensor:
-        """Return the raw score of one answer, a scalar that autograd follows.
-
-        mixtures: [n, V], the shares of the model's own tokens at each position of the answer; where each is a single
-        token, the score is that of the text. written: bool [n], the positions that the text shows; a model that reads
-        an end of text by itself may look at all of them.
-        """
         ...
 
 

@@ -95,7 +95,7 @@ def package(tmp_path: Path, stand_in: CausalScorer, monkeypatch: pytest.MonkeyPa
         assert path.read_bytes() == data
         return {file.name: file.read_bytes() for file in made.iterdir()}
 
-    monkeypatch.setattr(packages, "_from_gguf", held)
+    monkeypatch.setattr("rws_decode.extra.packages._from_gguf", held)
     return tmp_path
 
 
