@@ -26,14 +26,11 @@ from .final_text import final_reward as final_reward
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (
-    Calibrated as Calibrated,
     CertaintyPrior as CertaintyPrior,
     Entropy as Entropy,
     LeftToRight as LeftToRight,
     Margin as Margin,
-    OracleOrder as OracleOrder,
     RandomOrder as RandomOrder,
-    token_frequencies as token_frequencies,
 )
 from .strategies.parallel import (
     EntropyBound as EntropyBound,

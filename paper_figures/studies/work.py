@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from paper_figures.data.inclusion import included_keywords
+from paper_figures.data.story_sets import judge
 from paper_figures.runner.units import PER_ROW, Unit, batch_key
 from paper_figures.runner.versions import machine_name
 from paper_figures.runner.worker import Measured, Rows, forget, kept
@@ -59,7 +60,6 @@ from rws_decode.strategies.protocol import Strategy, gives_factor
 from rws_decode.strategies.table import strategy_from
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.text.gaps import row_of
-from rws_decode.text.rules import judge
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import MASK

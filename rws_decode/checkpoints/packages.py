@@ -1,8 +1,8 @@
 """Published networks in packages of the Python index, and a table: which there are, and their files as a directory.
 
 Nothing of a package is imported: its files are read where its metadata says that it is installed. Its weights are
-opened only if their SHA-256 is the one in packages.json, and kept as safetensors in a folder of the user's cache, by the
-extra that offers `unpacked`.
+opened only if their SHA-256 is the one in packages.json. The extra that offers `unpacked` then keeps them as
+safetensors in a folder of the user's cache.
 """
 
 from __future__ import annotations

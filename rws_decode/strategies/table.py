@@ -144,8 +144,6 @@ STRATEGIES = Table(
         "certainty-prior": Entry(
             "orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"
         ),
-        "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
-        "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
         "random-order": Entry("orders.RandomOrder", "a random order within each block"),
         "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
     },

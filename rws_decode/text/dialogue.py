@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rws_theory.show import one_line, quoted
 
-# What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
+# What sets turns apart where text alone is read: as the story language writes its dialogues (`story_tasks`).
 ANSWER, QUESTION = " answer : ", " question : "
 
 

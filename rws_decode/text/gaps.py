@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 _GAP = re.compile(r"\s*\[MASK:([1-9]\d{0,3})\]")
 
@@ -81,29 +81,6 @@ def gap_text(ids: Sequence[int], decode: Callable[[list[int]], str | None], mask
             return None
         parts.append(part)
     return " ".join(filter(None, parts)) if parts else decode([])
-
-
-def with_gaps(tokens: Sequence[str], positions: Collection[int]) -> tuple[str, str]:
-    """Return the text of tokens with those at some positions, from 0, as gaps [MASK:n], and the text of these alone.
-
-    >>> with_gaps(["C", "Cl", ">>", "C", "O"], [1, 3, 4])
-    ('C[MASK:1]>>[MASK:2]', 'ClCO')
-    """
-    parts = []
-    for masked, run in groupby(range(len(tokens)), lambda at: at in positions):
-        at = list(run)
-        parts.append(f"[MASK:{len(at)}]" if masked else "".join(tokens[i] for i in at))
-    return "".join(parts), "".join(tokens[i] for i in sorted(positions))
-
-
-def fill_gaps(text: str, tokens: Iterable[str]) -> str:
-    """Return a text without blanks with tokens in place of its masks, in order: what `with_gaps` began with.
-
-    >>> fill_gaps("C[MASK:1]>>[MASK:2]", ["Cl", "C", "O"])
-    'CCl>>CO'
-    """
-    each = iter(tokens)
-    return "".join(part if isinstance(part, str) else "".join(islice(each, part)) for part in parts_of(text))
 
 
 def row_of(ids: Sequence[int], mask_id: int, length: int) -> list[int]:

@@ -90,7 +90,7 @@ def _made(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _true_nats(tasks: list[Any]) -> list[float]:
-    from rws_decode.text.rules import judge
+    from paper_figures.data.story_sets import judge
 
     return [-(judge(task.prompt, task.answer).log_probability or 0.0) for task in tasks]
 

@@ -1,4 +1,4 @@
-"""Whether a model answers alike on another machine, and which answers hinge on a near-tie.
+"""Whether a model answers alike on another machine.
 
 Needs: diff
 """

@@ -14,9 +14,9 @@ from misuse import refused
 from tiny_models import llada_predictor
 
 import rws_decode as rws
+from paper_figures.extra.fragility.answers import moved_answers
 from rws_decode import RWS, Abilities, Calibrated, Edit, OracleOrder, Schedule, Temperature, Threshold, decode, recorded
 from rws_decode.extra.adapters.dream import DreamHooks
-from rws_decode.extra.check.fragility import moved_answers
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.extra.testing.strategies import mask_predictors

@@ -76,7 +76,7 @@ def fragility(options: FragilityOptions) -> None:
         predictor = options.loading.load(options.model, traces[0].mask_id)
         reward = None if options.reward.reward is None else options.reward.load(options.loading.device)
 
-    from rws_decode.extra.check.fragility import fragility
+    from paper_figures.extra.fragility.answers import fragility
 
     found = fragility(traces, scores, predictor=predictor, reward=reward, decodes=options.flip or 1, seed=options.seed)
     if options.json:

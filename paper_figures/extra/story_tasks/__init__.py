@@ -1,7 +1,9 @@
-"""The four tasks posed in the story language: a prompt, and an answer that is right.
+"""The four tasks posed in the story language, each a prompt and an answer that is right; and answers broken on purpose.
 
 keywords: write a story that uses four given words. continuation: go on after two sentences. dialogue: answer one or
 two questions about a story. puzzle: a small computation with one right answer.
+
+Needs: stories
 """
 
 from __future__ import annotations
@@ -9,11 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from random import Random
 
+from rws_decode.extra.stories.answers import questions
 from rws_decode.extra.stories.grammar import BANDS, CANVAS, START, surface
-from rws_decode.extra.stories.lexicon import NAMES, NUMBERS, TOPICS, TRAITS, plural
-from rws_decode.extra.stories.sample import Story, draw, sample_story
+from rws_decode.extra.stories.lexicon import NAMES, NUMBERS, TOPICS, plural, words
+from rws_decode.extra.stories.sample import draw, sample_story
 from rws_theory.checks import one_of
 
 
@@ -55,24 +60,6 @@ def _continuation(rng: Random, band: str, even: bool) -> Task:
         CANVAS[band],
         meta={"topic": story.topic, "band": band, "opening": " ".join(opening)},
     )
-
-
-def questions(story: Story) -> dict[str, tuple[str, str]]:
-    """Return the questions that a story answers, with their answers."""
-    bound, topic = story.bound, story.topic
-    noun = surface("O", dict(bound), START)
-    asked = {
-        "holder": (f"who had the {noun} at last ?", f"{story.holder} had the {noun} ."),
-        "place": (f"where at last ? the {noun}", f"at the {story.place} ."),
-        "number": (f"how many {noun} ?", f"{bound['N']} {noun} ."),
-        "job": (f"who was {bound['H']} ?", f"{bound['H']} was the {bound['J']} of the {bound['P']} ."),
-        "effect": (f"why was the {bound['P']} {TOPICS[topic].causes[bound['C']]} ?", f"because of the {bound['C']} ."),
-        "ending": (f"how did {bound['H']} end up ?", f"{bound['H']} was {TRAITS[bound['T']]} ."),
-    }
-    if "V" in bound:
-        kept = "yes" if "fulfil" in story.beats else "no"
-        asked["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{kept} .")
-    return asked
 
 
 def _dialogue(rng: Random, _: str, even: bool) -> Task:
@@ -154,3 +141,56 @@ def prompt_vocabulary() -> list[str]:
         "many was of why because did end up yes no found lost now reverse sort largest"
     )
     return list(dict.fromkeys(text.split()))
+
+
+_PAIRS = ("she he", "her his", "her him", "it them", "was were")
+
+
+@lru_cache(maxsize=1)
+def _alternatives() -> dict[str, tuple[str, ...]]:
+    others: dict[str, tuple[str, ...]] = {}
+    for group in words().values():
+        for word in group:
+            others[word] = tuple(group)
+    for topic in TOPICS.values():  # within the topic if there is one: the subtler mistake
+        for name, group in topic.classes.items():
+            others |= {} if name == "objects" else dict.fromkeys(group, group)
+    for pair in _PAIRS:
+        first, second = pair.split()
+        others[first], others[second] = (second,), (first,)
+    return others
+
+
+def corrupt(text: str, rng: Random, count: int = 1) -> str:
+    """Return the text with `count` corruptions, each drawn from six kinds.
+
+    A word is swapped for another of its class (half of the time); a name for another name of the text; two sentences
+    change places; a sentence is dropped; one is doubled; a word is dropped. The result may, by luck, break no rule.
+    """
+    for _ in range(count):
+        tokens = text.split()
+        slots = [i for i, word in enumerate(tokens) if word in _alternatives()]
+        ends = [0, *(i + 1 for i, word in enumerate(tokens) if word == ".")]
+        sentences = [tokens[start:stop] for start, stop in pairwise(ends)]
+        people = sorted({word for word in tokens if word in NAMES})
+        kind = rng.choices(("word", "name", "swap", "drop", "double", "delete"), (6, 2, 1, 1, 1, 1))[0]
+        if kind == "name" and len(people) > 1:
+            at = rng.choice([i for i, word in enumerate(tokens) if word in NAMES])
+            tokens[at] = rng.choice([name for name in people if name != tokens[at]])
+        elif kind in ("swap", "drop", "double") and len(sentences) > 2:
+            at = rng.randrange(len(sentences) - 1)
+            if kind == "swap":
+                sentences[at], sentences[at + 1] = sentences[at + 1], sentences[at]
+            elif kind == "drop":
+                del sentences[at]
+            else:
+                sentences.insert(at, sentences[at])
+            tokens = [word for sentence in sentences for word in sentence]
+        elif kind == "delete" and len(tokens) > 1:
+            del tokens[rng.randrange(len(tokens))]
+        elif slots:
+            at = rng.choice(slots)
+            others = [word for word in _alternatives()[tokens[at]] if word != tokens[at]]
+            tokens[at] = rng.choice(others)
+        text = " ".join(tokens)
+    return text

@@ -14,9 +14,9 @@ from documented_commands import ran, shown
 from grouped import grouped
 from misuse import refused
 
+from paper_figures.extra.fragility.answers import moved_answers
 from rws_decode import CallablePredictor, CallableReward, Fragility, Trace, decode, fragility, load_predictor
 from rws_decode.extra.adapters.lm_eval import RWSLM
-from rws_decode.extra.check.fragility import moved_answers
 
 V, MASK = 8, 0
 
@@ -94,10 +94,10 @@ def test_the_guide_is_as_its_example_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran("docs/extra/check-fragility.md")
+    ran("docs/extra/fragility.md")
     assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0
     said = capsys.readouterr().out.splitlines()
-    lines = shown("docs/extra/check-fragility.md")[0].splitlines()
+    lines = shown("docs/extra/fragility.md")[0].splitlines()
     # Which answers are near a tie, and which of them change, is a matter of last digits; the rest is not.
     assert said[1] == lines[1] and said[0].split("The score, ")[1][:6] == lines[0].split("The score, ")[1][:6]
     assert len(said) == 3 + int(said[0].split()[3])
