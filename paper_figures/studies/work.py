@@ -48,7 +48,6 @@ from rws_decode.checkpoints.files import split_revision
 from rws_decode.common.plugins import hook
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
-from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, WorldPredictor, load_predictor
 from rws_decode.predictors.base import before_end, ends_of
 from rws_decode.rewards import RewardModel, load_reward
@@ -105,8 +104,9 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     if savings is None and gives_factor(strategy) and _compact(first):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
-        usual = CompactSavings.usual()
-        return decode_compact(
+        compact = hook("compact", "compact is True")
+        usual = compact.CompactSavings.usual()
+        return compact.decode_compact(
             predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
         )
     policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them

@@ -193,10 +193,10 @@ class Decodes:
             )[0]
 
     def _compact(self, strategy: Any) -> Trace:
-        from rws_decode.gpu import CompactSavings, decode_compact
-
-        kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
-        (trace,) = decode_compact(
+        compact = hook("compact", "--compact is given")
+        savings = compact.CompactSavings
+        kinds = {"usual": savings.usual, "everything": savings, "nothing": savings.nothing}
+        (trace,) = compact.decode_compact(
             self.predictor,
             [self.prompt],
             strategy,

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.llama import Body
 from rws_decode.rewards.base import RewardSession
 from rws_decode.rewards.network import NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
@@ -61,7 +60,6 @@ class CausalReward(NetworkReward):
         super().__init__(model, tokenizer, encode, name=name, template=template, **options)
         self.closing = list(closing)
         self.cache_bytes = cache_bytes
-        self.body = Body(model.base_model, causal=True)
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from rws_decode import Shape, decode, load_predictor, load_reward
+from rws_decode.extra.compact.llama import LeanLlama
 from rws_decode.extra.steering.soft_rewards import soft_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.gpu import decode_compact
@@ -35,7 +36,11 @@ def together(model: Any, *calls: Callable[[], Any]) -> list[Any]:
 @pytest.mark.parametrize("layout", [name for name in tiny_checkpoints("predictor") if name != "world"])
 def test_two_threads_decode_what_one_does(layout: str, tmp_path: Path) -> None:
     predictor: Any = load_predictor(str(tiny_checkpoint(layout, tmp_path / "tiny")), progress=False)
-    calls = [decode, decode_compact] if hasattr(predictor, "body") and predictor.body.supported else [decode]
+    calls = (
+        [decode, decode_compact]
+        if hasattr(predictor, "shifted") and LeanLlama.supported(predictor.model.model)
+        else [decode]
+    )
 
     def decoded() -> list[Any]:
         return [call(predictor, text, shape=Shape(8, 4)) for call in calls for text in ("the cat", "a dog")]

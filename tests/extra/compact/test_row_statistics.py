@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from interpreted_rows import Kernels, interpreted
 from torch import Tensor
 
+from rws_decode.extra.compact.row_statistics import RELATIVE, Backend, RowStatistics, log_f_error, row_statistics
 from rws_decode.extra.testing.strategies import logit_tensors
-from rws_decode.gpu.row_statistics import RELATIVE, Backend, RowStatistics, log_f_error, row_statistics
 
 INF, NAN = float("inf"), float("nan")
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -214,7 +214,7 @@ def test_kernels_compile_without_spilling(
     dtype: str, width: int, factors: int, slopes: bool, architecture: int, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    from rws_decode.gpu import triton_rows as _triton_rows
+    from rws_decode.extra.compact import triton_rows as _triton_rows
 
     shared = {"G": factors, "SLOPES": slopes}
     chunk = {**shared, "BLOCK": 4096, "WIDTH": width}

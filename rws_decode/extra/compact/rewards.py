@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.gpu.forward import sent
+from rws_decode.extra.compact.forward import sent
+from rws_decode.extra.compact.llama import Body
 from rws_decode.rewards.base import score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.step.cached_reward import Scorer
@@ -29,7 +30,7 @@ class DeviceScorer(Scorer):
         super().__init__(*args, **options)
         self.device = device
         model = self.model
-        self._there = model if replay and type(model) is CausalReward and model.body.supported else None
+        self._there = model if replay and type(model) is CausalReward and body_of(model).supported else None
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
         """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
@@ -49,6 +50,11 @@ class DeviceScorer(Scorer):
         return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
 
 
+def body_of(reward: CausalReward) -> Body:
+    """Return a reward model's network below its head."""
+    return Body.of(reward, reward.model.base_model, causal=True)
+
+
 def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
     """Return the logit at the last token of each list of ids, float64 [len(texts)], on the reward model's device.
 
@@ -65,7 +71,7 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
         for row, text in enumerate(batch):
             ids[row, : len(text)] = torch.tensor(text)
             last[row] = len(text) - 1
-        hidden = reward.body(sent(ids, device))
+        hidden = body_of(reward)(sent(ids, device))
         at = hidden[torch.arange(rows, device=device), sent(last, device)]
         scores.append(reward.model.score(at)[: len(batch), 0].double())
     return torch.cat(scores)

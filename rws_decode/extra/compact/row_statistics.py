@@ -58,7 +58,7 @@ def row_statistics(
     if backend == "triton" or (backend == "auto" and logits.is_cuda and _has_triton()):
         if not _has_triton():
             raise ValueError(f'backend is "triton": {not_installed("triton")}')
-        from rws_decode.gpu.triton_rows import triton_statistics
+        from rws_decode.extra.compact.triton_rows import triton_statistics
 
         return RowStatistics(*triton_statistics(logits, factors, slopes=slopes))
     return _by_few_rows(_float32_rows, logits, factors, slopes)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.gpu.row_statistics import RELATIVE
+from rws_decode.extra.compact.row_statistics import RELATIVE
 from rws_decode.step.rounding import near_ties, saturated
 from rws_decode.step.select import rank_rows
 

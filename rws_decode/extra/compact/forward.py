@@ -6,15 +6,16 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas
+from rws_decode.extra.compact.llama import Body
+from rws_decode.extra.compact.savings import CompactSavings
 from rws_decode.predictors.base import MaskPredictor, forbidden_ids, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
-from rws_decode.settings import CompactSavings
 
 
 class Network:
     """The logits of one batch's canvases, closed tokens at -inf.
 
-    Llama-like predictors run their `body.Body`; others their own forward, which may look at values. closed:
+    Llama-like predictors run their `llama.Body`; others their own forward, which may look at values. closed:
     further tokens than the forbidden ones (`layout.forbidden_ids`) that are never committed.
     """
 
@@ -24,9 +25,10 @@ class Network:
         self.savings = savings
         self.forbidden = sorted({*forbidden_ids(predictor), *closed})
         self._closed: Tensor | None = None
-        self.body = predictor.body if isinstance(predictor, BidirectionalPredictor) and savings.graphs else None
-        if self.body is not None and not self.body.supported:
-            self.body = None
+        self.body: Body | None = None
+        if isinstance(predictor, BidirectionalPredictor) and savings.graphs:
+            body = Body.of(predictor, predictor.model.model, causal=False)
+            self.body = body if body.supported else None
         self.seen: Tensor | None = None
         self.positions: Tensor | None = None
         if isinstance(predictor, BidirectionalPredictor):

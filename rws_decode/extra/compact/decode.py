@@ -9,13 +9,14 @@ from typing import Any
 import torch
 
 from rws_decode.decode import run_batches
-from rws_decode.gpu.forward import Network
-from rws_decode.gpu.rewards import DeviceScorer
-from rws_decode.gpu.step import CompactSteps
+from rws_decode.extra.compact.forward import Network
+from rws_decode.extra.compact.rewards import DeviceScorer
+from rws_decode.extra.compact.savings import CompactSavings
+from rws_decode.extra.compact.step import CompactSteps
 from rws_decode.job import Prompts, batches, check_arguments, prepare
 from rws_decode.predictors.base import MaskPredictor, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.settings import CompactSavings, Options, Shape
+from rws_decode.settings import Options, Shape
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.record import Record
 from rws_decode.step.step import Decoder, run

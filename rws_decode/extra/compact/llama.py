@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rws_decode.networks.graphs import Replays
+from rws_decode.extra.compact.graphs import Replays
 
 _KINDS = ("llama", "mistral", "qwen2", "qwen3")
 _LAYING_OUT = Lock()  # two threads would lay the same weights out twice
@@ -178,6 +178,12 @@ class Body:
     def supported(self) -> bool:
         """Return whether the model is one that `LeanLlama` computes."""
         return LeanLlama.supported(self.model)
+
+    @staticmethod
+    def of(owner: Any, model: Any, *, causal: bool) -> Body:
+        """Return the body of a predictor's or a reward model's network, which lives as long as its owner."""
+        with _LAYING_OUT:
+            return vars(owner).setdefault("body", Body(model, causal=causal))
 
     def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Return hidden states [B, L, d], as `LeanLlama` does; they are lost with the next call."""

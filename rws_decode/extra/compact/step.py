@@ -12,12 +12,12 @@ from torch import Tensor
 
 from rws_decode.common.later import Floats
 from rws_decode.common.plugins import hook
-from rws_decode.gpu.choice import choose
-from rws_decode.gpu.forward import Network, sent
-from rws_decode.gpu.rewards import DeviceScorer
-from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistics
+from rws_decode.extra.compact.choice import choose
+from rws_decode.extra.compact.forward import Network, sent
+from rws_decode.extra.compact.rewards import DeviceScorer
+from rws_decode.extra.compact.row_statistics import RELATIVE, RowStatistics, row_statistics
+from rws_decode.extra.compact.savings import CompactSavings
 from rws_decode.predictors.base import ends_of
-from rws_decode.settings import CompactSavings
 from rws_decode.step.cached_reward import Rewards
 from rws_decode.step.diagnose import Diagnosis
 from rws_decode.step.record import Record
