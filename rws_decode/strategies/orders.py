@@ -1,14 +1,13 @@
-"""Orders: margin, entropy, random, left to right; and confidence weighed by what is near."""
+"""Orders: margin, entropy, random, left to right."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from rws_decode.common.arguments import check_seeds, per_seed
 from rws_decode.common.later import Tensor, np, torch
-from rws_decode.strategies.counted import Counted
-from rws_decode.strategies.numbers import check_numbers, checked, number
+from rws_decode.strategies.numbers import check_numbers, checked
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
 from rws_theory.checks import finite, one_of
 from rws_theory.show import one_line
@@ -113,37 +112,3 @@ class LeftToRight:
 
     def order(self, view: MaskedPositions) -> Tensor:
         return 0.0 - view.position.double()
-
-
-@dataclass(frozen=True, repr=False)
-class CertaintyPrior(Counted):
-    r"""The positions of largest P_i D_i first: D_i = sum_j K(i - j) known_j / sum_j K(i - j), K(d) = exp(-d^2 / 2 s^2).
-
-    P_i is the confidence under the scaled logits, D_i the density of known positions around i: those committed, and as
-    many as the answer has before it, where the prompt stands; after it as many, known once the answer's last position
-    is. sigma: s, positive, in tokens; a small one writes near to what is written, a large one goes by confidence alone.
-    The authors' code divides by one sum for all positions; its order can be another where s is above a quarter of the
-    answer.
-
-    >>> odds, at = torch.tensor([2.0, 2.0], dtype=torch.float64), torch.tensor([1, 3])
-    >>> masked = torch.tensor([[False, True, True, True]])
-    >>> view = MaskedPositions(1, 1, 4, at * 0, at, masked=masked, log_odds=odds)
-    >>> near, far = CertaintyPrior(1.0).order(view).tolist()
-    >>> near > far
-    True
-    """
-
-    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, above=0)
-    name = "certainty-prior"
-    # A probability moves by at most 1 / 4 of its log-odds, which move by 2.
-    abilities = replace(Counted.abilities, sensitivity=0.5)
-
-    def order(self, view: MaskedPositions) -> Tensor:
-        n = view.length
-        known = (~view.masked).double()
-        after = known[:, -1:].expand(-1, n)
-        known = torch.cat([torch.ones_like(known), known, after], dim=1)  # [B, 3 n]
-        place = torch.arange(3 * n, dtype=torch.float64, device=known.device)
-        kernel = torch.exp(-((place[n : 2 * n, None] - place) ** 2) / (2 * self.sigma**2))  # [n, 3 n]
-        density = (known @ kernel.T) / kernel.sum(dim=1)
-        return torch.sigmoid(view.log_odds) * density[view.row, view.position]

@@ -132,18 +132,7 @@ STRATEGIES = Table(
         "reward-replay": Entry("given.RewardReplay", "rws of rewards that are given"),
         "margin": Entry("orders.Margin", "the largest gap between the two best tokens first"),
         "entropy": Entry("orders.Entropy", "the least entropy first"),
-        "threshold": Entry("parallel.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
-        "parallel-factor": Entry(
-            "parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"
-        ),
-        "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
-        "klass": Entry(
-            "parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"
-        ),
-        "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
-        "certainty-prior": Entry(
-            "orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"
-        ),
+        "threshold": Entry("counted.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
         "random-order": Entry("orders.RandomOrder", "a random order within each block"),
         "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
     },
@@ -237,7 +226,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
 
 def spaced(strategy: Strategy, positions: int) -> Strategy:
     """Return the strategy with a step's commits that many positions apart, as an extra does it; itself for 1."""
-    return strategy if positions == 1 else plugins.hook(APART, f"{APART} is {positions}")(strategy, positions)
+    return strategy if positions == 1 else plugins.hook("apart", f"apart is {positions}")(strategy, positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:

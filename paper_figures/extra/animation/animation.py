@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 from PIL.ImageFont import FreeTypeFont
 
+from paper_figures.extra.animation.gif import Animation
 from paper_figures.extra.animation.lockstep import Frame, RunFrame, frames_of, prompt_before, run_title
-from rws_decode.common.page import Animation
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREY, PALE, RULE
 from rws_decode.extra.pages.decode_page import compared
 from rws_decode.extra.pages.template import line_of

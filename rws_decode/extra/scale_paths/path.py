@@ -25,8 +25,8 @@ from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder
+from rws_decode.strategies.counted import Threshold
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
 from rws_theory.orders.deviation import generation_order_deviation

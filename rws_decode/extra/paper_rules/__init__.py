@@ -1,4 +1,4 @@
-"""Strategies of other papers that commit what is sure enough, or in groups: Fast-dLLM, EB-Sampler, KLASS and DUS."""
+"""Rules of other papers beside Fast-dLLM's threshold: its other rule, EB-Sampler, KLASS, DUS, and d2Cache's order."""
 
 from __future__ import annotations
 
@@ -6,34 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rws_decode.common.later import Tensor, torch
-from rws_decode.strategies.counted import Counted, entropies, least_odds, least_probability, likely, ranks_in_rows
+from rws_decode.strategies.counted import Counted, entropies, least_odds, least_probability, ranks_in_rows
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.numbers import check_numbers, checked, number
 from rws_decode.strategies.orders import Entropy
 from rws_decode.strategies.protocol import Abilities, MaskedPositions
-
-
-@dataclass(frozen=True, repr=False)
-class Threshold(Counted):
-    r"""Commit all positions of probability tau or more, and the most confident one in any case.
-
-    threshold: tau in (0, 1), of the candidate's probability under the scaled logits; compared as log-odds, so that
-    positions whose probability rounds to 1 are told from tau below 1 by their margin. A larger factor commits more:
-    confidence rises with the scale, so that each position passes tau at most once. [MASK] has no share in the
-    probability; with `Options(ranking="topk")` it has, as in the authors' code.
-
-    >>> rule = Threshold(0.9)
-    >>> odds = torch.tensor([3.0, 1.0, 2.5], dtype=torch.float64)
-    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
-    [2]
-    """
-
-    threshold: float = least_probability(usual=0.9)
-    name = "threshold"
-    abilities = replace(Counted.abilities, counts=True)
-
-    def count(self, view: MaskedPositions) -> Tensor:
-        return likely(view, self.threshold)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +30,7 @@ class ParallelFactor(Counted):
 
     parallel_factor: float = number("f of (n + 1)(1 - p_n) < f", metavar="F", usual=1.0, above=0)
     name = "parallel-factor"
+    about = "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"
     abilities = replace(Counted.abilities, counts=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
@@ -84,6 +62,7 @@ class EntropyBound(Counted):
         "nats of entropy that a step may leave open", metavar="NATS", usual=0.1, least=0, example="0.1"
     )
     name = "entropy-bound"
+    about = "as many as an entropy of --gamma nats allows (EB-Sampler)"
     abilities = replace(Counted.abilities, counts=True)
 
     def count(self, view: MaskedPositions) -> Tensor:
@@ -118,6 +97,7 @@ class Klass(Counted):
     divergence: float = checked(0.01, above=0)
     rest: int = checked(2, example="2")
     name = "klass"
+    about = "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"
 
     @property
     def abilities(self) -> Abilities:
@@ -142,6 +122,41 @@ def _log_p(logits: Tensor, scale: Tensor) -> Tensor:
     return (logits.double() * scale[:, None]).log_softmax(dim=-1)
 
 
+@dataclass(frozen=True, repr=False)
+class CertaintyPrior(Counted):
+    r"""The positions of largest P_i D_i first: D_i = sum_j K(i - j) known_j / sum_j K(i - j), K(d) = exp(-d^2 / 2 s^2).
+
+    P_i is the confidence under the scaled logits, D_i the density of known positions around i: those committed, and as
+    many as the answer has before it, where the prompt stands; after it as many, known once the answer's last position
+    is. sigma: s, positive, in tokens; a small one writes near to what is written, a large one goes by confidence alone.
+    The authors' code divides by one sum for all positions; its order can be another where s is above a quarter of the
+    answer.
+
+    >>> odds, at = torch.tensor([2.0, 2.0], dtype=torch.float64), torch.tensor([1, 3])
+    >>> masked = torch.tensor([[False, True, True, True]])
+    >>> view = MaskedPositions(1, 1, 4, at * 0, at, masked=masked, log_odds=odds)
+    >>> near, far = CertaintyPrior(1.0).order(view).tolist()
+    >>> near > far
+    True
+    """
+
+    sigma: float = number("how far a known word is near", metavar="TOKENS", usual=8.0, above=0)
+    name = "certainty-prior"
+    about = "confidence near known words, within --sigma tokens (d2Cache)"
+    # A probability moves by at most 1 / 4 of its log-odds, which move by 2.
+    abilities = replace(Counted.abilities, sensitivity=0.5)
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        n = view.length
+        known = (~view.masked).double()
+        after = known[:, -1:].expand(-1, n)
+        known = torch.cat([torch.ones_like(known), known, after], dim=1)  # [B, 3 n]
+        place = torch.arange(3 * n, dtype=torch.float64, device=known.device)
+        kernel = torch.exp(-((place[n : 2 * n, None] - place) ** 2) / (2 * self.sigma**2))  # [n, 3 n]
+        density = (known @ kernel.T) / kernel.sum(dim=1)
+        return torch.sigmoid(view.log_odds) * density[view.row, view.position]
+
+
 @dataclass(frozen=True)
 class Dilated(Confidence):
     """Commit every `stride`-th position of a block, then those between at half the distance, and so on down to 1.
@@ -159,6 +174,7 @@ class Dilated(Confidence):
 
     stride: int = number("positions between the first commits", metavar="N", usual=16, least=1)
     name = "dus"
+    about = "every --stride-th position, then those between, and so on (DUS)"
     abilities = Abilities(chooses=True)
     __post_init__ = check_numbers
 
