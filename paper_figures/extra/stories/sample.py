@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from rws_decode.extra.stories.grammar import (
+from paper_figures.extra.stories.grammar import (
     BANDS,
     BASE,
     SHARES,
@@ -19,7 +19,7 @@ from rws_decode.extra.stories.grammar import (
     feasible_beats,
     surface,
 )
-from rws_decode.extra.stories.lexicon import NUMBERS, TOPICS
+from paper_figures.extra.stories.lexicon import NUMBERS, TOPICS
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def sample_story(
     """Draw a story of the grammar, with some of its variables pinned beforehand.
 
     topic: one of the ten, None for a uniform draw. band: "short" (6 or 7 sentences), "medium" (9 or 10), "long" (12 or
-    13). pinned: variables fixed in advance, by slot letter (`rws_decode.extra.stories.grammar`). even: draw beats and
-    wordings uniformly instead: the same stories with other frequencies, for a curriculum.
+    13). pinned: variables fixed in advance, by slot letter (`stories.grammar`). even: draw beats and wordings
+    uniformly instead: the same stories with other frequencies, for a curriculum.
     """
     topic = rng.choice(tuple(TOPICS)) if topic is None else topic
     bound = dict(pinned or {})
