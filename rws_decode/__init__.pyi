@@ -41,11 +41,6 @@ from .strategies.protocol import (
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
-from .strategies.reward_controls import (
-    FlippedReward as FlippedReward,
-    RandomReward as RandomReward,
-    RWSEvery as RWSEvery,
-)
 from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace

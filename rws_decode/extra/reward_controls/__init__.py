@@ -28,6 +28,7 @@ class RWSEvery:
     every: int = number("ask the reward every N steps", metavar="N", usual=2, least=1)
     eps: float = checked(1e-5, above=0)
     name = "rws-every"
+    about = "rws that asks the reward at every --every-th step"
     abilities = Abilities(asks_at_steps=True, factor_range=True, tensor_factor=True)
     needs_reward = True
     __post_init__ = check_numbers
@@ -59,6 +60,7 @@ class FlippedReward(RWS):
     """
 
     name = "rws-flipped"
+    about = "rws of minus the reward"
 
     def factor(self, view: MaskedPositions) -> Floats:
         return super().factor(view if view.reward is None else view._replace(reward=-view.reward))
@@ -85,6 +87,7 @@ class RandomReward:
     seed: int | tuple[int, ...] = checked(0, check_seeds)
     eps: float = checked(1e-5, above=0)
     name = "rws-random"
+    about = "rws of normal noise instead of a reward"
     needs_reward = False
 
     __repr__ = one_line

@@ -20,7 +20,8 @@ from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.checkpoints import packages
 from rws_decode.checkpoints.packages import PACKAGED, Packaged
-from rws_decode.rewards.likelihood import CausalScorer, LikelihoodReward, load_causal
+from rws_decode.extra.packages.likelihood import LikelihoodReward
+from rws_decode.rewards.likelihood import CausalScorer, load_causal
 
 SENTENCE = "The committee met on Tuesday to discuss the budget for the coming year and agreed to raise it."
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% endfor %}"
