@@ -37,8 +37,8 @@ class MaskPredictor(Protocol):
     `pieces(ids)`, the text of each token by itself; `unknown_words(text)`, of a predictor of whole words that reads a
     prompt from after the last of them on; `log_prob(prompt, answer)`, nats, of ids, gaps filled, where its conditionals
     are those of one distribution; `caps`, "max_new_tokens" or "max_length" of its files; `checkpoint`, its files, None
-    for a network in memory; `keeps_keys`, where `logits_within` and `source` compute some columns beside keys that
-    others had before (`kept_keys.Keys`).
+    for a network in memory; `keeps_keys`, where its network, `model`, computes some columns beside keys that others
+    had before, and `source` tells which columns predict a place (the option `key_cache`).
     """
 
     @property

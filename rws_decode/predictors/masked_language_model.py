@@ -168,27 +168,6 @@ class HFMaskPredictor(Spoken):
         return logits[row, column] if whole else logits[0]
 
     @torch_threads()
-    def logits_within(
-        self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
-    ) -> Tensor:
-        """Return the logits [N, V] at N places, of those that `keys` renews (`kept_keys.Keys`); other keys stay."""
-        if self.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
-            raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
-        rows, columns = keys.rows, keys.columns
-        real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
-        hidden = self.model.base_model(
-            input_ids=canvas[rows].gather(1, columns),
-            attention_mask=None if bool(real.all()) else real[rows][:, None, None, :],
-            position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[rows].gather(1, columns),
-            past_key_values=keys,
-            use_cache=False,
-        ).last_hidden_state
-        slot = torch.zeros_like(canvas)
-        slot[rows[:, None], columns] = torch.arange(columns.numel(), device=canvas.device).view(columns.shape)
-        head = getattr(self.model, "cls", None) or self.model.get_output_embeddings()
-        return head(hidden.flatten(0, 1)[slot[row, self.source(attention_mask, row, column)]])
-
-    @torch_threads()
     @torch.no_grad()
     def _refuse_causal(self) -> None:
         """Raise ValueError where the token after a mask does not change its logits, and the one before it does."""

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import current_block
+from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.step.completion import MaskedLogits, masked_logits
 from rws_decode.step.step import Decoder, Done, State, Step
@@ -132,10 +133,32 @@ def _forward(
         keys.columns = torch.stack([torch.cat([each, each[:1].expand(most - len(each))]) for each in needed])
 
     def at(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        return predictor.logits_within(ids, mask, row, column, keys)
+        return logits_within(predictor, ids, mask, row, column, keys)
 
     suppressed, published = decoder.ends.suppressed, decoder.options.ranking == "topk"
     return masked_logits(decoder.predictor, canvas, wanted, suppressed=suppressed, published=published, at=at)
+
+
+@torch_threads()
+def logits_within(
+    predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Keys
+) -> Tensor:
+    """Return the logits [N, V] at N places, of those that `keys` renews; other keys stay."""
+    if predictor.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
+        raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
+    rows, columns = keys.rows, keys.columns
+    real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
+    hidden = predictor.model.base_model(
+        input_ids=canvas[rows].gather(1, columns),
+        attention_mask=None if bool(real.all()) else real[rows][:, None, None, :],
+        position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[rows].gather(1, columns),
+        past_key_values=keys,
+        use_cache=False,
+    ).last_hidden_state
+    slot = torch.zeros_like(canvas)
+    slot[rows[:, None], columns] = torch.arange(columns.numel(), device=canvas.device).view(columns.shape)
+    head = getattr(predictor.model, "cls", None) or predictor.model.get_output_embeddings()
+    return head(hidden.flatten(0, 1)[slot[row, predictor.source(attention_mask, row, column)]])
 
 
 def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:
