@@ -194,14 +194,7 @@ def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]
         if not isinstance(each, str) and not isinstance(getattr(each, "name", None), str):
             right = "a strategy or a name such as 'rws:8' is needed, and one shape of all, such as shape=Shape(8)"
             raise ValueError(f"strategies[{number}] is {quoted(each)}: {right}")
-    labels = [label_of(strategy) for strategy in strategies]
+    labels = [each if isinstance(each, str) else strategy_label(describe(each)) for each in strategies]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise ValueError(f"strategies hold {sorted(twice)[0]} twice: give a mapping, with a label for each")
     return dict(zip(labels, strategies, strict=True))
-
-
-def label_of(strategy: Strategy | str) -> str:
-    """Return how a strategy is called: the text that names it, or its name and first number."""
-    if isinstance(strategy, str):
-        return strategy
-    return strategy_label(describe(strategy))

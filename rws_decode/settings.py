@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
-from rws_decode.canvas import EndOfText, Padding
-from rws_decode.canvas.schedule import PlannedStep, block_plan
+from rws_decode.canvas.schedule import EndOfText, Padding, PlannedStep, block_plan
 from rws_decode.common.arguments import check_seeds, is_id, nearest, use_plain_numbers
 from rws_theory.checks import finite, one_of, whole
 from rws_theory.show import one_line, quoted

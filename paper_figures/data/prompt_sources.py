@@ -20,7 +20,7 @@ from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
 from rws_decode.common.later import np
-from rws_decode.text.gaps import parts_of
+from rws_decode.text.dialogue import parts_of
 
 _SLUG = 20  # characters of a prompt's own words in its name
 

@@ -25,8 +25,7 @@ from rws_decode.checkpoints.files import shipped
 from rws_decode.cli.options import check_writable
 from rws_decode.cli.progress import loading, tell
 from rws_decode.common.later import np
-from rws_decode.text.dialogue import check_text
-from rws_decode.text.gaps import masks_in
+from rws_decode.text.dialogue import check_text, masks_in
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,7 @@ from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import Strategy, gives_factor
 from rws_decode.strategies.table import strategy_from
-from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import row_of
+from rws_decode.text.dialogue import Dialogue, as_dialogue, row_of
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import MASK

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -67,19 +66,6 @@ def distribution_of(argument: str, entry: Packaged) -> Distribution:
 def is_installed(entry: Packaged) -> bool:
     """Return whether a package is here, at its version."""
     return [found.version for found in distributions(name=entry.package)][:1] == [entry.version]
-
-
-def read_file(argument: str, entry: Packaged, place: Distribution, path: str) -> bytes:
-    """Return the bytes of a package's file; ValueError unless they are the published ones."""
-    file = Path(str(place.locate_file(path)))
-    data = file.read_bytes() if file.is_file() else None
-    if data is None or sha256(data).hexdigest() != entry.files[path]:
-        state = "is missing" if data is None else "is not the published one (its SHA-256 is another)"
-        again = install_command().replace(" install ", " install --force-reinstall ")
-        raise ValueError(
-            f"{argument} {entry.name} cannot be loaded: {path} of {entry.package} {entry.version} {state}; run {again}"
-        )
-    return data
 
 
 @contextmanager

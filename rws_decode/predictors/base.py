@@ -165,16 +165,6 @@ def block_of(predictor: MaskPredictor) -> int | None:
     return getattr(predictor, "block", None)
 
 
-def logit_bytes_of(predictor: MaskPredictor) -> int:
-    """Return the bytes of one logit; those of float32 if the predictor does not know."""
-    return getattr(predictor, "logits_dtype", torch.float32).itemsize
-
-
-def tokenizer_of(predictor: MaskPredictor) -> Any:
-    """Return the predictor's tokenizer, None without one."""
-    return getattr(predictor, "tokenizer", None)
-
-
 def answer_room(predictor: object, tokens: int) -> float:
     """Return how many tokens a predictor's caps leave after a prompt of so many; inf without caps."""
     caps = getattr(predictor, "caps", {})

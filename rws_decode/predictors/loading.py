@@ -125,11 +125,8 @@ def load_predictor(
     device = device_named(device)
     if name not in shipped("ForMaskedLM") and (loader := plugins.find("rws.predictors", name)) is not None:
         named = {"mask_id": mask_id, "dtype": dtype, "device_map": device_map, "quantization": quantization}
-        for option, value in {**named, "revision": revision, "chat": chat, "adapter": adapter}.items():
-            if value is not None:
-                raise ValueError(
-                    f"{option} is {value}: {name} is a package's model, which takes a device, leave it out"
-                )
+        named |= {"revision": revision, "chat": chat, "adapter": adapter}
+        _refuse_given(named, f"{name} is a package's model, which takes a device")
         return loader(device)
     kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch(locate_model(name), revision)
@@ -139,9 +136,7 @@ def load_predictor(
         refused = {"device": None if device.type == "cpu" else device, "dtype": dtype}
         refused["mask_id"] = None if mask_id == world.mask_id else mask_id  # a trace names it
         refused |= {"device_map": device_map, "quantization": quantization, "chat": chat, "adapter": adapter}
-        for option, value in refused.items():
-            if value is not None:
-                raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
+        _refuse_given(refused, f"{checkpoint.name} is a world of words on the CPU")
         world.checkpoint = checkpoint
         return world
     family = family_of(raw)
@@ -167,6 +162,12 @@ def load_predictor(
         return predictor  # its weights are not those of the files: it has no checkpoint
     predictor.checkpoint = checkpoint
     return predictor
+
+
+def _refuse_given(options: Mapping[str, Any], why: str) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} is {value}: {why}, leave it out")
 
 
 def _load_bidirectional(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -12,11 +13,9 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.changed import with_forward
 from rws_decode.predictors.base import before_end, checked_mask, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import gap_ids, masks_in
+from rws_decode.text.dialogue import Dialogue, gap_ids, masks_in
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, closing_text, plain_ids, without_specials
 from rws_theory.show import quoted
 
@@ -274,3 +273,19 @@ class HFMaskPredictor(Spoken):
             token = published
         named = None if self.tokenizer is None else self.tokenizer.get_vocab()
         return checked_mask(token, self.name, self.vocab_size, self.end_ids, named)
+
+
+def with_forward(network: Any, part: Any, forward: Callable[..., Any]) -> Any:
+    """Return a network of the same weights with another forward of a module; None where it has no such module.
+
+    The modules around the part are copied, and nothing of the network itself changes, which other threads may use.
+    """
+    changed = copy(network)
+    if network is part:
+        changed.forward = forward
+        return changed
+    for name, module in reversed(network._modules.items()):  # a head stands last
+        if module is not None and (inner := with_forward(module, part, forward)) is not None:
+            changed._modules = {**network._modules, name: inner}
+            return changed
+    return None

@@ -92,15 +92,6 @@ def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[s
     return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
 
 
-def reads_whole(model: RewardModel, prompt: str | Dialogue, answer: str) -> bool:
-    """Return whether a pair is short enough for the model; True if the model does not read tokens."""
-    try:
-        getattr(model, "ids", lambda *pair: None)(prompt, answer)
-    except ValueError:
-        return False
-    return True
-
-
 class _PlainSession(RewardSession):
     """A session of a model that remembers nothing; it counts no tokens."""
 

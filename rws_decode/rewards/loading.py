@@ -26,7 +26,7 @@ from rws_decode.common.arguments import check_memory
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_named_reward, module_reward_named
+from rws_decode.rewards.callable import as_named_reward, module_object
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
 from rws_decode.rewards.network import SequenceClassifierReward
@@ -81,12 +81,14 @@ def load_reward(
         )
     kind = kind_of(name)
     if kind == "world":
-        return world.world_reward_named(name, mean, std)
+        if name == "era":
+            return world.era_reward(mean, std)
+        return world.keyword_reward(name.partition(":")[2].split(",") if ":" in name else None, mean, std)
     if kind != "network":
         numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
         if kind == "module":
-            return module_reward_named(name, *given)
+            return as_named_reward(name, module_object(name), *given)
         offered = offered_reward(name)
         if isinstance(offered, NamedReward):
             return offered.load(name, *given, device=device, dtype=dtype)
@@ -130,7 +132,11 @@ def load_reward(
     ours = standalone(config, headers, "SequenceClassification", dtype) if device_map is None else None
     found = _by_transformers(layout, config, headers, progress, placed) if ours is None else (*ours, None)
     model, tokenizer, head = found
-    _check_vocabulary(checkpoint, model, tokenizer)
+    refuse_vocabulary(checkpoint, tokenizer, model.get_input_embeddings().num_embeddings)
+    start = getattr(model.config, "bos_token_id", None)
+    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
+        begins = f"its tokenizer begins a text with id {tokenizer.bos_token_id}"
+        raise checkpoint.refused(f"{begins}, and its config.json says {start}")
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite(checkpoint, network.state_dict().items())
     if device_map is None:
@@ -192,14 +198,6 @@ def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, 
             raise ValueError(f"statistics is {path}: no such file")
         stored = Checkpoint(str(path.parent), path.parent).read_json(path.name)
     return stored if isinstance(stored, dict) else {}
-
-
-def _check_vocabulary(checkpoint: Checkpoint, model: Any, tokenizer: Any) -> None:
-    refuse_vocabulary(checkpoint, tokenizer, model.get_input_embeddings().num_embeddings)
-    start = getattr(model.config, "bos_token_id", None)
-    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
-        begins = f"its tokenizer begins a text with id {tokenizer.bos_token_id}"
-        raise checkpoint.refused(f"{begins}, and its config.json says {start}")
 
 
 def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:

@@ -62,14 +62,6 @@ class WorldReward(Normalised):
         return self.words.unknown(text)
 
 
-def world_reward_named(name: str, mean: float | None = None, std: float | None = None) -> WorldReward:
-    """Return `era`, `keywords`, or `keywords:WORD,WORD,...`; mean, std: in place of its own."""
-    if name == "era":
-        return era_reward(mean, std)
-    asked = name.partition(":")[2]
-    return keyword_reward(asked.split(",") if ":" in name else None, mean, std)
-
-
 def era_reward(mean: float | None = None, std: float | None = None) -> WorldReward:
     """Return the reward of later words against earlier ones: each word adds (late - early) / (late + early).
 

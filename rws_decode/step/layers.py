@@ -38,7 +38,7 @@ class Count(NamedTuple):
         view = self._at(value, odds, scale, torch.zeros_like(scale))
         if abilities_of(self.strategy).counts:
             return self._within(self._counts(view)), None
-        chosen = self._chosen(view)
+        chosen = said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
         counts = in_rows(chosen, view.row, view.rows)
         return self._within(counts), ~chosen & (counts[view.row] > 0)
 
@@ -64,9 +64,6 @@ class Count(NamedTuple):
         if bool((counts < 0).any()):
             raise ValueError(f"strategy {self.strategy} counts {int(counts.min())} positions: at least 0 is needed")
         return counts
-
-    def _chosen(self, view: MaskedPositions) -> Tensor:
-        return said(self.strategy, "a choice", self.strategy.choose(view), view.row.bool())
 
 
 def counting(run: Step) -> Step:

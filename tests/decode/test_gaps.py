@@ -17,7 +17,7 @@ from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Tempera
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.job import encode_prompts
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.text.gaps import filled
+from rws_decode.text.dialogue import filled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]

@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+import matplotlib
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 from PIL.ImageFont import FreeTypeFont
@@ -20,7 +22,7 @@ from rws_decode.extra.pages.template import line_of
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.trace.data import check_traces
 from rws_decode.trace.trace import Trace
-from rws_decode.view.plots.axes import font_file, in_font
+from rws_decode.view.plots.axes import in_font
 from rws_decode.view.sentences import shown
 
 _WIDTH = 960  # pixels
@@ -41,6 +43,11 @@ _WRITTEN = ((_WHITE, BLACK), (_WHITE, GREY), (AMBER, BLACK))
 _SHADES = 8
 _MARK = 3  # height of the line below a marked word
 _TEXT = 15  # pixels from the top of a line of text to its base
+
+
+def font_file(bold: bool = False) -> str:
+    """Return the file of DejaVu Sans that comes with matplotlib, the same on every machine."""
+    return str(Path(matplotlib.get_data_path(), "fonts", "ttf", f"DejaVuSans{'-Bold' if bold else ''}.ttf"))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.extra.families import LLADA_MOE
-from rws_decode.predictors.families import HEADS, QWEN, Family, Layout, plain_layout
+from rws_decode.extra.families import LLADA_MOE, plain_layout
+from rws_decode.predictors.families import HEADS, QWEN, Family, Layout
 
 SDAR = Family(
     name="sdar",

@@ -16,9 +16,11 @@ from torch import Tensor
 
 from rws_decode.canvas.schedule import current_block
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, block_of
+from rws_decode.settings import Options
 from rws_decode.step.completion import MaskedLogits, masked_logits
 from rws_decode.step.step import Decoder, Done, State, Step
+from rws_decode.strategies.protocol import Strategy, check_abilities
 
 
 class Keys:
@@ -66,6 +68,21 @@ class Kept(NamedTuple):
     def of(self, rows: Tensor) -> Kept:
         """Return that of some rows, bool or int64; logits are found by the prompts' numbers."""
         return Kept(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.seen)
+
+
+def check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
+    """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
+    told = f"key_cache is {options.key_cache!r}"
+    if block_of(predictor) is not None:
+        raise ValueError(
+            f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
+        )
+    if not getattr(predictor, "keeps_keys", False):
+        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
+    if options.cfg:
+        raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
+    if (able := check_abilities(strategy)).hypotheses or able.changes:
+        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
 def keeping(run: Step) -> Step:

@@ -14,7 +14,7 @@ from rws_decode.extra.compact.rewards import DeviceScorer
 from rws_decode.extra.compact.savings import CompactSavings
 from rws_decode.extra.compact.step import CompactSteps
 from rws_decode.job import Prompts, batches, check_arguments, prepare
-from rws_decode.predictors.base import MaskPredictor, logit_bytes_of
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.completion import TokenSampler
@@ -106,7 +106,8 @@ def decode_compact(
         if not (savings.places and hasattr(predictor, "logits_at")):
             columns += max(job.widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
-        row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)
+        itemsize = getattr(predictor, "logits_dtype", torch.float32).itemsize
+        row_bytes = itemsize * predictor.vocab_size * (columns + 2 * shape.block)
     groups = batches(job.widths, row_bytes, savings.memory)
     settings = {"savings": {"compact": True} | asdict(savings)}
     return run_batches(batch, groups, job, scorer, settings, [0] * count, finished)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.predictors.families import QWEN, Family, Layout, plain_layout
+from rws_decode.predictors.families import QWEN, Family, Layout, decoder_config
 from rws_decode.predictors.llada_dream import shared_fields
 
 _LLADA_MOE: dict[str, tuple[Any, ...]] = {
@@ -64,6 +64,14 @@ LLADA_MOE = Family(
     ends=(("<|endoftext|>", 156892), ("<|role_end|>", 156900)),
     tokenizer="PreTrainedTokenizerFast",
 )
+
+
+def plain_layout(raw: Config, kind: str, *, block: int | None = None, shifted: bool = False) -> Layout:
+    """Return how a checkpoint of a kind is loaded whose config has transformers' keys; ValueError for another one."""
+    if raw.get("use_sliding_window"):
+        raise raw.refused("use_sliding_window in its config.json is on, not off")
+    config = decoder_config(kind, raw)
+    return Layout(kind, config, config.vocab_size, shifted=shifted, block=block)
 
 
 def _a2d(kind: str, raw: Config) -> Layout:

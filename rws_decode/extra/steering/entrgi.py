@@ -17,13 +17,12 @@ from rws_decode.extra.steering.ensemble import Ensemble
 from rws_decode.extra.steering.particles import Floats, Particles
 from rws_decode.extra.steering.protocol import Choice
 from rws_decode.extra.steering.soft_rewards import soft_reward
-from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, pieces_of, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, pieces_of
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.strategies.protocol import abilities_of, gives_order
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import filled
+from rws_decode.text.dialogue import Dialogue, filled
 from rws_theory.checks import one_of
 
 Mix = Literal["entropy", "soft", "hard"]
@@ -237,7 +236,7 @@ def _vocabulary(predictor: MaskPredictor) -> Mapping[str, int]:
     """Return the id of each token of the predictor by its name."""
     if isinstance(predictor, WorldPredictor):
         return {word: number for number, word in enumerate(predictor.words.words)}
-    codec = tokenizer_of(predictor)
+    codec = getattr(predictor, "tokenizer", None)
     if codec is not None:
         return codec.get_vocab()
     named = {piece: int(token) for token, piece in pieces_of(predictor, range(predictor.vocab_size or 0)).items()}

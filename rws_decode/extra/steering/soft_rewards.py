@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.changed import with_forward
+from rws_decode.predictors.masked_language_model import with_forward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.network import NetworkReward, SequenceClassifierReward
 from rws_decode.rewards.world import WorldReward
