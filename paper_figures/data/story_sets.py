@@ -70,9 +70,9 @@ def story_dialogues(count: int, seed: int = 0, split: str = "test") -> list[tupl
     >>> turns[1], answers[1]
     ('why was the border-post occupied ?', 'because of the coup .')
     """
-    from paper_figures.extra.stories.answers import questions
-    from paper_figures.extra.stories.sample import sample_story
     from paper_figures.extra.story_tasks import split_of
+    from rws_decode.extra.stories.answers import questions
+    from rws_decode.extra.stories.sample import sample_story
 
     whole("count", count)
     one_of("split", split, HELD_OUT)

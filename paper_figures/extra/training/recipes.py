@@ -123,14 +123,14 @@ def _export_mini(runs: Path, models: Path) -> None:
     ]
     readme = card(
         "mini",
-        "A masked diffusion model of the story language of `paper_figures.extra.stories`, for `ModernBertForMaskedLM`."
+        "A masked diffusion model of the story language of `rws_decode.extra.stories`, for `ModernBertForMaskedLM`."
         " It answers `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
         "from scratch on text drawn from the grammar (split `mini`)",
         numbers | _made(metadata),
         _command("mini"),
         [
             "Coherence: 128 held-out prompts a kind, confidence decoding, two tokens per step unless said otherwise,"
-            " blocks of 32 at most, judged by `paper_figures.extra.stories.judge`.",
+            " blocks of 32 at most, judged by `rws_decode.extra.stories.judge`.",
             "The log of the run (`training.json`) has loss, NELBO and coherence against seconds of training.",
             "It knows its language and nothing else.",
         ],

@@ -223,7 +223,7 @@ def scale_path(
     is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
     batch of one (`near_tokens`).
 
-    threshold: the probability from which positions are committed, as `parallel.Threshold` counts them, scaled by the
+    threshold: the probability from which positions are committed, as `counted.Threshold` counts them, scaled by the
     axis; None commits as the schedule says.
 
     budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.extra.stories.answers import judge
-from paper_figures.extra.stories.check import VIOLATIONS, read_story
-from paper_figures.extra.stories.grammar import (
+from paper_figures.extra.story_tasks import KINDS, corrupt, sample_task
+from rws_decode.extra.stories.answers import judge
+from rws_decode.extra.stories.check import VIOLATIONS, read_story
+from rws_decode.extra.stories.grammar import (
     BANDS,
     START,
     WEIGHTS,
@@ -20,8 +21,7 @@ from paper_figures.extra.stories.grammar import (
     domain,
     feasible_beats,
 )
-from paper_figures.extra.stories.sample import sample_story
-from paper_figures.extra.story_tasks import KINDS, corrupt, sample_task
+from rws_decode.extra.stories.sample import sample_story
 
 STORY = (
     "the brave chemist mara worked at the crater . she owned two magnetic lenses . her friend ivo wanted to see them . "

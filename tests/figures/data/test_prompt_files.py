@@ -10,8 +10,8 @@ import pytest
 from misuse import refused
 
 from paper_figures.data import examples, prompt_files
-from paper_figures.extra.stories.answers import judge
 from paper_figures.studies.prompts import prompts_of
+from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat", 'say "yes", twice', "caf\u00e9 ?"]

@@ -9,10 +9,10 @@ import pytest
 from command_lines import figures as main
 from study_runs import answer_row, save_small_models
 
-from paper_figures.extra.stories.answers import judge
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies import humaneval
+from rws_decode.extra.stories.answers import judge
 
 
 def test_programs_of_answers_pass_where_they_are_right() -> None:

@@ -1,7 +1,7 @@
 """The words of the story language: ten topics, disjoint word classes, every word in exactly one class.
 
 Disjointness is what makes the grammar unambiguous, and so the probability of a text a plain product
-(`paper_figures.extra.stories.grammar`). The tests check it.
+(`rws_decode.extra.stories.grammar`). The tests check it.
 """
 
 from __future__ import annotations

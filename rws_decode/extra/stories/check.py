@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from paper_figures.extra.stories.grammar import (
+from rws_decode.extra.stories.grammar import (
     BANDS,
     BASE,
     CLASS,
@@ -26,8 +26,8 @@ from paper_figures.extra.stories.grammar import (
     feasible_beats,
     surface,
 )
-from paper_figures.extra.stories.lexicon import SINGULAR, TOPICS, words
-from paper_figures.extra.stories.sample import split_template
+from rws_decode.extra.stories.lexicon import SINGULAR, TOPICS, words
+from rws_decode.extra.stories.sample import split_template
 
 # Each kind of violation, and what it means.
 VIOLATIONS: dict[str, str] = {
@@ -202,7 +202,7 @@ def read_story(
     """Read a story: every violation, and its log-probability in nats given what is pinned.
 
     P is the product over sentences of the beat's and the template's probability and over variables of their draw's
-    (`paper_figures.extra.stories.grammar`). Guarantee: positive exactly where no rule is broken.
+    (`rws_decode.extra.stories.grammar`). Guarantee: positive exactly where no rule is broken.
 
     text: space-separated words. band: the length asked for, None for "short", "medium" and "long" with equal
     probability. topic: the one asked for, or None. pinned: variables given beforehand, by slot letter; "plural": "yes"

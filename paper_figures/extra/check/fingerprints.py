@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from paper_figures.extra.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import read_headers, stored_tensors
-from rws_decode.extra.check.digest import CheckpointPrint, EndOfTextPrint, TemplatePrint, TokenizerPrint
 from rws_decode.predictors.base import MaskPredictor, ends_of, forbidden_ids, prompt_ids
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import WorldPredictor

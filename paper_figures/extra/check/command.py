@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from paper_figures.extra.check.settings import USUAL, Attention, Setting, digests_in, setting_named
 from rws_decode.checkpoints.files import locate_model
 from rws_decode.cli.options import group, json_option, option, read_options
 from rws_decode.cli.progress import each, loading
 from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions, parse_token_ids
 from rws_decode.common.threads import MOST_THREADS
-from rws_decode.extra.check.settings import USUAL, Attention, Setting, digests_in, setting_named
 from rws_decode.settings import Shape
 
 if TYPE_CHECKING:
-    from rws_decode.extra.check.digest import Digest
+    from paper_figures.extra.check.digest import Digest
 
 GROUP = "Inspect"
 _SETTINGS = (
@@ -98,7 +98,7 @@ def check(options: CheckOptions) -> int:
     `not_compared`, `decodes` and `near_steps`; with --settings, `same`, and `settings`, such a comparison for each with
     its `setting`.
     """
-    from rws_decode.extra.check.digest import load_digest
+    from paper_figures.extra.check.digest import load_digest
 
     other = None if options.against is None else load_digest(options.against)
     if sys.stderr.isatty():  # elsewhere a refusal is the only line
@@ -118,7 +118,7 @@ def check(options: CheckOptions) -> int:
     if other is None:
         _print_digest(options, first)
         return 0
-    from rws_decode.extra.check.compare import compare_digests
+    from paper_figures.extra.check.compare import compare_digests
 
     diff = compare_digests(other, first)
     print(json.dumps(diff.as_json(), allow_nan=False) if options.json else diff)
@@ -127,8 +127,8 @@ def check(options: CheckOptions) -> int:
 
 def _digest(options: CheckOptions, like: Digest | None, setting: Setting) -> Digest:
     """Load the models as a setting says, and return the digest; also what a process of its own runs."""
+    from paper_figures.extra.check.make import check_digest
     from rws_decode.common.threads import torch_threads
-    from rws_decode.extra.check.make import check_digest
 
     load = replace(options.loading, device=setting.device, dtype=setting.dtype or None)
     predictor = load.load(options.model, options.mask_id)
@@ -159,7 +159,7 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
 
 
 def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
-    from rws_decode.extra.check.compare import compare_digests, difference_lines
+    from paper_figures.extra.check.compare import compare_digests, difference_lines
 
     make = partial(_digest, options, there)
     digests = each(digests_in(make, list(asked.values())), "check", len(asked), "setting")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from rws_theory.checks import one_of, whole
 
 if TYPE_CHECKING:
-    from rws_decode.extra.check.digest import Digest
+    from paper_figures.extra.check.digest import Digest
 
 Attention = Literal["usual", "math"]
 # What makes libraries compute as on a CPU with no such instructions: PyTorch's own kernels, MKL's and oneDNN's.

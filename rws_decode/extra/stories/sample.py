@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from paper_figures.extra.stories.grammar import (
+from rws_decode.extra.stories.grammar import (
     BANDS,
     BASE,
     SHARES,
@@ -19,7 +19,7 @@ from paper_figures.extra.stories.grammar import (
     feasible_beats,
     surface,
 )
-from paper_figures.extra.stories.lexicon import NUMBERS, TOPICS
+from rws_decode.extra.stories.lexicon import NUMBERS, TOPICS
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 A story is a sequence of beats, one sentence each. A beat is drawn by weight from those that keep the story
 completable in the sentences left; its template by the shares of a usual, a rarer and a rare wording; every variable
 when it is first mentioned. Word classes are disjoint and no sentence matches two templates, so a text has at most one
-derivation and its probability is a product (`paper_figures.extra.stories.check`).
+derivation and its probability is a product (`rws_decode.extra.stories.check`).
 
 Why not uniformly: a decoder that commits two tokens at once takes both from the marginals, and where all wordings are
 as likely it mixes two of them in one sentence whatever it has learned.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from paper_figures.extra.stories.lexicon import NAMES, TOPICS, TRAITS, plural, words
+from rws_decode.extra.stories.lexicon import NAMES, TOPICS, TRAITS, plural, words
 
 # Sentences per story and the answer length (tokens) that always holds it with an end-of-text token to spare.
 BANDS: dict[str, tuple[int, ...]] = {"short": (6, 7), "medium": (9, 10), "long": (12, 13)}

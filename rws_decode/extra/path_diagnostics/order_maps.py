@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from paper_figures.extra.path_diagnostics.diagnostics import PathDiagnostics
 from rws_decode.common.palette import BLACK, LOOKS, VERMILION
+from rws_decode.extra.path_diagnostics.diagnostics import PathDiagnostics
 from rws_decode.trace.labels import missing_note, run_label
 from rws_decode.trace.trace import Trace
 from rws_decode.view.plots.axes import whole_ticks

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
 
-from rws_decode.extra.check.digest import REWARD_WEIGHTS, SCALE, STORED, DecodedRow, Digest
-from rws_decode.extra.check.fingerprints import GUIDED, TEXTS, TURNS
+from paper_figures.extra.check.digest import REWARD_WEIGHTS, SCALE, STORED, DecodedRow, Digest
+from paper_figures.extra.check.fingerprints import GUIDED, TEXTS, TURNS
 from rws_decode.extra.diff.changes import Change, changes
 from rws_theory.show import clipped, figures, one_line, printable, quoted, shortened
 

@@ -11,12 +11,12 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from paper_figures.extra.stories.check import VIOLATIONS, Violation, read_story
-from paper_figures.extra.stories.grammar import BANDS, START, surface
-from paper_figures.extra.stories.lexicon import NUMBERS, SINGULAR, TOPICS, TRAITS, plural, words
-from paper_figures.extra.stories.sample import Story
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.reward_facts import Normalised
+from rws_decode.extra.stories.check import VIOLATIONS, Violation, read_story
+from rws_decode.extra.stories.grammar import BANDS, START, surface
+from rws_decode.extra.stories.lexicon import NUMBERS, SINGULAR, TOPICS, TRAITS, plural, words
+from rws_decode.extra.stories.sample import Story
 from rws_decode.rewards.registry import NamedReward
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures

@@ -14,11 +14,8 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rws_decode.canvas.layout import lay_out
-from rws_decode.common.threads import torch_threads
-from rws_decode.decode import decode
-from rws_decode.extra.check import fingerprints
-from rws_decode.extra.check.digest import (
+from paper_figures.extra.check import fingerprints
+from paper_figures.extra.check.digest import (
     REWARD_WEIGHTS,
     SCALE,
     STORED,
@@ -28,7 +25,10 @@ from rws_decode.extra.check.digest import (
     Fact,
     ScoredText,
 )
-from rws_decode.extra.check.settings import Attention
+from paper_figures.extra.check.settings import Attention
+from rws_decode.canvas.layout import lay_out
+from rws_decode.common.threads import torch_threads
+from rws_decode.decode import decode
 from rws_decode.job import encode_prompts
 from rws_decode.predictors.base import MaskPredictor, ends_of, logits_at, pieces_of
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
