@@ -146,7 +146,7 @@ def compare(
     if budget is not None:
         finite("budget", budget, above=0) if budget_of == "seconds" else whole("budget", budget)
         steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
-        strategies = steering(f"budget is {budget}").within(strategies, budget, budget_of, steps, seconds_of)
+        strategies = steering(f"budget is {budget}").within_budget(strategies, budget, budget_of, steps, seconds_of)
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {quoted(strategies)}: at least one is needed, such as ['default', 'rws:8']")

@@ -13,5 +13,5 @@ from .table import (
     forwards_of as forwards_of,
     method_text as method_text,
     reward_calls_of as reward_calls_of,
-    within as within,
+    within_budget as within_budget,
 )

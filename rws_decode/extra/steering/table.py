@@ -167,12 +167,12 @@ def fitted(
     return f"{head}:{few}{plus}{rest}"
 
 
-def within(strategies: Any, budget: float, unit: str, steps: int, seconds: Callable[[str], float]) -> Any:
+def within_budget(strategies: Any, budget: float, unit: str, steps: int, seconds: Callable[[str], float]) -> Any:
     """Return strategies, in a list or a mapping, with the copies that a budget allows, as `compare` takes it."""
     if isinstance(strategies, str):
         return strategies  # refused
     if isinstance(strategies, Mapping):
-        return dict(zip(strategies, within([*strategies.values()], budget, unit, steps, seconds), strict=True))
+        return dict(zip(strategies, within_budget([*strategies.values()], budget, unit, steps, seconds), strict=True))
     known = {"forwards": partial(forwards_of, steps=steps), "reward_calls": partial(reward_calls_of, steps=steps)}
     cost = known.get(unit, seconds)
     return [fitted(each, budget, cost, unit, "strategies") if isinstance(each, str) else each for each in strategies]
