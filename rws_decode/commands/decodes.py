@@ -153,8 +153,9 @@ class Decodes:
         from rws_decode.decode import decode
         from rws_decode.strategies.table import as_strategy
 
-        options, made = self.options, strategy
+        options = self.options
         call: Any = decode
+        made: Any = strategy
         given: dict[str, Any] = {"options": self.decoding}
         steers = isinstance(strategy, str) and is_method(strategy)
         if not steers:

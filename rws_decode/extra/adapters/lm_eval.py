@@ -129,7 +129,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
                 raise ValueError(f"traces is {traces}: it holds traces already, name a new folder")
         self.traces = traces
         self._asked = 0  # requests of generate_until so far
-        tokenizer = getattr(self.predictor, "tokenizer", None)
+        tokenizer: Any = getattr(self.predictor, "tokenizer", None)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
         plain = {"add_special_tokens": False, "split_special_tokens": True}
