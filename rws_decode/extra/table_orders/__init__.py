@@ -30,7 +30,6 @@ class Calibrated(Counted):
     decay: float = checked(0.0, least=0, example="0.25")
     limit: float = checked(10.0, above=0)
     name = "calibrated"
-    about = "confidence calibrated by word frequency (PC-Sampler)"
 
     @property
     def abilities(self) -> Abilities:
@@ -83,7 +82,6 @@ class OracleOrder(Counted):
 
     truth: NDArray[np.int64]
     name = "oracle-order"
-    about = "the positions whose candidate is the truth first"
 
     def __post_init__(self) -> None:
         super().__post_init__()
