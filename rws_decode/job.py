@@ -272,9 +272,7 @@ def _asked(
             gaps = "a canvas with gaps such as canvas='the [MASK:3] .'"
             raise ValueError(f"prompts is None: prompts, or {gaps}, are needed")
         asked = as_prompts(prompts)
-        masks = {_masks_of(row, predictor.mask_id) for row in asked}
-        of_gaps = Shape(min(masks), block=min(masks)) if len(masks) == 1 and min(masks) > 0 else Shape()
-        return asked, shape or of_gaps
+        return asked, shape or _shape_of(asked, predictor.mask_id)
     if prompts is not None:
         raise ValueError(f"canvas is {quoted(canvas)} beside prompts: give one of them")
     rows = as_prompts(canvas, "canvas")
@@ -300,6 +298,12 @@ def _refuse_gaps(predictor: MaskPredictor, rows: Sequence[str | Dialogue | list[
                 f"prompts[{number}] has gaps before its end: {predictor.name} fills block after block and reads no "
                 "text behind them, give a prompt"
             )
+
+
+def _shape_of(prompts: list[str | Dialogue | list[int]], mask_id: int) -> Shape:
+    """Return the usual shape, or that of the gaps where all prompts have as many masks in theirs."""
+    masks = {_masks_of(row, mask_id) for row in prompts}
+    return Shape(min(masks), block=min(masks)) if len(masks) == 1 and min(masks) > 0 else Shape()
 
 
 def _masks_of(row: str | Dialogue | list[int], mask_id: int) -> int:

@@ -99,10 +99,9 @@ class Record:
             at = np.searchsorted(self.rows, torch.cat([done.rows for done in steps]).cpu().numpy())
             step = np.repeat([done.step for done in steps], [len(done.rows) for done in steps])
             done = joined(steps)
-            diagnosed = None
-            if self._full:
-                plain = isinstance(done.choice, Choice)
-                diagnosed = diagnosis(self._options, self._ends, done) if plain else done.choice.diagnosis
+            diagnosed = getattr(done.choice, "diagnosis", None)  # of a step on a device
+            if self._full and isinstance(done.choice, Choice):
+                diagnosed = diagnosis(self._options, self._ends, done)
             for name, values in rows_of(done, diagnosed).items():
                 self._arrays[name][at, step] = values.cpu().numpy()
 
