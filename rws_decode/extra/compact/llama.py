@@ -183,7 +183,9 @@ class Body:
     def of(owner: Any, model: Any, *, causal: bool) -> Body:
         """Return the body of a predictor's or a reward model's network, which lives as long as its owner."""
         with _LAYING_OUT:
-            return vars(owner).setdefault("body", Body(model, causal=causal))
+            if "body" not in vars(owner):
+                vars(owner)["body"] = Body(model, causal=causal)
+            return vars(owner)["body"]
 
     def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Return hidden states [B, L, d], as `LeanLlama` does; they are lost with the next call."""
