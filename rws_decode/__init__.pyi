@@ -1,7 +1,7 @@
 import typing
 
 from .ablation import Ablation as Ablation, ablate as ablate, load_ablation as load_ablation
-from .common.page import Animation as Animation, Page as Page
+from .common.page import Page as Page
 from .compare import Comparison as Comparison, compare as compare
 from .decode import decode as decode
 from .measured_reward import measured_reward as measured_reward
@@ -23,24 +23,14 @@ from .rewards import (
 )
 from .settings import Options as Options, Savings as Savings, Shape as Shape
 from .final_text import final_reward as final_reward
-from .strategies.apart import Apart as Apart, ApartChoice as ApartChoice
+from .strategies.counted import Threshold as Threshold
 from .strategies.factors import RWS as RWS, Confidence as Confidence, Temperature as Temperature
 from .strategies.given import RecordedOrder as RecordedOrder, RewardReplay as RewardReplay, Schedule as Schedule
 from .strategies.orders import (
-    Calibrated as Calibrated,
-    CertaintyPrior as CertaintyPrior,
     Entropy as Entropy,
     LeftToRight as LeftToRight,
     Margin as Margin,
-    OracleOrder as OracleOrder,
     RandomOrder as RandomOrder,
-    token_frequencies as token_frequencies,
-)
-from .strategies.parallel import (
-    EntropyBound as EntropyBound,
-    Klass as Klass,
-    ParallelFactor as ParallelFactor,
-    Threshold as Threshold,
 )
 from .strategies.protocol import (
     Abilities as Abilities,
@@ -51,11 +41,6 @@ from .strategies.protocol import (
     Strategy as Strategy,
 )
 from .strategies.recorded import constant_of as constant_of, recorded as recorded, shuffled as shuffled
-from .strategies.reward_controls import (
-    FlippedReward as FlippedReward,
-    RandomReward as RandomReward,
-    RWSEvery as RWSEvery,
-)
 from .text.dialogue import Dialogue as Dialogue
 from .trace.decoding import Decoding as Decoding
 from .trace.trace import Trace as Trace, load_trace as load_trace

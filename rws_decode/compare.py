@@ -146,10 +146,7 @@ def compare(
     if budget is not None:
         finite("budget", budget, above=0) if budget_of == "seconds" else whole("budget", budget)
         steps = prepare(predictor, prompts, "default", shape, None, options, canvas=canvas).shape.steps
-        methods = steering(f"budget is {budget}")
-        known = {"forwards": methods.forwards_of, "reward_calls": methods.reward_calls_of}
-        cost = partial(known[budget_of], steps=steps) if budget_of in known else seconds_of
-        strategies = _within(strategies, lambda text: methods.fitted(text, budget, cost, budget_of, "strategies"))
+        strategies = steering(f"budget is {budget}").within_budget(strategies, budget, budget_of, steps, seconds_of)
     named = strategies if isinstance(strategies, Mapping) else _labelled(strategies)
     if not named:
         raise ValueError(f"strategies is {quoted(strategies)}: at least one is needed, such as ['default', 'rws:8']")
@@ -180,15 +177,6 @@ def compare(
     return Comparison(decodings, seconds)
 
 
-def _within(strategies: Any, fit: Callable[[str], str]) -> Any:
-    """Return the strategies with the copies that a budget allows, in the list or mapping that they are given in."""
-    if isinstance(strategies, Mapping):
-        return dict(zip(strategies, _within([*strategies.values()], fit), strict=True))
-    if isinstance(strategies, str):
-        return strategies  # refused
-    return [fit(each) if isinstance(each, str) else each for each in strategies]
-
-
 def _made(strategy: Strategy | str, seed: int | tuple[int, ...], reward: object, model: str) -> Strategy | str:
     """Return the strategy that a text names; the text of a steering method stays, checked, since `steer` reads it."""
     if not isinstance(strategy, str) or not is_method(strategy):
@@ -206,14 +194,7 @@ def _labelled(strategies: Sequence[Strategy | str]) -> dict[str, Strategy | str]
         if not isinstance(each, str) and not isinstance(getattr(each, "name", None), str):
             right = "a strategy or a name such as 'rws:8' is needed, and one shape of all, such as shape=Shape(8)"
             raise ValueError(f"strategies[{number}] is {quoted(each)}: {right}")
-    labels = [label_of(strategy) for strategy in strategies]
+    labels = [each if isinstance(each, str) else strategy_label(describe(each)) for each in strategies]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise ValueError(f"strategies hold {sorted(twice)[0]} twice: give a mapping, with a label for each")
     return dict(zip(labels, strategies, strict=True))
-
-
-def label_of(strategy: Strategy | str) -> str:
-    """Return how a strategy is called: the text that names it, or its name and first number."""
-    if isinstance(strategy, str):
-        return strategy
-    return strategy_label(describe(strategy))

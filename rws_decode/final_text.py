@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rws_decode.canvas.layout import Prompt
+from rws_decode.common.plugins import find
 from rws_decode.job import encode_prompts, warn_of_unread_words
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, reward_call
 from rws_decode.rewards.callable import as_reward
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.rules import broken_rules
 
 
 class FinalReward(NamedTuple):
@@ -70,11 +70,12 @@ def outcomes(
         texts = (f"{prompts[row].text or ''} {predictor.decode_answer(answer)}" for row, answer in answers.items())
         warn_of_unread_words(reward, texts, predictor.name)
     fields: dict[int, dict[str, Any]] = {}
+    rules = find("rws.languages", predictor.name)  # of the language that the predictor writes, where they are known
     for row, answer in answers.items():
         prompt, text, broken = prompts[row], predictor.decode_answer(answer), None
         log_prob = predictor.log_prob(prompt.ids, answer) if hasattr(predictor, "log_prob") else math.nan
-        if prompt.text is not None and text is not None and predictor.mask_id not in prompt.ids:
-            broken = broken_rules(predictor.name, prompt.text, text)
+        if rules and prompt.text is not None and text is not None and predictor.mask_id not in prompt.ids:
+            broken = rules(prompt.text, text)
         known_prob = log_prob if math.isfinite(log_prob) else None
         fields[row] = {"final_reward": None, "log_prob": known_prob, "rules_broken": broken}
         if reward is not None and row in raw:

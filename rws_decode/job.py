@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rws_decode.canvas.end_of_text import PUBLISHED, Ends, end_tokens
 from rws_decode.canvas.layout import Prompt, row_bytes
 from rws_decode.common.arguments import check_memory, free_memory, is_id
+from rws_decode.common.plugins import hook
 from rws_decode.predictors import base
 from rws_decode.predictors.base import (
     MaskPredictor,
@@ -28,8 +29,7 @@ from rws_decode.rewards.callable import as_reward, normalised_reward
 from rws_decode.settings import Options, ResolvedShape, Savings, Shape
 from rws_decode.strategies.protocol import Strategy, check_abilities, describe, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
-from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import before_gap, gap_text, masks_in, row_of, without_gaps
+from rws_decode.text.dialogue import Dialogue, as_dialogue, before_gap, gap_text, masks_in, row_of, without_gaps
 from rws_decode.text.prompt_ids import plain_ids
 from rws_theory.show import Note, quoted
 
@@ -237,7 +237,7 @@ def prepare(
         name = strategy.name
         raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
     if options.key_cache != "none":
-        _check_key_cache(options, predictor, strategy)
+        hook("check-key-cache", f"key_cache is {options.key_cache!r}")(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
     check_size(predictor, shape, copies, max(1, able.hypotheses))
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids, options.sampling_temperature)
@@ -261,21 +261,6 @@ def check_arguments(predictor: Any, options: Any, shape: Any = None, savings: An
     for name, (value, kind, right) in (needed | {"savings": (savings, Savings, "Savings(...)")}).items():
         if not isinstance(value, kind):
             raise ValueError(f"{name} is {quoted(value)}: {right} is needed")
-
-
-def _check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
-    """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
-    told = f"key_cache is {options.key_cache!r}"
-    if block_of(predictor) is not None:
-        raise ValueError(
-            f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
-        )
-    if not getattr(predictor, "keeps_keys", False):
-        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
-    if options.cfg:
-        raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
-    if (able := check_abilities(strategy)).hypotheses or able.changes:
-        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
 def _asked(

@@ -7,8 +7,9 @@ alone. So the same prompt is the same unit of work, however it was named on the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
 from random import Random
 from typing import Any
 
@@ -19,13 +20,13 @@ from paper_figures.data.prompt_files import PromptRow, read_prompts, read_text
 from paper_figures.data.story_sets import story_dialogues, story_tasks
 from paper_figures.runner.digests import digest
 from rws_decode.common.later import np
-from rws_decode.text.gaps import with_gaps
+from rws_decode.text.dialogue import parts_of
 
 _SLUG = 20  # characters of a prompt's own words in its name
 
 
 def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
-    from rws_decode.extra.stories.tasks import KINDS
+    from paper_figures.extra.story_tasks import KINDS
 
     kinds = KINDS if kind == "all" else (kind or "keywords",)
     if not set(kinds) <= set(KINDS):
@@ -159,3 +160,26 @@ LOADED: dict[str, Callable[[str | None, str], Iterable[Prompt]]] = {
     "text": lambda file, model: named_prompts(read_text(str(file), f"data is text:{file}"), model),
     "file": lambda file, model: named_prompts(read_prompts(str(file), "data"), model),
 }
+
+
+def with_gaps(tokens: Sequence[str], positions: Collection[int]) -> tuple[str, str]:
+    """Return the text of tokens with those at some positions, from 0, as gaps [MASK:n], and the text of these alone.
+
+    >>> with_gaps(["C", "Cl", ">>", "C", "O"], [1, 3, 4])
+    ('C[MASK:1]>>[MASK:2]', 'ClCO')
+    """
+    parts = []
+    for masked, run in groupby(range(len(tokens)), lambda at: at in positions):
+        at = list(run)
+        parts.append(f"[MASK:{len(at)}]" if masked else "".join(tokens[i] for i in at))
+    return "".join(parts), "".join(tokens[i] for i in sorted(positions))
+
+
+def fill_gaps(text: str, tokens: Iterable[str]) -> str:
+    """Return a text without blanks with tokens in place of its masks, in order: what `with_gaps` began with.
+
+    >>> fill_gaps("C[MASK:1]>>[MASK:2]", ["Cl", "C", "O"])
+    'CCl>>CO'
+    """
+    each = iter(tokens)
+    return "".join(part if isinstance(part, str) else "".join(islice(each, part)) for part in parts_of(text))

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rws_decode.common.plugins import hook
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
 
 if TYPE_CHECKING:
-    from rws_decode.extra.stories.tasks import Task
+    from paper_figures.extra.story_tasks import Task
 
 # Training reads the other splits.
 HELD_OUT = ("test", "validation")
+
+
+class Free(NamedTuple):
+    """The judgement of an answer by no rules."""
+
+    kind: str = "free"
+    violations: tuple[Any, ...] = ()
+    log_probability: float | None = None
+    coherent: bool = True
+
+
+def judge(prompt: str, answer: str) -> Any:
+    """Judge an answer by the rules of the story language; of kind "free" where they are not installed."""
+    rules = hook("judge")
+    return Free() if rules is None else rules(prompt, answer)
 
 
 def story_tasks(kinds: Sequence[str], count: int, rng: Random, split: str) -> list[Task]:
@@ -27,7 +43,7 @@ def story_tasks(kinds: Sequence[str], count: int, rng: Random, split: str) -> li
     >>> task.prompt, task.answer
     ('sort : eight one five', 'one five eight .')
     """
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     whole("count", count)
     one_of("split", split, HELD_OUT)
@@ -44,18 +60,19 @@ def story_dialogues(count: int, seed: int = 0, split: str = "test") -> list[tupl
     """Return (turns, right answers) of `count` dialogues: a story with a question, then another about the same story.
 
     turns: the user's, "STORY question : QUESTION" and "QUESTION"; `Dialogue` with the model's first answer between them
-    reads as the models were trained on (`stories.tasks`). The answers follow from the story alone, so that the second
+    reads as the models were trained on (`story_tasks`). The answers follow from the story alone, so that the second
     is the same whatever was said first, and `stories.answers.judge(dialogue.text, answer)` judges either.
 
     Drawn by the seed, no first turn twice. Both questions with their right answers, the second after the right first
-    one, are tasks of the split (`stories.tasks.split_of`). ValueError for count < 1 and another split.
+    one, are tasks of the split (`story_tasks.split_of`). ValueError for count < 1 and another split.
 
     >>> ((turns, answers),) = story_dialogues(1)
     >>> turns[1], answers[1]
     ('why was the border-post occupied ?', 'because of the coup .')
     """
+    from paper_figures.extra.story_tasks import split_of
+    from rws_decode.extra.stories.answers import questions
     from rws_decode.extra.stories.sample import sample_story
-    from rws_decode.extra.stories.tasks import questions, split_of
 
     whole("count", count)
     one_of("split", split, HELD_OUT)

@@ -19,9 +19,9 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from paper_figures.data.story_sets import judge
 from paper_figures.exhibits.shared.exhibit import GREY, Exhibit, Picture, Story, figure, interactive
 from paper_figures.exhibits.shared.traces import MASKED, CommitOrders, commit_orders
-from rws_decode.text.rules import judge
 from rws_decode.trace.trace import Trace
 
 NEEDS: tuple[str, ...] = ("commit-order",)

@@ -58,7 +58,7 @@ from rws_decode.cli.options import check_writable, option
 from rws_decode.cli.progress import loading, tell
 from rws_decode.common.later import np, pd
 from rws_decode.strategies.table import strategy_from
-from rws_decode.text.gaps import masks_in
+from rws_decode.text.dialogue import masks_in
 
 if TYPE_CHECKING:
     from rws_decode import Dialogue, MaskPredictor, Trace

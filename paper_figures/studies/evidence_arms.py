@@ -474,7 +474,7 @@ def worlds_of(answers: pd.DataFrame) -> list[str]:
 def _guide(reward: str) -> tuple[float, float]:
     """Return mean and deviation of a reward model over texts."""
     from rws_decode import load_reward
-    from rws_decode.rewards.likelihood import STATISTICS
+    from rws_decode.extra.packages.likelihood import STATISTICS
 
     # A record is read where its network is not installed.
     known = getattr(offered_reward(reward), "statistics", None) if kind_of(reward) == "offered" else None

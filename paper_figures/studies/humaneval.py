@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from paper_figures.data.loaders import Prompt, load_humaneval
+from paper_figures.data.story_sets import judge
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
@@ -30,7 +31,6 @@ from paper_figures.table import Table
 from rws_decode.cli.options import option
 from rws_decode.common.later import pd
 from rws_decode.common.plugins import hook
-from rws_decode.text.rules import judge
 from rws_theory.checks import finite
 
 NAME = "humaneval"

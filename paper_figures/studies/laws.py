@@ -125,7 +125,7 @@ def run(options: LawsOptions) -> dict[str, Any]:
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:
     """Return prompts and, of stories and antibodies, each one's own text, else an empty one."""
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     if world.data != "stories":
         test = prompts_of(world.data, count, seed=seed, model=world.model).test

@@ -16,6 +16,7 @@ from paper_figures.data.examples import shipped_examples, unknown_words
 from paper_figures.data.loaders import Prompt
 from paper_figures.data.prompt_files import PROMPT_ENDINGS, PromptRow
 from paper_figures.data.prompt_sources import DRAWN, LOADED, named_prompts, numbered_examples
+from paper_figures.data.story_sets import judge
 from paper_figures.runner.digests import digest
 from paper_figures.runner.units import Unit, origin_of
 from paper_figures.studies.options import SOURCES, ComparisonOptions, Drawn, PromptOptions, StageOptions, Usual
@@ -24,9 +25,7 @@ from rws_decode.checkpoints.files import shipped
 from rws_decode.cli.options import check_writable
 from rws_decode.cli.progress import loading, tell
 from rws_decode.common.later import np
-from rws_decode.text.dialogue import check_text
-from rws_decode.text.gaps import masks_in
-from rws_decode.text.rules import judge
+from rws_decode.text.dialogue import check_text, masks_in
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from paper_figures.data.story_sets import judge
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows
 from paper_figures.studies.options import GRID, Drawn, ExactStageOptions
@@ -37,7 +38,6 @@ from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table, records
 from rws_decode.cli.options import option
 from rws_decode.common.later import pd
-from rws_decode.text.rules import judge
 from rws_theory.orders.deviation import generation_order_deviation
 
 if TYPE_CHECKING:

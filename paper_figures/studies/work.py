@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from paper_figures.data.inclusion import included_keywords
+from paper_figures.data.story_sets import judge
 from paper_figures.runner.units import PER_ROW, Unit, batch_key
 from paper_figures.runner.versions import machine_name
 from paper_figures.runner.worker import Measured, Rows, forget, kept
@@ -47,7 +48,6 @@ from rws_decode.checkpoints.files import split_revision
 from rws_decode.common.plugins import hook
 from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
-from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, WorldPredictor, load_predictor
 from rws_decode.predictors.base import before_end, ends_of
 from rws_decode.rewards import RewardModel, load_reward
@@ -57,9 +57,7 @@ from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import Strategy, gives_factor
 from rws_decode.strategies.table import strategy_from
-from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import row_of
-from rws_decode.text.rules import judge
+from rws_decode.text.dialogue import Dialogue, as_dialogue, row_of
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 from rws_theory.worlds.joint_table import MASK
@@ -105,8 +103,9 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     if savings is None and gives_factor(strategy) and _compact(first):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
-        usual = CompactSavings.usual()
-        return decode_compact(
+        compact = hook("compact", "compact is True")
+        usual = compact.CompactSavings.usual()
+        return compact.decode_compact(
             predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
         )
     policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them

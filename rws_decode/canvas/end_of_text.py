@@ -9,7 +9,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from rws_decode.canvas import EndOfText
+from rws_decode.canvas.schedule import EndOfText
 from rws_decode.common.arguments import is_id
 from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_theory.checks import one_of

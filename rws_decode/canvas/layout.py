@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas import Padding
+from rws_decode.canvas.schedule import Padding
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.text.dialogue import Dialogue, as_dialogue
-from rws_decode.text.gaps import row_of
+from rws_decode.text.dialogue import Dialogue, as_dialogue, row_of
 
 if TYPE_CHECKING:
     from rws_decode.settings import Options

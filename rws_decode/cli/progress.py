@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rws_theory.show import Note, printable
 
@@ -20,16 +20,14 @@ T = TypeVar("T")
 _EVERY = 10.0  # seconds from one line to the next where there is no terminal
 
 
-class Progress(Protocol):
-    """How far a command is."""
+class Progress:
+    """How far a command is; this one shows nothing."""
 
     def advance(self, count: int = 1) -> None:
         """Count some more units as done."""
-        ...
 
     def remark(self, text: str) -> None:
         """Set what is said after the numbers, such as "3 failed"."""
-        ...
 
 
 def tell(line: str) -> None:
@@ -69,7 +67,7 @@ def progress(name: str, total: int, unit: str, *, done: int = 0, shown: bool = T
     before. shown: False shows nothing.
     """
     if not shown:
-        yield _Hidden()
+        yield Progress()
     elif sys.stderr.isatty() and find_spec("tqdm") is not None:  # the theory alone needs no bar
         from tqdm import tqdm
 
@@ -94,15 +92,7 @@ def each(items: Iterable[T], name: str, total: int, unit: str) -> Iterator[T]:
             shown.advance()
 
 
-class _Hidden:
-    def advance(self, count: int = 1) -> None:
-        pass
-
-    def remark(self, text: str) -> None:
-        pass
-
-
-class _Bar:
+class _Bar(Progress):
     def __init__(self, bar: Any) -> None:
         self.bar = bar
 
@@ -113,7 +103,7 @@ class _Bar:
         self.bar.set_postfix_str(text)
 
 
-class _Lines:
+class _Lines(Progress):
     def __init__(self, name: str, total: int, unit: str, done: int) -> None:
         self.name, self.total, self.unit = name, total, unit
         self.done = self.before = done
@@ -131,18 +121,14 @@ class _Lines:
     def say(self) -> None:
         self.last, self.said = time.monotonic(), self.done
         seconds, now = self.last - self.begun, self.done - self.before
-        line = f"{self.name}: {self.done} of {self.total} {self.unit if self.total == 1 else _several(self.unit)}"
+        several = f"{self.unit[:-1]}ies" if self.unit.endswith("y") else f"{self.unit}s"
+        line = f"{self.name}: {self.done} of {self.total} {self.unit if self.total == 1 else several}"
         line += f", {self.remarked}" if self.remarked else ""
         if now:
             line += f", {duration(seconds)}"
             left = seconds / now * (self.total - self.done)
             line += f", about {duration(left)} left" if self.done < self.total else ""
         tell(line)
-
-
-def _several(unit: str) -> str:
-    """Return the plural of a unit."""
-    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
 
 
 def duration(seconds: float) -> str:

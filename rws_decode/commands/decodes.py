@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -149,63 +149,37 @@ class Decodes:
         return trace
 
     def _decoded(self, strategy: Strategy | str) -> Trace:
-        if isinstance(strategy, str) and is_method(strategy):
-            return self._steered(strategy)
         from rws_decode.common.threads import torch_threads
         from rws_decode.decode import decode
         from rws_decode.strategies.table import as_strategy
 
         options = self.options
-        made = as_strategy(strategy, seed=options.seed)
-        if self._reward is None and (made.needs_reward or options.reward.reward is not None):
+        call: Any = decode
+        made: Any = strategy
+        given: dict[str, Any] = {"options": self.decoding}
+        steers = isinstance(strategy, str) and is_method(strategy)
+        if not steers:
+            made = as_strategy(strategy, seed=options.seed)
+        if self._reward is None and (steers or made.needs_reward or options.reward.reward is not None):
             self._reward = options.reward.load(options.predictor.loading.device)
-        with torch_threads(options.threads):
-            if options.compact:
-                return self._compact(made)
-            usual = settings.Savings
-            savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
-            with self._drafts() as callback:
-                (trace,) = decode(
-                    self.predictor,
-                    [self.prompt],
-                    made,
-                    self.shape,
-                    reward=self._reward,
-                    options=self.decoding,
-                    savings=savings,
-                    callback=callback,
-                )
-        return trace
-
-    def _steered(self, method: str) -> Trace:
-        from rws_decode.common.threads import torch_threads
-
-        options = self.options
-        if self._reward is None:
-            self._reward = options.reward.load(options.predictor.loading.device)
-        methods = steering(f"--steer is {method}")
-        decoding = methods.drawing(method, self.decoding)
-        if decoding != self.decoding:
-            tell(f"note: {method} draws tokens at --sampling-temperature 1")
-        with torch_threads(options.threads):
-            return methods.steer(
-                self.predictor, [self.prompt], method, self.shape, reward=self._reward, options=decoding
-            )[0]
-
-    def _compact(self, strategy: Any) -> Trace:
-        from rws_decode.gpu import CompactSavings, decode_compact
-
-        kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
-        (trace,) = decode_compact(
-            self.predictor,
-            [self.prompt],
-            strategy,
-            self.shape,
-            reward=self._reward,
-            savings=kinds[self.options.savings](),
-            options=settings.Options(end_of_text=self.decoding.end_of_text, end_ids=self.decoding.end_ids),
-        )
-        return trace
+        if steers:
+            methods = steering(f"--steer is {strategy}")
+            call, given["options"] = methods.steer, methods.drawing(strategy, self.decoding)
+            if given["options"] != self.decoding:
+                tell(f"note: {strategy} draws tokens at --sampling-temperature 1")
+        elif options.compact:
+            compact = hook("compact", "--compact is given")
+            call, kind = compact.decode_compact, compact.CompactSavings
+            given["savings"] = {"usual": kind.usual, "everything": kind, "nothing": kind.nothing}[options.savings]()
+            ends = {"end_of_text": self.decoding.end_of_text, "end_ids": self.decoding.end_ids}
+            given["options"] = settings.Options(**ends)
+        else:
+            plain = settings.Savings
+            kinds = {"usual": plain, "everything": plain.everything, "nothing": plain.nothing}
+            given["savings"] = kinds[options.savings]()
+        with torch_threads(options.threads), self._drafts() if call is decode else nullcontext() as callback:
+            given |= {} if callback is None else {"callback": callback}
+            return call(self.predictor, [self.prompt], made, self.shape, reward=self._reward, **given)[0]
 
     def _with_ends(self, decoding: settings.Options) -> settings.Options:
         """Return the options, with the end-of-text tokens that the preset's policy is about."""

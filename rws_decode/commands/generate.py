@@ -13,8 +13,7 @@ from rws_decode.commands.shown import answer_text, as_json, legend, marked, mark
 from rws_decode.common.files import check_trace_file
 from rws_decode.common.plugins import hook
 from rws_decode.steering import is_method, steering
-from rws_decode.strategies.apart import apart
-from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, strategy_named
+from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, spaced, strategy_named
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
@@ -60,7 +59,7 @@ class _Strategy:
             if not run.of_step_map and run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
         numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", APART)}
-        return apart(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.apart or 1)
+        return spaced(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.apart or 1)
 
 
 def _number_options() -> list[tuple[str, Any, Any]]:

@@ -16,7 +16,7 @@ from rws_decode.common.threads import MOST_THREADS
 from rws_decode.rewards.base import OWN_REWARDS
 from rws_decode.rewards.registry import SHIPPED, check_reward_name
 from rws_decode.settings import Shape
-from rws_decode.text.gaps import masks_in
+from rws_decode.text.dialogue import masks_in
 
 if TYPE_CHECKING:
     from rws_decode.predictors.loading import LoadedPredictor

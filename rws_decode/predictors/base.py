@@ -37,8 +37,8 @@ class MaskPredictor(Protocol):
     `pieces(ids)`, the text of each token by itself; `unknown_words(text)`, of a predictor of whole words that reads a
     prompt from after the last of them on; `log_prob(prompt, answer)`, nats, of ids, gaps filled, where its conditionals
     are those of one distribution; `caps`, "max_new_tokens" or "max_length" of its files; `checkpoint`, its files, None
-    for a network in memory; `keeps_keys`, where `logits_within` and `source` compute some columns beside keys that
-    others had before (`kept_keys.Keys`).
+    for a network in memory; `keeps_keys`, where its network, `model`, computes some columns beside keys that others
+    had before, and `source` tells which columns predict a place (the option `key_cache`).
     """
 
     @property
@@ -163,16 +163,6 @@ def checked_logits(predictor: MaskPredictor, logits: object) -> Tensor:
 def block_of(predictor: MaskPredictor) -> int | None:
     """Return the tokens of a predictor's block; None if it sees the whole canvas."""
     return getattr(predictor, "block", None)
-
-
-def logit_bytes_of(predictor: MaskPredictor) -> int:
-    """Return the bytes of one logit; those of float32 if the predictor does not know."""
-    return getattr(predictor, "logits_dtype", torch.float32).itemsize
-
-
-def tokenizer_of(predictor: MaskPredictor) -> Any:
-    """Return the predictor's tokenizer, None without one."""
-    return getattr(predictor, "tokenizer", None)
 
 
 def answer_room(predictor: object, tokens: int) -> float:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.llama import Body
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 
 ATTENTION = "bidirectional_sdpa"
@@ -64,8 +63,8 @@ class BidirectionalPredictor(HFMaskPredictor):
 
     model: loaded with the attention of `attend_both_ways`. vocabulary: ids from there on fill up the embedding and are
     forbidden. shifted: whether the model's logits at i - 1 predict token i, and the first ones their own; `logits` and
-    `logits_at` give those that predict each place. precise_rotary: see `turn_precisely`. `body`: the network below the
-    head as the compact decoder runs it. The rest as `HFMaskPredictor`. ValueError for a model with another attention.
+    `logits_at` give those that predict each place. precise_rotary: see `turn_precisely`. The rest as
+    `HFMaskPredictor`. ValueError for a model with another attention.
     """
 
     def __init__(
@@ -88,7 +87,6 @@ class BidirectionalPredictor(HFMaskPredictor):
         self.forbidden_ids: Sequence[int] = tuple(sorted({*self.forbidden_ids, *filling}))
         if precise_rotary:
             turn_precisely(model)
-        self.body = Body(model.model, causal=False)
 
     def _refuse_causal(self) -> None:
         if (attention := self.model.config._attn_implementation) != ATTENTION:

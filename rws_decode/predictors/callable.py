@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.predictors.base import before_end, checked_logits, checked_mask, ends_of, without_mask
-from rws_decode.text.gaps import gap_ids
+from rws_decode.text.dialogue import gap_ids
 from rws_theory.show import quoted
 
 

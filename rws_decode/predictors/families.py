@@ -107,14 +107,6 @@ def _dividing(kind: Any) -> Any:
     return made
 
 
-def plain_layout(raw: Config, kind: str, *, block: int | None = None, shifted: bool = False) -> Layout:
-    """Return how a checkpoint of a kind is loaded whose config has transformers' keys; ValueError for another one."""
-    if raw.get("use_sliding_window"):
-        raise raw.refused("use_sliding_window in its config.json is on, not off")
-    config = decoder_config(kind, raw)
-    return Layout(kind, config, config.vocab_size, shifted=shifted, block=block)
-
-
 def decoder_config(kind: str, raw: Config) -> Any:
     """Return transformers' config of a kind from a config.json that has its keys; ValueError for one that it refuses.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,16 +35,13 @@ from rws_decode.common.arguments import check_memory, is_id
 from rws_decode.networks.modernbert import standalone
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.families import (
-    DECODERS,
     Family,
-    Layout,
     class_of,
-    decoder_config,
     described,
     line_of,
     load_tokenizer,
 )
-from rws_decode.predictors.llada_dream_a2d import A2D_LLAMA, A2D_QWEN2, A2D_QWEN3, DREAM, LLADA, LLADA_MOE, is_llada_moe
+from rws_decode.predictors.llada_dream import DREAM, LLADA, is_llada_moe
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 from rws_theory.extras import required
@@ -61,11 +57,8 @@ _CAPS = ("max_length", "max_new_tokens")  # of generation_config.json
 
 
 MARKER = "masked_diffusion"
-_FAMILIES = (LLADA, LLADA_MOE, DREAM, A2D_QWEN3, A2D_QWEN2, A2D_LLAMA)
-FAMILIES = {family.name: family for family in _FAMILIES}
+FAMILIES = {family.name: family for family in (LLADA, DREAM)}
 _GROUP = "rws.families"
-FORMAT = 1
-_ATTENTION = ("bidirectional", "block-causal")
 
 
 def family_of(raw: Config) -> Family | None:
@@ -77,18 +70,9 @@ def family_of(raw: Config) -> Family | None:
     if raw.get("model_type") == "nemotron_labs_diffusion":
         one = "an autoregressive one sees nothing to the right of a mask"
         raise raw.wrong("dlm_paradigm", f"and no paradigm of Nemotron-Labs diffusion is read: {one}")
-    marker = raw.get(MARKER)
-    if marker is None and is_llada_moe(raw):
-        return LLADA_MOE
-    if marker is None:
-        return _family(str(raw.get("model_type")).lower())
-    family = _family(str(marker.get("family"))) if isinstance(marker, dict) else None
-    if family is None or marker.get("format") != FORMAT or marker.get("attention") not in _ATTENTION:
-        raise raw.refused(
-            f"{MARKER} in its config.json is not of format {FORMAT}, for "
-            f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(family_names())}"
-        )
-    return replace(family, layout=_layout)
+    if raw.get(MARKER) is not None:
+        return plugins.hook("converted", f"model is {raw.checkpoint.name}")(raw)
+    return family_named("llada-moe" if is_llada_moe(raw) else str(raw.get("model_type")).lower())
 
 
 def family_names() -> tuple[str, ...]:
@@ -96,22 +80,9 @@ def family_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*FAMILIES, *plugins.names(_GROUP)]))
 
 
-def _family(name: str) -> Family | None:
+def family_named(name: str) -> Family | None:
+    """Return the family of that name, None for another."""
     return FAMILIES[name] if name in FAMILIES else plugins.find(_GROUP, name)
-
-
-def _layout(raw: Config) -> Layout:
-    """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
-    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.checkpoint)
-    if kind not in DECODERS:
-        raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
-    rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
-    if rows < vocabulary:
-        raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
-    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.checkpoint))
-    shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
-    block = marker.whole("block") if marker["attention"] == "block-causal" else None
-    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)
 
 
 def load_predictor(
@@ -154,11 +125,8 @@ def load_predictor(
     device = device_named(device)
     if name not in shipped("ForMaskedLM") and (loader := plugins.find("rws.predictors", name)) is not None:
         named = {"mask_id": mask_id, "dtype": dtype, "device_map": device_map, "quantization": quantization}
-        for option, value in {**named, "revision": revision, "chat": chat, "adapter": adapter}.items():
-            if value is not None:
-                raise ValueError(
-                    f"{option} is {value}: {name} is a package's model, which takes a device, leave it out"
-                )
+        named |= {"revision": revision, "chat": chat, "adapter": adapter}
+        _refuse_given(named, f"{name} is a package's model, which takes a device")
         return loader(device)
     kind = None if dtype is None else dtype_named(dtype)
     checkpoint = fetch(locate_model(name), revision)
@@ -168,9 +136,7 @@ def load_predictor(
         refused = {"device": None if device.type == "cpu" else device, "dtype": dtype}
         refused["mask_id"] = None if mask_id == world.mask_id else mask_id  # a trace names it
         refused |= {"device_map": device_map, "quantization": quantization, "chat": chat, "adapter": adapter}
-        for option, value in refused.items():
-            if value is not None:
-                raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
+        _refuse_given(refused, f"{checkpoint.name} is a world of words on the CPU")
         world.checkpoint = checkpoint
         return world
     family = family_of(raw)
@@ -196,6 +162,12 @@ def load_predictor(
         return predictor  # its weights are not those of the files: it has no checkpoint
     predictor.checkpoint = checkpoint
     return predictor
+
+
+def _refuse_given(options: Mapping[str, Any], why: str) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} is {value}: {why}, leave it out")
 
 
 def _load_bidirectional(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -12,11 +13,9 @@ from torch import Tensor
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.reward_facts import parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.changed import with_forward
 from rws_decode.predictors.base import before_end, checked_mask, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import gap_ids, masks_in
+from rws_decode.text.dialogue import Dialogue, gap_ids, masks_in
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, closing_text, plain_ids, without_specials
 from rws_theory.show import quoted
 
@@ -168,27 +167,6 @@ class HFMaskPredictor(Spoken):
         return logits[row, column] if whole else logits[0]
 
     @torch_threads()
-    def logits_within(
-        self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Any
-    ) -> Tensor:
-        """Return the logits [N, V] at N places, of those that `keys` renews (`kept_keys.Keys`); other keys stay."""
-        if self.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
-            raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
-        rows, columns = keys.rows, keys.columns
-        real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
-        hidden = self.model.base_model(
-            input_ids=canvas[rows].gather(1, columns),
-            attention_mask=None if bool(real.all()) else real[rows][:, None, None, :],
-            position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[rows].gather(1, columns),
-            past_key_values=keys,
-            use_cache=False,
-        ).last_hidden_state
-        slot = torch.zeros_like(canvas)
-        slot[rows[:, None], columns] = torch.arange(columns.numel(), device=canvas.device).view(columns.shape)
-        head = getattr(self.model, "cls", None) or self.model.get_output_embeddings()
-        return head(hidden.flatten(0, 1)[slot[row, self.source(attention_mask, row, column)]])
-
-    @torch_threads()
     @torch.no_grad()
     def _refuse_causal(self) -> None:
         """Raise ValueError where the token after a mask does not change its logits, and the one before it does."""
@@ -295,3 +273,19 @@ class HFMaskPredictor(Spoken):
             token = published
         named = None if self.tokenizer is None else self.tokenizer.get_vocab()
         return checked_mask(token, self.name, self.vocab_size, self.end_ids, named)
+
+
+def with_forward(network: Any, part: Any, forward: Callable[..., Any]) -> Any:
+    """Return a network of the same weights with another forward of a module; None where it has no such module.
+
+    The modules around the part are copied, and nothing of the network itself changes, which other threads may use.
+    """
+    changed = copy(network)
+    if network is part:
+        changed.forward = forward
+        return changed
+    for name, module in reversed(network._modules.items()):  # a head stands last
+        if module is not None and (inner := with_forward(module, part, forward)) is not None:
+            changed._modules = {**network._modules, name: inner}
+            return changed
+    return None

@@ -66,10 +66,9 @@ class ModernBertAt:
         rank = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
         picked = query.new_zeros(batch, self.heads, int(counts.max()) if len(row) else 0, query.shape[-1])
         picked[row, :, rank] = query[row, :, column]
-        mixed = F.scaled_dot_product_attention(picked, key, value, attn_mask=seen)[
-            row, :, rank
-        ]  # [N, heads, h / heads]
-        return self.model.final_norm(self._finish(last, x[row * length + column], mixed.flatten(1)))
+        mixed = F.scaled_dot_product_attention(picked, key, value, attn_mask=seen)
+        mixed = mixed[row, :, rank].flatten(1)  # [N, h]
+        return self.model.final_norm(self._finish(last, x[row * length + column], mixed))
 
     def _finish(self, layer: Any, x: Tensor, mixed: Tensor) -> Tensor:
         x = torch.addmm(x, mixed, layer.attn.Wo.weight.T)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors.base import before_end
-from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
+from rws_decode.text.dialogue import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.show import clipped, printable, quoted
 from rws_theory.worlds.joint_table import MASK

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import quoted
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 # The rewards that are made for a mask predictor's texts, by its name; the first is its usual one.
 OWN_REWARDS: dict[str, tuple[str, ...]] = {
@@ -76,27 +76,6 @@ class SessionReward(RewardModel, Protocol):
         ...
 
 
-@runtime_checkable
-class SoftReward(RewardModel, Protocol):
-    """A reward model that also reads mixtures of tokens, and has a gradient by their shares.
-
-    A network reads the mixture of the tokens' embeddings; a sum over words is its expectation where each position is
-    drawn from its shares. `vocabulary`: the id of each token by its name.
-    """
-
-    @property
-    def vocabulary(self) -> Mapping[str, int]: ...
-
-    def soft_score(self, prompt: Any, mixtures: Tensor, written: Tensor) -> Tensor:
-        """Return the raw score of one answer, a scalar that autograd follows.
-
-        mixtures: [n, V], the shares of the model's own tokens at each position of the answer; where each is a single
-        token, the score is that of the text. written: bool [n], the positions that the text shows; a model that reads
-        an end of text by itself may look at all of them.
-        """
-        ...
-
-
 def bounds_of(model: RewardModel) -> tuple[float, float]:
     """Return (low, high), between which all raw scores lie; (-inf, inf) if it knows none."""
     bounds: Any = getattr(model, "bounds", None)
@@ -111,15 +90,6 @@ def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[s
     turns = getattr(model, "reads_turns", False)
     dialogues = [as_dialogue(prompt) for prompt in prompts]
     return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
-
-
-def reads_whole(model: RewardModel, prompt: str | Dialogue, answer: str) -> bool:
-    """Return whether a pair is short enough for the model; True if the model does not read tokens."""
-    try:
-        getattr(model, "ids", lambda *pair: None)(prompt, answer)
-    except ValueError:
-        return False
-    return True
 
 
 class _PlainSession(RewardSession):

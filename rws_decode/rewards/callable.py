@@ -112,17 +112,11 @@ def _texts_read(function: Callable[..., Any]) -> int | None:
     return needed or (2 if any_number else min(len(placed), 2))
 
 
-def module_reward_named(name: str, mean: float | None = None, std: float | None = None) -> RewardModel:
-    """Return the reward model of a module, or its function with a mean and a deviation.
-
-    The module is imported, so its code runs. ValueError where it cannot be, for a name that it lacks, for what is
-    neither, for a function without both numbers, and for numbers beside a reward model, which has its own.
-    """
-    return as_named_reward(name, module_object(name), mean, std)
-
-
 def module_object(name: str) -> Any:
-    """Return what MODULE:NAME stands for, None where the module lacks it; ValueError where its own code fails."""
+    """Return what MODULE:NAME stands for, None where the module lacks it; ValueError where its own code fails.
+
+    The module is imported, so its code runs.
+    """
     module, _, attribute = name.partition(":")
     try:
         with _from_here():
@@ -132,7 +126,10 @@ def module_object(name: str) -> Any:
 
 
 def as_named_reward(name: str, found: Any, mean: float | None = None, std: float | None = None) -> RewardModel:
-    """Return what a name stands for, a reward model or a function with both numbers; ValueError as of a module's."""
+    """Return what a name stands for, a reward model, or a function with its mean and deviation.
+
+    ValueError for what is neither, for a function without both numbers, and for numbers beside a reward model.
+    """
     module, _, attribute = name.partition(":")
     attribute = attribute or name  # of a package's entry point
     if isinstance(found, RewardModel) and not isinstance(found, type):

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.llama import Body
 from rws_decode.rewards.base import RewardSession
 from rws_decode.rewards.network import NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
@@ -61,20 +60,12 @@ class CausalReward(NetworkReward):
         super().__init__(model, tokenizer, encode, name=name, template=template, **options)
         self.closing = list(closing)
         self.cache_bytes = cache_bytes
-        self.body = Body(model.base_model, causal=True)
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 
     def read(self, texts: Sequence[list[int]]) -> Tensor:
         last = torch.tensor([len(ids) - 1 for ids in texts])
         return self.model.score(hidden_states(self.model, texts)[torch.arange(len(texts)), last])[:, 0]
-
-    def score_rest(self, cache: DynamicCache, rest: list[int]) -> float:
-        """Return the logit at the last of the ids that follow those of the cache, which they join."""
-        with torch_threads(), torch.inference_mode():
-            ids = torch.tensor([rest], device=self.model.device)
-            output = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
-            return float(self.model.score(output.last_hidden_state[:, -1]).double())
 
     def session(self, rows: int, *, cache: bool = True) -> CausalSession:
         """Return the session of a decode of `rows` rows; cache False: counts tokens, and reads all of them."""
@@ -135,7 +126,11 @@ class CausalSession(RewardSession):
         fits = needed <= self.reward.cache_bytes
         while fits and self.bytes_held + needed > self.reward.cache_bytes:
             self._cache.popitem(last=False)
-        score = self.reward.score_rest(cache, ids[reused:])
+        model = self.reward.model
+        with torch_threads(), torch.inference_mode():  # the rest joins the cache, the score is at its last token
+            rest = torch.tensor([ids[reused:]], device=model.device)
+            output = model.base_model(input_ids=rest, past_key_values=cache, use_cache=True)
+            score = float(model.score(output.last_hidden_state[:, -1]).double())
         if fits:
             self._cache[row] = ids, cache
         self.tokens[row] += len(ids) - reused

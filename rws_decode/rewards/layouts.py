@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
@@ -18,8 +16,6 @@ from rws_decode.checkpoints.weights import (
 )
 from rws_decode.common.plugins import hook
 from rws_decode.rewards.registry import Layout
-
-_SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 
 
 def load_network(layout: Layout, config: Config, stored: Mapping[str, Stored], **options: Any) -> tuple[Any, Any]:
@@ -65,44 +61,12 @@ def _load_plain(
 
 
 def load_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
-    """Return a reward model's tokenizer: transformers' own choice or, if its class is remote code, its files'.
-
-    Its tokenizer.json is read first. A SentencePiece tokenizer.model needs the packages sentencepiece and protobuf:
-    Eurus's is read as Llama's, InternLM2's with a space before a text only if it says so. ValueError without the
-    packages, or without either file.
-    """
-    from tokenizers import normalizers
-    from transformers import AutoTokenizer, LlamaTokenizer, PreTrainedTokenizerFast
-    from transformers.convert_slow_tokenizer import SentencePieceExtractor
+    """Return a reward model's tokenizer: transformers' own choice or, if its class is remote code, its files'."""
+    from transformers import AutoTokenizer
 
     if layout == "plain":
         return AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    folder = Path(checkpoint.source)
-    if (folder / "tokenizer.json").is_file():
-        return PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
-    if not (folder / "tokenizer.model").is_file():
-        raise ValueError(f"reward {checkpoint.name} lacks a tokenizer: neither tokenizer.json nor tokenizer.model")
-    absent = [name for name, module in _SENTENCEPIECE.items() if not _installed(module)]
-    if absent:
-        raise ValueError(
-            f"reward {checkpoint.name} has its tokenizer as tokenizer.model only, which needs "
-            f"{' and '.join(absent)}: install them, or put a tokenizer.json beside it"
-        )
-    if layout != "internlm2":
-        return LlamaTokenizer.from_pretrained(folder, **checkpoint.options)
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
-    proto: Any = SentencePieceExtractor(str(folder / "tokenizer.model")).proto
-    if proto.normalizer_spec.add_dummy_prefix:
-        spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
-    return tokenizer
-
-
-def _installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    return hook("reward-tokenizer", f"reward is {checkpoint.name}")(checkpoint, layout)
 
 
 def network_sizes(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A causal language model as a measure of texts: the likelihood of an answer given the prompt, and that as a reward."""
+"""A causal language model as a measure of texts: the likelihood of an answer given the prompt."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ from rws_decode.checkpoints.files import (
 )
 from rws_decode.checkpoints.packages import packaged, quiet
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
-from rws_decode.common.reward_facts import Normalised
 from rws_decode.common.threads import torch_threads
-from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.text.dialogue import check_text
 from rws_decode.text.prompt_ids import encoded
 from rws_theory.extras import required
 
-__all__ = ["DEFAULT_VARIABLE", "SHIPPED", "CausalScorer", "LikelihoodReward", "encode_pair", "load_causal", "nll_of"]
+__all__ = ["DEFAULT_VARIABLE", "SHIPPED", "CausalScorer", "encode_pair", "load_causal", "nll_of"]
 
 DEFAULT_VARIABLE = "RWS_CAUSAL"
 SHIPPED = {"mini": "mini-causal", "mini-causal": "mini-causal"}
 _MARKS = ".,;:?!)"  # no blank stands before them
-_BATCH = 16  # texts at a time
 
 
 @dataclass(frozen=True)
@@ -162,45 +160,3 @@ def nll_of(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[
         if not math.isfinite(total):
             raise ValueError(f"causal model {causal.name} gives a text a log-likelihood of {-total}: not finite")
     return totals
-
-
-class LikelihoodReward(Normalised):
-    """The log-likelihood of an answer per token, in nats, by a causal language model that reads the prompt before it.
-
-    1 / n sum over i of log p(y_i | x, y_<i), at most 0: y the n tokens of the answer, x the prompt, a dialogue as plain
-    text. The end of text is not counted, as a decode has a fixed length; an answer without a token scores log p(end of
-    text | x). Texts are read in batches, equal pairs once. mean, std: the normalisation. ValueError for other
-    statistics, and a pair that is longer than the model reads.
-
-    >>> reward = LikelihoodReward(load_causal("mini-causal"), mean=-2.0, std=0.5)
-    >>> asked = "write a short economy story with curious , wharf , tariff and rentroll ."
-    >>> good, bad = reward.score([asked] * 2, ["the curious banker nils", "nils banker curious the"])
-    >>> 0 > good > bad
-    True
-    """
-
-    def __init__(self, causal: CausalScorer, mean: float, std: float) -> None:
-        super().__init__(causal.name, mean, std, (-math.inf, 0.0))
-        self.causal = causal
-
-    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        pairs = [(as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
-        rows = {pair: encode_pair(self.causal, *pair, end=False) for pair in pairs}
-        found: dict[tuple[str, str], float] = {}
-        for start in range(0, len(rows), _BATCH):
-            batch = list(rows.items())[start : start + _BATCH]
-            nll = nll_of(self.causal, [(context + scored, len(context)) for _, (context, scored) in batch])
-            found |= {pair: -total / len(scored) for total, (pair, (_, scored)) in zip(nll, batch, strict=True)}
-        return [found[pair] for pair in pairs]
-
-
-# Mean and deviation: of 238 texts of 32 words, one drawn from the world `english` after each of its openings.
-STATISTICS = {"smollm2": (-5.05, 0.56)}
-
-
-def likelihood_reward_named(
-    name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
-) -> LikelihoodReward:
-    """Return the reward of a causal network that pip installs; mean, std: in place of its own."""
-    mean, std = (own if given is None else given for own, given in zip(STATISTICS[name], (mean, std), strict=True))
-    return LikelihoodReward(load_causal(name, device, dtype=dtype), mean, std)

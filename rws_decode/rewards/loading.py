@@ -26,10 +26,9 @@ from rws_decode.common.arguments import check_memory
 from rws_decode.networks.modernbert import standalone
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rewards.callable import as_named_reward, module_reward_named
+from rws_decode.rewards.callable import as_named_reward, module_object
 from rws_decode.rewards.causal import CausalReward, is_causal_classifier
 from rws_decode.rewards.layouts import load_network, load_tokenizer, reward_token
-from rws_decode.rewards.likelihood import likelihood_reward_named
 from rws_decode.rewards.network import SequenceClassifierReward
 from rws_decode.rewards.registry import Layout, NamedReward, kind_of, layout_of, locate_reward, offered_reward
 from rws_decode.rewards.templates import Template
@@ -56,8 +55,8 @@ def load_reward(
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, era, keywords), the paper's, directory, or hub id.
 
-    Others of a name are those of `rewards.world`, of a text's likelihood (`rewards.likelihood`), and those of packages
-    (`registry.NamedReward`): "exact" is the story language's own coherence reward.
+    Others of a name are those of `rewards.world`, and those of packages (`registry.NamedReward`): "exact" is the story
+    language's own coherence reward, "smollm2" a text's likelihood.
     "MODULE:NAME" is a reward model or a function of a module of yours, which is imported (`rewards.callable`). The
     names and hub ids of `registry.PUBLISHED` and `registry.SKYWORK_V2` stand for their entries. Any other directory or
     hub id is a sequence classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus
@@ -82,14 +81,14 @@ def load_reward(
         )
     kind = kind_of(name)
     if kind == "world":
-        return world.world_reward_named(name, mean, std)
+        if name == "era":
+            return world.era_reward(mean, std)
+        return world.keyword_reward(name.partition(":")[2].split(",") if ":" in name else None, mean, std)
     if kind != "network":
         numbers = {} if statistics is None else _stored(Checkpoint(name, None), statistics)
         given = (_number(name, "mean", numbers, mean), _number(name, "std", numbers, std)) if numbers else (mean, std)
         if kind == "module":
-            return module_reward_named(name, *given)
-        if kind == "likelihood":
-            return likelihood_reward_named(name, *given, device=device, dtype=dtype)
+            return as_named_reward(name, module_object(name), *given)
         offered = offered_reward(name)
         if isinstance(offered, NamedReward):
             return offered.load(name, *given, device=device, dtype=dtype)
@@ -133,7 +132,11 @@ def load_reward(
     ours = standalone(config, headers, "SequenceClassification", dtype) if device_map is None else None
     found = _by_transformers(layout, config, headers, progress, placed) if ours is None else (*ours, None)
     model, tokenizer, head = found
-    _check_vocabulary(checkpoint, model, tokenizer)
+    refuse_vocabulary(checkpoint, tokenizer, model.get_input_embeddings().num_embeddings)
+    start = getattr(model.config, "bos_token_id", None)
+    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
+        begins = f"its tokenizer begins a text with id {tokenizer.bos_token_id}"
+        raise checkpoint.refused(f"{begins}, and its config.json says {start}")
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite(checkpoint, network.state_dict().items())
     if device_map is None:
@@ -195,14 +198,6 @@ def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, 
             raise ValueError(f"statistics is {path}: no such file")
         stored = Checkpoint(str(path.parent), path.parent).read_json(path.name)
     return stored if isinstance(stored, dict) else {}
-
-
-def _check_vocabulary(checkpoint: Checkpoint, model: Any, tokenizer: Any) -> None:
-    refuse_vocabulary(checkpoint, tokenizer, model.get_input_embeddings().num_embeddings)
-    start = getattr(model.config, "bos_token_id", None)
-    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
-        begins = f"its tokenizer begins a text with id {tokenizer.bos_token_id}"
-        raise checkpoint.refused(f"{begins}, and its config.json says {start}")
 
 
 def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
-from functools import cached_property
-from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rws_decode.common.reward_facts import Normalised, parameters_of
 from rws_decode.common.threads import torch_threads
-from rws_decode.networks.changed import with_forward
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.text.prompt_ids import encoded
-
-
-class Frame(NamedTuple):
-    """How a prompt and an answer of one token are laid out: the answer, its place among the token ids, and these."""
-
-    answer: str
-    begin: int
-    ids: list[int]
-
-    def holding(self, tokens: int) -> list[int]:
-        """Return the ids of an answer that holds the token so many times."""
-        return [*self.ids[: self.begin], *[self.ids[self.begin]] * tokens, *self.ids[self.begin + 1 :]]
 
 
 class NetworkReward(Normalised):
@@ -95,55 +79,6 @@ class NetworkReward(Normalised):
                 f"prompt and answer make {tokens} tokens: reward model {self.name} reads 1 to {self.max_length}"
             )
 
-    @property
-    def vocabulary(self) -> dict[str, int]:
-        return self.tokenizer.get_vocab()
-
-    def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
-        """Return the raw score of an answer of mixed tokens: the network reads the mixture of their embeddings.
-
-        Only written positions are read; template and prompt stand around them as ever. mixtures: [n, V]; written:
-        bool [n]. ValueError for more tokens than the model reads, and as in `frame`.
-        """
-        frame, shares = self.frame(prompt), mixtures[written]
-        count = len(shares)
-        self.check_length(len(frame.ids) - 1 + count)
-        layer = self.model.get_input_embeddings()
-        ids = torch.arange(shares.shape[1], device=layer.weight.device)
-        table = layer.weight[: len(ids)] if type(layer) is nn.Embedding else layer(ids)
-        mixed = (shares.to(table) @ table)[None]
-
-        def in_place(read: Tensor) -> Tensor:
-            embedded = layer.forward(read)
-            return torch.cat([embedded[:, : frame.begin], mixed, embedded[:, frame.begin + count :]], dim=1)
-
-        changed = copy(self)
-        changed.model = with_forward(self.model, layer, in_place)
-        with torch_threads():
-            return changed.raw(prompt, frame, count)
-
-    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
-        """Return the score, a scalar, of the frame's ids with its answer's token so many times."""
-        return self.read([frame.holding(count)])[0]
-
-    def frame(self, prompt: str | Dialogue) -> Frame:
-        """Return how an answer is laid out after a prompt: two answers of one token differ where the answer stands.
-
-        ValueError where no two of the first tokens do.
-        """
-        for word, other in pairwise(self._some_words):
-            ids, others = self.ids(prompt, word), self.ids(prompt, other)
-            differ = [at for at, (one, two) in enumerate(zip(ids, others, strict=False)) if one != two]
-            if len(ids) == len(others) and len(differ) == 1:
-                return Frame(word, differ[0], ids)
-        raise ValueError(f"reward model {self.name} lays no two words out alike: it cannot read mixtures of tokens")
-
-    @cached_property
-    def _some_words(self) -> list[str]:
-        """Return the texts of the first tokens that write one."""
-        texts = (self.tokenizer.decode([token], skip_special_tokens=True) for token in sorted(self.vocabulary.values()))
-        return list(islice((text for text in texts if text.strip()), 64))
-
 
 def check_one_output(name: str, model: Any) -> None:
     """Raise ValueError, naming the reward model, unless its network has one output."""
@@ -179,16 +114,6 @@ class SequenceClassifierReward(NetworkReward):
                 logits = self.model(**fields.to(self.model.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores
-
-    def raw(self, prompt: str | Dialogue, frame: Frame, count: int) -> Tensor:
-        """Return the logit of the frame's ids with its answer's token so many times."""
-        text, begin = as_dialogue(prompt).text, frame.begin
-        pair = encoded(self.tokenizer, [text], [frame.answer], split_special_tokens=True, return_tensors="pt")
-        fields = {  # token types, too
-            name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
-            for name, field in pair.to(self.model.device).items()
-        }
-        return self.model(**fields).logits[0, 0]
 
 
 def hidden_states(model: Any, texts: Sequence[list[int]]) -> Tensor:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rws_decode.checkpoints.files import Checkpoint, locate, models_directory
-from rws_decode.checkpoints.packages import distribution_of, packaged
 from rws_decode.common import plugins
 from rws_decode.rewards.callable import module_file
 from rws_theory.printed import printed_in
@@ -148,11 +147,11 @@ def offered_reward(name: str) -> Any:
     return plugins.find(GROUP, name.partition(":")[0])
 
 
-def kind_of(name: str) -> Literal["world", "offered", "likelihood", "module", "network"]:
+def kind_of(name: str) -> Literal["world", "offered", "module", "network"]:
     """Return what a name of a reward stands for; a directory of that name comes first.
 
     "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "offered": by a package (`NamedReward`);
-    "likelihood": a causal network that pip installs; "module": MODULE:NAME.
+    "module": MODULE:NAME.
     """
     short, colon, attribute = name.partition(":")
     if os.path.isdir(name):
@@ -161,8 +160,6 @@ def kind_of(name: str) -> Literal["world", "offered", "likelihood", "module", "n
         return "world"
     if short in plugins.names(GROUP):
         return "offered"
-    if name in packaged("causal"):
-        return "likelihood"
     written = bool(colon) and all(part.isidentifier() for part in (*short.split("."), attribute))
     return "module" if written else "network"
 
@@ -181,7 +178,6 @@ def locate_reward(name: str, published: str | None = None) -> tuple[Checkpoint, 
         "a shipped name": [*OF_WORLDS, *present],
         "one of a package": plugins.names(GROUP),
         "the paper's": PUBLISHED,
-        "a text's likelihood": packaged("causal"),
         "Skywork-Reward-V2's": SKYWORK_V2,
         "MODULE:NAME": (),
     }
@@ -195,8 +191,6 @@ def check_reward_name(name: str) -> None:
         offered = offered_reward(name)
         if isinstance(offered, NamedReward):
             offered.check(name)
-    elif kind == "likelihood":
-        distribution_of("reward", packaged("causal")[name])
     elif kind == "module":
         module_file(name)
     elif kind == "network":

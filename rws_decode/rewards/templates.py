@@ -31,7 +31,13 @@ def text_encoder(
     out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
-        return lambda prompt, answer: [*_pair_ids(tokenizer, prompt, answer), *closing]
+
+        def pair(prompt: str | Dialogue, answer: str) -> list[int]:
+            # As lists: alone, an empty answer would be no answer, and the text laid out as a single one.
+            texts, answers = [as_dialogue(prompt).text], [check_text("answer", answer)]
+            return [*encoded(tokenizer, texts, answers, split_special_tokens=True)["input_ids"][0], *closing]
+
+        return pair
     if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
@@ -60,12 +66,6 @@ def text_encoder(
         return [*([start] if begins and start is not None else []), *bare, *closing]
 
     return encode
-
-
-def _pair_ids(tokenizer: Any, prompt: str | Dialogue, answer: str) -> list[int]:
-    # As lists: alone, an empty answer would be no answer, and the text laid out as a single one.
-    texts, answers = [as_dialogue(prompt).text], [check_text("answer", answer)]
-    return encoded(tokenizer, texts, answers, split_special_tokens=True)["input_ids"][0]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:

@@ -8,8 +8,6 @@ from functools import cache, reduce
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint, check_digests, models_directory
 from rws_decode.common.reward_facts import Normalised
@@ -62,37 +60,6 @@ class WorldReward(Normalised):
 
     def unknown_words(self, text: str) -> list[str]:
         return self.words.unknown(text)
-
-    @property
-    def vocabulary(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words.words)}
-
-    def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
-        """Return the expected reward of an answer whose words are drawn independently, each from its shares.
-
-        Exact: the automaton runs over the probabilities of its states, [n, states] in all, the end of text among them.
-        mixtures: [n, V]; written: not looked at.
-        """
-        following, adds = (
-            torch.from_numpy(table).to(mixtures.device)
-            for table in (self.world_reward.following, self.world_reward.reward)
-        )
-        state = mixtures.new_zeros(len(following), dtype=torch.float64)
-        state[0] = 1.0
-        total = state.new_zeros(())
-        for shares in mixtures.double():
-            joint = state[:, None] * shares  # [states, V]
-            total = total + (joint * adds).sum()
-            state = torch.zeros_like(state).index_add(0, following.flatten(), joint.flatten())
-        return total
-
-
-def world_reward_named(name: str, mean: float | None = None, std: float | None = None) -> WorldReward:
-    """Return `era`, `keywords`, or `keywords:WORD,WORD,...`; mean, std: in place of its own."""
-    if name == "era":
-        return era_reward(mean, std)
-    asked = name.partition(":")[2]
-    return keyword_reward(asked.split(",") if ":" in name else None, mean, std)
 
 
 def era_reward(mean: float | None = None, std: float | None = None) -> WorldReward:

@@ -14,8 +14,7 @@ from rws_decode.canvas.layout import Prompt
 from rws_decode.common.later import Floats
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import before_gap, filled, from_gap
+from rws_decode.text.dialogue import Dialogue, before_gap, filled, from_gap
 from rws_decode.trace.data import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -237,33 +237,23 @@ def places_of(holds: Tensor) -> Tensor | slice | None:
     return torch.from_numpy(places).to(holds.device)
 
 
-class Commits(Protocol):
-    """How many positions of each row go in a step."""
+class Scheduled(NamedTuple):
+    """How many positions of each row go in a step: as many as the schedule says, one number or int64 [b]."""
+
+    k: int | Tensor
 
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
         """Return the numbers, and which positions wait for the others, bool [N] or None.
 
         value: what ranks the N positions, log-odds or probabilities; scale: float64 [N], the factors.
         """
-        ...
+        return self.k, None
 
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor | int:
         """Return how many positions logits that are off by their error would add or take away, int64 [b].
 
         low, high: the least and greatest ranking value of each position; error: of its logits; [N].
         """
-        ...
-
-
-class Scheduled(NamedTuple):
-    """As many positions of each row as the schedule says, one number or int64 [b], whatever their confidence."""
-
-    k: int | Tensor
-
-    def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, None]:
-        return self.k, None
-
-    def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> int:
         return 0
 
 
@@ -274,7 +264,7 @@ class Completion(NamedTuple):
     deferred: bool [b, n], the block's masked positions, and those of them that wait for the others, None for none.
     seen: the logits of all positions that got a candidate; lead: float64, by how much each leads. view: the block's N
     masked positions; row: int64 [N], which of the b rows each is in; published: [N, V], the logits that are ranked.
-    commits: how many positions of a row go.
+    commits: how many positions of a row go, `Scheduled`, or what a layer has in its place.
     """
 
     rows: Tensor
@@ -289,7 +279,7 @@ class Completion(NamedTuple):
     view: MaskedPositions
     row: Tensor
     published: Tensor
-    commits: Commits
+    commits: Any
 
     @property
     def error(self) -> Tensor:

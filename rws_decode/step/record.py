@@ -99,13 +99,11 @@ class Record:
             at = np.searchsorted(self.rows, torch.cat([done.rows for done in steps]).cpu().numpy())
             step = np.repeat([done.step for done in steps], [len(done.rows) for done in steps])
             done = joined(steps)
-            for name, values in rows_of(done, self._diagnosed(done)).items():
+            diagnosed = getattr(done.choice, "diagnosis", None)  # of a step on a device
+            if self._full and isinstance(done.choice, Choice):
+                diagnosed = diagnosis(self._options, self._ends, done)
+            for name, values in rows_of(done, diagnosed).items():
                 self._arrays[name][at, step] = values.cpu().numpy()
-
-    def _diagnosed(self, done: Done) -> Diagnosis | None:
-        if not self._full:
-            return None
-        return diagnosis(self._options, self._ends, done) if isinstance(done.choice, Choice) else done.choice.diagnosis
 
     def row(self, index: int, uncommitted: int) -> dict[str, Any]:
         """Return a row's place, costs and arrays, those of its `steps_run` steps that committed something.

@@ -1,9 +1,9 @@
-"""What strategies share that count or choose by scaled logits."""
+"""Strategies that count or choose by scaled logits: what they share, and the plainest of them, a threshold."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rws_decode.common.later import NDArray, Tensor, np, torch
@@ -60,6 +60,29 @@ def least_odds(threshold: float) -> float:
 def likely(view: MaskedPositions, threshold: float) -> Tensor:
     """Return how many positions of each row have a probability of `threshold` or more, int64 [rows]."""
     return in_rows(view.log_odds >= least_odds(threshold), view.row, view.rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Threshold(Counted):
+    r"""Commit all positions of probability tau or more, and the most confident one in any case.
+
+    threshold: tau in (0, 1), of the candidate's probability under the scaled logits; compared as log-odds, so that
+    positions whose probability rounds to 1 are told from tau below 1 by their margin. A larger factor commits more:
+    confidence rises with the scale, so that each position passes tau at most once. [MASK] has no share in the
+    probability; with `Options(ranking="topk")` it has, as in the authors' code.
+
+    >>> rule = Threshold(0.9)
+    >>> odds = torch.tensor([3.0, 1.0, 2.5], dtype=torch.float64)
+    >>> rule.count(MaskedPositions(0, 1, 3, torch.zeros(3, dtype=torch.int64), torch.arange(3), log_odds=odds)).tolist()
+    [2]
+    """
+
+    threshold: float = least_probability(usual=0.9)
+    name = "threshold"
+    abilities = replace(Counted.abilities, counts=True)
+
+    def count(self, view: MaskedPositions) -> Tensor:
+        return likely(view, self.threshold)
 
 
 def entropies(logits: Tensor, scale: Tensor) -> Tensor:

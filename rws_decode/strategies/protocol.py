@@ -248,7 +248,7 @@ _METHODS = {"counts": "count", "chooses": "choose", "revises": "revise", "asks_a
 def abilities_of(strategy: object) -> Abilities:
     """Return what a strategy declares that it does besides: nothing where it declares nothing.
 
-    >>> from rws_decode.strategies.parallel import Threshold
+    >>> from rws_decode.strategies.counted import Threshold
     >>> abilities_of(Threshold(0.9)).counts, abilities_of(0.9) == Abilities()
     (True, True)
     """

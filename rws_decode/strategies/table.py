@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.common import plugins
 from rws_decode.common.arguments import meant
-from rws_decode.strategies.apart import apart
 from rws_decode.strategies.numbers import Number, example_of, numbers_of, parts_of
 from rws_decode.strategies.protocol import MARKS, Strategy
 from rws_theory.checks import one_of
@@ -124,29 +123,13 @@ STRATEGIES = Table(
         "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
         "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
         "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
-        "rws-every": Entry("reward_controls.RWSEvery", "rws that asks the reward at every --every-th step"),
-        "rws-flipped": Entry("reward_controls.FlippedReward", "rws of minus the reward"),
-        "rws-random": Entry("reward_controls.RandomReward", "rws of normal noise instead of a reward"),
         "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
         "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),
         "shuffled": Entry("", "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
         "reward-replay": Entry("given.RewardReplay", "rws of rewards that are given"),
         "margin": Entry("orders.Margin", "the largest gap between the two best tokens first"),
         "entropy": Entry("orders.Entropy", "the least entropy first"),
-        "threshold": Entry("parallel.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
-        "parallel-factor": Entry(
-            "parallel.ParallelFactor", "as many as (n + 1)(1 - p_n) < --parallel-factor (Fast-dLLM)"
-        ),
-        "entropy-bound": Entry("parallel.EntropyBound", "as many as an entropy of --gamma nats allows (EB-Sampler)"),
-        "klass": Entry(
-            "parallel.Klass", "all of probability --threshold or more, moved < 0.01 nats in 2 steps (KLASS)"
-        ),
-        "dus": Entry("parallel.Dilated", "every --stride-th position, then those between, and so on (DUS)"),
-        "certainty-prior": Entry(
-            "orders.CertaintyPrior", "confidence near known words, within --sigma tokens (d2Cache)"
-        ),
-        "calibrated": Entry("orders.Calibrated", "confidence calibrated by word frequency (PC-Sampler)"),
-        "oracle-order": Entry("orders.OracleOrder", "the positions whose candidate is the truth first"),
+        "threshold": Entry("counted.Threshold", "all positions of probability --threshold or more (Fast-dLLM)"),
         "random-order": Entry("orders.RandomOrder", "a random order within each block"),
         "left-to-right": Entry("orders.LeftToRight", "the leftmost position first"),
     },
@@ -196,8 +179,8 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
 
     A number after the colon is the first that the strategy reads; what scales it may follow a plus sign, and so may
-    apart, the least distance of a step's commits (`apart.apart`). ValueError as in `strategy_named`, for a number that
-    the strategy does not read, and for numbers beside a strategy that is an object.
+    apart, the least distance of a step's commits (`spaced`). ValueError as in `strategy_named`, for a number that the
+    strategy does not read, and for numbers beside a strategy that is an object.
 
     >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
     True
@@ -235,8 +218,12 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             raise ValueError(f"{option} is {quoted(value)}: {unknown}strategy {name} reads {_call(name)}")
     if missing := [option for option in entry.needs if option in entry.numbers and option not in numbers]:
         raise ValueError(f"{missing[0]} is None: strategy {name} needs {_call(name)}")
-    made = strategy_named(name, seed=seed, **numbers)
-    return made if positions == 1 else apart(made, positions)
+    return spaced(strategy_named(name, seed=seed, **numbers), positions)
+
+
+def spaced(strategy: Strategy, positions: int) -> Strategy:
+    """Return the strategy with a step's commits that many positions apart, as an extra does it; itself for 1."""
+    return strategy if positions == 1 else plugins.hook("apart", f"apart is {positions}")(strategy, positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -348,7 +335,7 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
     if name == APART:
-        return apart(numbers["of"], numbers[APART])
+        return spaced(numbers["of"], numbers[APART])
     if name not in STRATEGIES or not STRATEGIES[name].rule:
         described = [name for name, entry in STRATEGIES.listed().items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.end_of_text import Ends
-from rws_decode.canvas.schedule import LONGEST, block_plan
+from rws_decode.canvas.schedule import LONGEST, EndOfText, Padding, block_plan
 from rws_decode.settings import Drawing, Kept, Precision, Ranking
 from rws_decode.trace.data import LAYOUT, NOT_NEEDED, STEP_MAP_MAY_LACK, TraceData, last_tokens
 from rws_theory.checks import one_of, whole

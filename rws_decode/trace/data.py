@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_decode.text.gaps import filled, row_of
+from rws_decode.text.dialogue import filled, row_of
 from rws_theory.orders.deviation import generation_order_deviation
 from rws_theory.show import quoted, shortened
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.common.files import check_trace_file, write_bytes
-from rws_decode.common.page import Animation, Page, notebook_html, picture
+from rws_decode.common.page import Page, notebook_html, picture
 from rws_decode.common.plugins import hook
 from rws_decode.trace import checks
 from rws_decode.trace.data import LAYOUT, TraceData
@@ -146,7 +146,7 @@ class Trace(TraceData):
         """
         return picture("decode_page", "trace.view()")(self, other, predictor)
 
-    def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Animation:
+    def animate(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Any:
         """Return an animated picture of the decode, a GIF, which a notebook shows by itself and `save` writes.
 
         other, predictor: another run beside it, and what proves why they part (`animate`).

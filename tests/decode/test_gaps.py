@@ -17,7 +17,7 @@ from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Tempera
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.job import encode_prompts
 from rws_decode.strategies.table import STRATEGIES, offered
-from rws_decode.text.gaps import filled
+from rws_decode.text.dialogue import filled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 BERT = PREDICTORS["bert"]
@@ -126,19 +126,20 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [*STRATEGIES, "calibrated", "oracle-order"])
 def test_every_strategy_fills_gaps_and_leaves_the_fixed_words(name: str) -> None:
     predictor = PREDICTORS["llada"]
     ids = [6, *[predictor.mask_id] * 2, 8, predictor.mask_id, 9, *[predictor.mask_id] * 3, 7]
     (run,) = decode(predictor, [ids], "rws:8", Shape(6, 3, 6), reward=REWARD)
-    given = {"run": run} | {option: number.usual for option, number in STRATEGIES[name].numbers.items()}
+    entry = STRATEGIES[name] if name in offered() else None
+    given = {"run": run} | {option: number.usual for option, number in (entry.numbers if entry else {}).items()}
     size = predictor.logits(torch.tensor([ids]), None).shape[-1]
     strategy: Any = {
         "reward-replay": rws.RewardReplay(8.0, (0.1, 0.2, 0.3)),
         "calibrated": rws.Calibrated(np.linspace(0.01, 0.2, size)),
         "oracle-order": rws.OracleOrder(run.tokens),
     }.get(name, name)
-    numbers = {option: given[option] for option in STRATEGIES[name].reads if option != "reward" and name in offered()}
+    numbers = {option: given[option] for option in (entry.reads if entry else ()) if option != "reward"}
     shape = Shape(6, 3, 6)
     alone, first, second = (
         trace

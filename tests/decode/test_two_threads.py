@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from rws_decode import Shape, decode, load_predictor, load_reward
+from rws_decode.extra.compact.llama import LeanLlama
+from rws_decode.extra.steering.soft_rewards import soft_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
 from rws_decode.gpu import decode_compact
 from rws_decode.text.prompt_ids import encoded
@@ -34,7 +36,11 @@ def together(model: Any, *calls: Callable[[], Any]) -> list[Any]:
 @pytest.mark.parametrize("layout", [name for name in tiny_checkpoints("predictor") if name != "world"])
 def test_two_threads_decode_what_one_does(layout: str, tmp_path: Path) -> None:
     predictor: Any = load_predictor(str(tiny_checkpoint(layout, tmp_path / "tiny")), progress=False)
-    calls = [decode, decode_compact] if hasattr(predictor, "body") and predictor.body.supported else [decode]
+    calls = (
+        [decode, decode_compact]
+        if hasattr(predictor, "shifted") and LeanLlama.supported(predictor.model.model)
+        else [decode]
+    )
 
     def decoded() -> list[Any]:
         return [call(predictor, text, shape=Shape(8, 4)) for call in calls for text in ("the cat", "a dog")]
@@ -46,8 +52,9 @@ def test_two_threads_decode_what_one_does(layout: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["classifier", "causal-classifier"])
 def test_two_threads_read_their_own_mixtures(layout: str, tmp_path: Path) -> None:
     reward: Any = load_reward(str(tiny_checkpoint(layout, tmp_path / "tiny")), progress=False)
+    soft: Any = soft_reward(reward)
     shares, written = torch.eye(28)[[6, 8, 9, 11]], torch.ones(3, dtype=torch.bool)
-    calls = [lambda own=own: reward.soft_score("the cat", own, written).item() for own in (shares[1:], shares[:3])]
+    calls = [lambda own=own: soft.soft_score("the cat", own, written).item() for own in (shares[1:], shares[:3])]
     alone = [call() for call in calls]
     assert together(reward.model, *calls) == alone and alone[0] != alone[1]
 

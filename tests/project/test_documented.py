@@ -333,7 +333,7 @@ class User:
             mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
             mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
             mock.patch("paper_figures.exhibits.shared.exhibit._printed", sketch),
-            mock.patch("rws_decode.extra.check.command.digests_in", map),  # processes of its own: test_cli_check.py
+            mock.patch("paper_figures.extra.check.command.digests_in", map),  # processes of its own: test_cli_check.py
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):

@@ -44,7 +44,7 @@ def test_every_module_imports_without_any_extra(without: dict[str, Any]) -> None
     files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__main__.py"]
     assert without["modules"] + len(without["refused"]) == len(files)
     # Kernels are decorated by Triton, and strategies by Hypothesis: these modules cannot be had without, and say so.
-    theirs = {"rws_decode.gpu.triton_rows": "gpu", "rws_theory.testing": "hypothesis"}
+    theirs = {"rws_decode.extra.compact.triton_rows": "gpu", "rws_theory.testing": "hypothesis"}
     theirs["rws_decode.extra.testing.strategies"] = "hypothesis"
     for name, said in without["refused"].items():
         (extra,) = (extra for module, extra in theirs.items() if f"{name}.".startswith(f"{module}."))

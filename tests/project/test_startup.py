@@ -22,7 +22,7 @@ FRAMES = {"pandas", "matplotlib", "pyarrow"}
 NETWORKS = {"torch", "transformers", "tokenizers", "safetensors", "rdkit"}
 COMPILERS = {"torch._dynamo", "torch.distributed.tensor", "triton", "sympy", "mpmath"}
 ROOMS = {
-    "rws_decode.gpu",
+    "rws_decode.extra.compact",
     "rws_decode.extra.adapters",
     "rws_decode.extra.scale_paths",
     "rws_decode.replay",

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from paper_figures.extra.fragility.answers import fragility
 from paper_figures.studies.prompts import prompts_of
 from rws_decode import Options, Savings, Shape, decode, load_predictor, load_reward, strategy_log_prob
-from rws_decode.extra.check.fragility import fragility
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 

@@ -59,7 +59,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     from paper_figures.runner.executors import on_cluster
     from paper_figures.statistics import load_causal
     from rws_decode.__main__ import main as decoding
-    from rws_decode.gpu.row_statistics import row_statistics
+    from rws_decode.extra.compact.row_statistics import row_statistics
     from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
 
@@ -86,7 +86,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "peft": lambda: load_predictor("mini", adapter=folder),
         "rdkit": lambda: load_reward("valid"),
         "triton": lambda: row_statistics(torch.eye(2), torch.ones(1), backend="triton"),
-        "triton, import": lambda: importlib.import_module("rws_decode.gpu.triton_rows"),
+        "triton, import": lambda: importlib.import_module("rws_decode.extra.compact.triton_rows"),
         "jupytext": lambda: runpy.run_path(str(REFRESH), run_name="__main__"),
     }
 

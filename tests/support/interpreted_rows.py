@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
-from rws_decode.gpu.row_statistics import RowStatistics
+from rws_decode.extra.compact.row_statistics import RowStatistics
 
 
 class Kernels(Protocol):
@@ -43,7 +43,7 @@ def _set_interpreter() -> None:
 
 
 def _statistics(asked: bytes) -> bytes:
-    from rws_decode.gpu.triton_rows import triton_statistics
+    from rws_decode.extra.compact.triton_rows import triton_statistics
 
     logits, factors, options = pickle.loads(asked)
     return pickle.dumps(triton_statistics(logits, factors, **options))

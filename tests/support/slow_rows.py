@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rws_decode import MaskPredictor, Shape
 from rws_decode.predictors.base import forbidden_ids
-from rws_decode.text.gaps import row_of
+from rws_decode.text.dialogue import row_of
 
 
 class Row(NamedTuple):

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from rws_decode.extra.compact.llama import LeanLlama
 from rws_decode.extra.testing.networks import (  # noqa: F401 - tests take them from here
     CLS,
     EOS,
@@ -22,7 +23,6 @@ from rws_decode.extra.testing.networks import (  # noqa: F401 - tests take them 
     modernbert,
     word_tokenizer,
 )
-from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 
 

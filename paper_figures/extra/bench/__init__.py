@@ -2,5 +2,5 @@
 
 What another device or dtype changes is told by `rws check`.
 
-Needs: testing
+Needs: compact savings testing
 """

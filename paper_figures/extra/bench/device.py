@@ -42,6 +42,7 @@ import torch
 
 from paper_figures.extra.bench.check import agreement, self_check
 from paper_figures.extra.bench.kernels import kernel_table
+from paper_figures.extra.bench.plain_loop import PlainRun
 from paper_figures.extra.bench.random_models import make_models, random_prompts
 from paper_figures.extra.bench.report import overhead, ratios
 from paper_figures.extra.bench.roofline import (
@@ -57,7 +58,6 @@ from paper_figures.extra.bench.ways import Answering, Way, all_ways, naive, plai
 from paper_figures.runner.versions import commit
 from paper_figures.studies.work import machine_name, weight_bytes
 from rws_decode.common.files import write_json
-from rws_decode.extra.testing.plain_loop import PlainRun
 from rws_decode.settings import Shape
 from rws_theory.checks import one_of
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paper_figures.extra.bench.roofline import each_seconds
-from rws_decode.gpu.row_statistics import Backend, row_statistics
+from rws_decode.extra.compact.row_statistics import Backend, row_statistics
 
 _ROWS = 256
 # Factors at once -> share of the copy bandwidth aimed at, for 256 x 126,464 logits on a GPU.

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from paper_figures.extra.bench.plain_loop import plain_loop, plain_rws
 from paper_figures.extra.bench.roofline import measured
 from rws_decode.decode import decode
-from rws_decode.extra.testing.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Savings, Shape

@@ -59,7 +59,6 @@ def calibrate(options: CalibrateOptions) -> None:
     from rws_decode.common.files import write_json
     from rws_decode.job import warn_of_unread_words
     from rws_decode.rewards import known_reward, load_reward
-    from rws_decode.rewards.base import reads_whole
 
     rows, data = _data(options)
     pairs = read_pairs(rows, options.prompt_field, options.answer_field)
@@ -156,3 +155,12 @@ def _summary(name: str, sample: Any, skipped: int) -> str:
         f"{name}: mean {sample.mean:.6g} (standard error {sample.standard_error:.2g}), "
         f"sample deviation {sample.std:.6g}, over {sample.n} pairs of {sample.rows} rows{left}"
     )
+
+
+def reads_whole(model: Any, prompt: Any, answer: str) -> bool:
+    """Return whether a pair is short enough for the model; True if the model does not read tokens."""
+    try:
+        getattr(model, "ids", lambda *pair: None)(prompt, answer)
+    except ValueError:
+        return False
+    return True

@@ -2,5 +2,5 @@
 
 All notebooks but 3 and 8 need it, and go with it.
 
-Needs: diff frontier pages scale_paths sequences
+Needs: apart diff frontier packages pages scale_paths scale_pictures sequences steering
 """

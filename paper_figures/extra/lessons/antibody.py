@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from paper_figures.data.prompt_sources import fill_gaps
 from paper_figures.studies.prompts import prompts_of
 from rws_decode import RewardModel, Shape, Trace, compare, load_predictor, load_reward
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.final_text import FinalReward
-from rws_decode.text.gaps import fill_gaps
 from rws_decode.trace.trace import load
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from paper_figures.statistics.leaks import mean_of, sampler_values
 from rws_decode import Shape
 from rws_decode.common.page import Page
 from rws_decode.common.palette import LOOKS
+from rws_decode.extra.apart import Apart, apart
 from rws_decode.predictors import CallablePredictor
-from rws_decode.strategies.apart import Apart, apart
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.worlds.markov import MarkovChain

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from paper_figures.extra.lessons.intervals import intervals
 from paper_figures.extra.lessons.rounding import RANKINGS
 from paper_figures.statistics.intervals import Interval, mean_interval, paired_differences
 from paper_figures.statistics.significance import holm, paired_test
 from rws_decode import HFMaskPredictor, Shape, Temperature, decode
 from rws_decode.common.palette import GREY
-from rws_decode.view.plots import intervals
 from rws_decode.view.plots.sheet import drawn, finished, panels_of
 from rws_theory import footrule_mean
 

@@ -91,7 +91,7 @@ def grid_search(paths: Mapping[int, Both]) -> GridSearch:
 @drawn
 def grid_picture(paths: Mapping[int, Both], search: GridSearch, grid: Sequence[float]) -> Figure:
     """Draw how many answers grids of many sizes find, a panel for each prompt; hollow marks: the given grid."""
-    from rws_decode.extra.scale_paths.lanes import OVER
+    from paper_figures.extra.scale_pictures.lanes import OVER
 
     figure, panels = panels_of(None, 1, len(paths), (10.0, 3.8))
     for panel, (prompt, both) in zip(panels, paths.items(), strict=True):

@@ -15,7 +15,7 @@ from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Shape
-from rws_decode.text.gaps import filled, row_of
+from rws_decode.text.dialogue import filled, row_of
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.selection import selection_path

@@ -1,4 +1,4 @@
 """Train the shipped models from random numbers, and measure and write them as they ship.
 
-Needs: stories
+Needs: stories story_tasks
 """

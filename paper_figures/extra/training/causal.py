@@ -15,7 +15,7 @@ from paper_figures.extra.training.loop import Run, fit, seeded, warm_flat_decay
 from paper_figures.extra.training.objective import special_id, story_tokenizer
 
 if TYPE_CHECKING:
-    from rws_decode.extra.stories.tasks import Task
+    from paper_figures.extra.story_tasks import Task
 
 # Not among the parameters that the config declares.
 _ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}
@@ -79,7 +79,7 @@ def answer_nll(model: LlamaForCausalLM, ids: Tensor, answer: Tensor) -> Tensor:
 
 def train_causal(run: Run, recipe: CausalRecipe) -> LlamaForCausalLM:
     """Train `mini-causal` by the recipe, resuming from the run's last checkpoint."""
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     tokenizer = story_tokenizer()
     model = build_causal(recipe, tokenizer)

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
+from paper_figures.data.story_sets import judge
 from paper_figures.extra.training.objective import encode_tasks, masked_loss, special_id
 from paper_figures.extra.training.reward import KINDS
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.text.rules import judge
 
 if TYPE_CHECKING:
+    from paper_figures.extra.story_tasks import Task
     from rws_decode.extra.stories.answers import Judgement
-    from rws_decode.extra.stories.tasks import Task
 
 _BATCH = 32  # answers at a time
 
 
 def held_out(split: str, count: int, kind: str = "keywords", band: str = "short", seed: int = 0) -> list[Task]:
     """Draw tasks of a held-out split; the same arguments give the same tasks."""
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     rng = Random(f"{split}-{kind}-{band}-{seed}")
     return [sample_split(rng, split, kind, band) for _ in range(count)]

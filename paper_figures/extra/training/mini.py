@@ -34,7 +34,7 @@ from paper_figures.extra.training.objective import (
 from rws_decode.predictors import HFMaskPredictor
 
 if TYPE_CHECKING:
-    from rws_decode.extra.stories.tasks import Task
+    from paper_figures.extra.story_tasks import Task
 
 # How often each kind of task is seen; the paper's main task, keywords to story, most.
 MIX: tuple[tuple[float, str, str], ...] = (
@@ -108,7 +108,7 @@ def build_mini(recipe: MiniRecipe, tokenizer: PreTrainedTokenizerFast) -> Modern
 
 def draw_batch(rng: Random, batch: int, split: str = "mini", *, even: bool = False) -> list[Task]:
     """Draw a batch of one kind of task, so that little of it is padding."""
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     kind, band = rng.choices([m[1:] for m in MIX], [m[0] for m in MIX])[0]
     return [sample_split(rng, split, kind, band, even=even) for _ in range(batch)]

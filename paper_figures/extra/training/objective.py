@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
 if TYPE_CHECKING:
-    from rws_decode.extra.stories.tasks import Task
+    from paper_figures.extra.story_tasks import Task
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 
@@ -35,9 +35,9 @@ def story_tokenizer() -> PreTrainedTokenizerFast:
     >>> tok.convert_ids_to_tokens(tok("Write a short science story.")["input_ids"])
     ['[CLS]', 'write', 'a', 'short', 'science', 'story', '.', '[SEP]']
     """
+    from paper_figures.extra.story_tasks import prompt_vocabulary
     from rws_decode.extra.stories.grammar import TEMPLATES
     from rws_decode.extra.stories.lexicon import words
-    from rws_decode.extra.stories.tasks import prompt_vocabulary
 
     literal = [
         word for group in TEMPLATES.values() for template in group for word in template.split() if word[0] != "{"

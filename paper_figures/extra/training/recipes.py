@@ -90,7 +90,7 @@ def _made(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _true_nats(tasks: list[Any]) -> list[float]:
-    from rws_decode.text.rules import judge
+    from paper_figures.data.story_sets import judge
 
     return [-(judge(task.prompt, task.answer).log_probability or 0.0) for task in tasks]
 
@@ -123,8 +123,8 @@ def _export_mini(runs: Path, models: Path) -> None:
     ]
     readme = card(
         "mini",
-        "A masked diffusion model of the story language of `rws_decode.extra.stories`, for `ModernBertForMaskedLM`. It"
-        " answers `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
+        "A masked diffusion model of the story language of `rws_decode.extra.stories`, for `ModernBertForMaskedLM`."
+        " It answers `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
         "from scratch on text drawn from the grammar (split `mini`)",
         numbers | _made(metadata),
         _command("mini"),

@@ -19,12 +19,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, ModernBertForSequenceClassification, PreTrainedTokenizerFast
 
+from paper_figures.data.story_sets import judge
 from paper_figures.extra.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.strategies.factors import Temperature
-from rws_decode.text.rules import judge
 
 KINDS: tuple[tuple[float, str, str], ...] = (
     (0.70, "keywords", "short"),
@@ -64,7 +64,7 @@ def completions(
 
     Decoded with scales 0.5, 1, 4 and 16 in turn. Kept in `path`, so that a second call only reads.
     """
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import sample_split
 
     if path.exists():
         return [(prompt, list(texts)) for prompt, texts in json.loads(path.read_text(encoding="utf-8"))]
@@ -88,8 +88,7 @@ def _truth(prompt: str, answer: str) -> float:
 
 def graded_answers(rng: Random, split: str, written: list[tuple[str, list[str]]]) -> tuple[str, Graded]:
     """Draw one prompt with four graded answers: true, lightly and heavily corrupted, or written by `mini`."""
-    from rws_decode.extra.stories.sample import corrupt
-    from rws_decode.extra.stories.tasks import sample_split
+    from paper_figures.extra.story_tasks import corrupt, sample_split
 
     if rng.random() < 0.4:
         prompt, texts = rng.choice(written)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rws_decode.canvas import EndOfText, Padding
+from rws_decode.canvas.schedule import EndOfText, Padding
 from rws_decode.common.arguments import check_seeds
 from rws_decode.common.files import parse_json, write_json
 from rws_decode.common.plugins import hook

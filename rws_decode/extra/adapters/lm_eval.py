@@ -28,12 +28,12 @@ from rws_decode.decode import decode
 from rws_decode.extra.adapters.config import RWSGenerationConfig
 from rws_decode.extra.log_prob import strategy_log_prob
 from rws_decode.predictors import load_predictor
-from rws_decode.predictors.base import MaskPredictor, logits_at, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.text.gaps import masks_in
+from rws_decode.text.dialogue import masks_in
 from rws_theory.checks import one_of, whole
 from rws_theory.extras import required
 
@@ -129,7 +129,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
                 raise ValueError(f"traces is {traces}: it holds traces already, name a new folder")
         self.traces = traces
         self._asked = 0  # requests of generate_until so far
-        tokenizer = tokenizer_of(self.predictor)
+        tokenizer: Any = getattr(self.predictor, "tokenizer", None)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
         plain = {"add_special_tokens": False, "split_special_tokens": True}

@@ -1,1 +1,4 @@
-"""Models that fill a text block by block, causal in their past, and the kept keys and values that save forwards."""
+"""Models that fill a text block by block, causal in their past, and the kept keys and values that save forwards.
+
+Needs: families
+"""

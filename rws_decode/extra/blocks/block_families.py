@@ -5,7 +5,7 @@ how long a block is, 4 to 64. Fast-dLLM v2 (Wu et al. 2025, arXiv:2509.26328) is
 are one position late. LLaDA2.0 and 2.1 (arXiv:2512.15745) are GLM-4's mixture of experts under other names, in blocks
 of 32: a sigmoid scores 256 experts, of whose 8 groups the best 4 stay and of these the best 8 experts, beside one that
 all tokens pass; half of each head turns. 2.1 is trained to replace committed tokens (`strategies.revising`). The
-block-wise kin of A2D and Dream are in `llada_dream_a2d`.
+block-wise kin of A2D and Dream are in `families` and `predictors.llada_dream`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.predictors.families import HEADS, QWEN, Family, Layout, plain_layout
-from rws_decode.predictors.llada_dream_a2d import LLADA_MOE
+from rws_decode.extra.families import LLADA_MOE, plain_layout
+from rws_decode.predictors.families import HEADS, QWEN, Family, Layout
 
 SDAR = Family(
     name="sdar",

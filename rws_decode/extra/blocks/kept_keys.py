@@ -15,9 +15,12 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas.schedule import current_block
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor, block_of
+from rws_decode.settings import Options
 from rws_decode.step.completion import MaskedLogits, masked_logits
 from rws_decode.step.step import Decoder, Done, State, Step
+from rws_decode.strategies.protocol import Strategy, check_abilities
 
 
 class Keys:
@@ -65,6 +68,21 @@ class Kept(NamedTuple):
     def of(self, rows: Tensor) -> Kept:
         """Return that of some rows, bool or int64; logits are found by the prompts' numbers."""
         return Kept(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.seen)
+
+
+def check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
+    """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
+    told = f"key_cache is {options.key_cache!r}"
+    if block_of(predictor) is not None:
+        raise ValueError(
+            f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
+        )
+    if not getattr(predictor, "keeps_keys", False):
+        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
+    if options.cfg:
+        raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
+    if (able := check_abilities(strategy)).hypotheses or able.changes:
+        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
 def keeping(run: Step) -> Step:
@@ -132,10 +150,32 @@ def _forward(
         keys.columns = torch.stack([torch.cat([each, each[:1].expand(most - len(each))]) for each in needed])
 
     def at(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        return predictor.logits_within(ids, mask, row, column, keys)
+        return logits_within(predictor, ids, mask, row, column, keys)
 
     suppressed, published = decoder.ends.suppressed, decoder.options.ranking == "topk"
     return masked_logits(decoder.predictor, canvas, wanted, suppressed=suppressed, published=published, at=at)
+
+
+@torch_threads()
+def logits_within(
+    predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Keys
+) -> Tensor:
+    """Return the logits [N, V] at N places, of those that `keys` renews; other keys stay."""
+    if predictor.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
+        raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
+    rows, columns = keys.rows, keys.columns
+    real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
+    hidden = predictor.model.base_model(
+        input_ids=canvas[rows].gather(1, columns),
+        attention_mask=None if bool(real.all()) else real[rows][:, None, None, :],
+        position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[rows].gather(1, columns),
+        past_key_values=keys,
+        use_cache=False,
+    ).last_hidden_state
+    slot = torch.zeros_like(canvas)
+    slot[rows[:, None], columns] = torch.arange(columns.numel(), device=canvas.device).view(columns.shape)
+    head = getattr(predictor.model, "cls", None) or predictor.model.get_output_embeddings()
+    return head(hidden.flatten(0, 1)[slot[row, predictor.source(attention_mask, row, column)]])
 
 
 def _joined(parts: Sequence[MaskedLogits], length: int) -> MaskedLogits:

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,14 +14,17 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from rws_decode.checkpoints.config import config_of
+from rws_decode.checkpoints.config import Config, config_of
 from rws_decode.checkpoints.files import Checkpoint, fetch, locate
 from rws_decode.checkpoints.weights import refuse_nonfinite
 from rws_decode.common.files import write_json
-from rws_decode.predictors.families import DECODERS, Family, Layout, described, renamed
-from rws_decode.predictors.loading import FORMAT, MARKER, family_names, family_of
+from rws_decode.predictors.families import DECODERS, Family, Layout, decoder_config, described, renamed
+from rws_decode.predictors.loading import MARKER, family_named, family_names, family_of
 
 __all__ = ["convert"]
+
+FORMAT = 1
+_ATTENTION = ("bidirectional", "block-causal")
 
 _TEXT_FILES = ("*.txt", "*.model", "*.jinja", "*token*.json", "vocab.json", "generation_config.json", "examples.json")
 
@@ -126,3 +130,29 @@ def converted_config(family: Family, layout: Layout, mask: int, ends: Sequence[i
             "vocab_size": layout.vocabulary,
         },
     }
+
+
+def converted(raw: Config) -> Family:
+    """Return the family of a converted checkpoint; ValueError for a marker that this version does not know."""
+    marker = raw[MARKER]
+    family = family_named(str(marker.get("family"))) if isinstance(marker, dict) else None
+    if family is None or marker.get("format") != FORMAT or marker.get("attention") not in _ATTENTION:
+        raise raw.refused(
+            f"{MARKER} in its config.json is not of format {FORMAT}, for "
+            f"{' or '.join(_ATTENTION)} attention, of a family of {', '.join(family_names())}"
+        )
+    return replace(family, layout=_layout)
+
+
+def _layout(raw: Config) -> Layout:
+    """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
+    kind, marker = str(raw.get("model_type")), Config(raw[MARKER], raw.checkpoint)
+    if kind not in DECODERS:
+        raise raw.wrong("model_type", f"none of {', '.join(DECODERS)}")
+    rows, vocabulary = raw.whole("vocab_size"), marker.whole("vocab_size")
+    if rows < vocabulary:
+        raise raw.refused(f"its config.json counts {vocabulary} tokens in {rows} rows")
+    config = decoder_config(kind, Config({key: value for key, value in raw.items() if key != MARKER}, raw.checkpoint))
+    shifted, precise = marker.flag("shifted"), marker.flag("precise_rotary")
+    block = marker.whole("block") if marker["attention"] == "block-causal" else None
+    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise, block=block)

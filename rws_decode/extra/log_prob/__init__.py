@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rws_decode.common.threads import torch_threads
 from rws_decode.job import Job, Prompts, as_prompts, check_arguments, prepare, warn_of_unread_words
-from rws_decode.predictors.base import MaskPredictor, tokenizer_of
+from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
@@ -152,7 +152,7 @@ def answer_ids(predictor: Any, text: str) -> list[int]:
     """Return the ids of an answer's text by itself, without special tokens."""
     if hasattr(predictor, "unknown_words") and (unknown := predictor.unknown_words(text)):
         raise ValueError(f"answers hold {' '.join(unknown)}: {predictor.name} does not know these words, use others")
-    tokenizer = tokenizer_of(predictor)
+    tokenizer = getattr(predictor, "tokenizer", None)
     if tokenizer is None:
         return predictor.encode_prompt(text)
     return list(encoded(tokenizer, text, add_special_tokens=False, split_special_tokens=True)["input_ids"])

@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from rws_decode.common.page import Page
-from rws_decode.text.gaps import masks_in, parts_of
+from rws_decode.text.dialogue import masks_in, parts_of
 
 
 def page_of(

@@ -8,7 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.checkpoints.weights import Stored, model_of, read_tensor, refuse_other_layout, shapes_of
+from rws_decode.checkpoints.weights import Stored, refuse_other_layout, shapes_of
+from rws_decode.extra.reward_layouts.tensors import model_of, read_tensor
 
 # Llama's names -> InternLM2's; its fused query, key and value weights are split in `_split`.
 _NAMES = {

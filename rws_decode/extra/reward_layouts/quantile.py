@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.checkpoints.config import Config
-from rws_decode.checkpoints.weights import Stored, model_of, read_tensor, refuse_other_layout, shapes_of
+from rws_decode.checkpoints.weights import Stored, refuse_other_layout, shapes_of
+from rws_decode.extra.reward_layouts.tensors import model_of, read_tensor
 from rws_decode.rewards.layouts import network_sizes
 from rws_decode.rewards.network import NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder

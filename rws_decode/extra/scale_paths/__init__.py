@@ -1,4 +1,4 @@
-"""Every answer that any scale of an interval gives, as a path with proved breakpoints, and pictures along the scale.
+"""Every answer that any scale of an interval gives, as a path with proved breakpoints.
 
 Needs: diff pages
 """

@@ -25,8 +25,8 @@ from rws_decode.settings import Options, Shape
 from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder
+from rws_decode.strategies.counted import Threshold
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.strategies.parallel import Threshold
 from rws_decode.text.dialogue import Dialogue
 from rws_theory.checks import one_of, whole
 from rws_theory.orders.deviation import generation_order_deviation
@@ -223,7 +223,7 @@ def scale_path(
     is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
     batch of one (`near_tokens`).
 
-    threshold: the probability from which positions are committed, as `parallel.Threshold` counts them, scaled by the
+    threshold: the probability from which positions are committed, as `counted.Threshold` counts them, scaled by the
     axis; None commits as the schedule says.
 
     budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share

@@ -1,1 +1,4 @@
-"""Proteins and molecules: residues and SMILES as tokens, rewards of chains and of reactions."""
+"""Proteins and molecules: residues and SMILES as tokens, rewards of chains and of reactions.
+
+Needs: packages
+"""

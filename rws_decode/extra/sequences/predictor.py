@@ -6,8 +6,7 @@ from typing import Any
 
 from rws_decode.extra.sequences.alphabets import Alphabet
 from rws_decode.predictors.masked_language_model import HFMaskPredictor
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import masks_in, without_gaps
+from rws_decode.text.dialogue import Dialogue, masks_in, without_gaps
 from rws_theory.show import quoted
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.checkpoints.files import Checkpoint, device_named, dtype_named, fetch
-from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, quiet, read_file
+from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, distribution_of, quiet
 from rws_decode.common.later import np, torch
 from rws_decode.common.threads import torch_threads
+from rws_decode.extra.packages import read_file
 from rws_decode.extra.sequences.alphabets import RESIDUES, alphabet_of
 from rws_decode.extra.sequences.chemistry import CHEMISTRY, Entry, check_prompt
 from rws_decode.rewards.callable import CallableReward

@@ -16,13 +16,13 @@ from torch import Tensor
 from rws_decode.extra.steering.ensemble import Ensemble
 from rws_decode.extra.steering.particles import Floats, Particles
 from rws_decode.extra.steering.protocol import Choice
-from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, pieces_of, tokenizer_of
+from rws_decode.extra.steering.soft_rewards import soft_reward
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of, forbidden_ids, pieces_of
 from rws_decode.predictors.world import WorldPredictor
-from rws_decode.rewards.base import RewardModel, SoftReward
+from rws_decode.rewards.base import RewardModel
 from rws_decode.strategies.numbers import check_numbers, number
 from rws_decode.strategies.protocol import abilities_of, gives_order
-from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.gaps import filled
+from rws_decode.text.dialogue import Dialogue, filled
 from rws_theory.checks import one_of
 
 Mix = Literal["entropy", "soft", "hard"]
@@ -153,8 +153,8 @@ class SoftAnswers:
     """Scores of answers of mixed tokens, in the vocabulary that a predictor and a reward model share.
 
     Tokens are matched by their names. The shares of special tokens that the reward model lacks count for nothing.
-    ValueError for a reward model that is no `SoftReward`, for one that lacks a token which the predictor writes, and
-    for a predictor without a vocabulary, or whose words stand in another order than those of its text.
+    ValueError for a reward model that reads none (`soft_reward`), for one that lacks a token which the predictor
+    writes, and for a predictor without a vocabulary, or whose words stand in another order than those of its text.
 
     >>> from rws_decode import load_predictor, load_reward
     >>> answers = SoftAnswers(load_predictor("english"), load_reward("keywords:peace"))
@@ -165,14 +165,15 @@ class SoftAnswers:
     """
 
     def __init__(self, predictor: MaskPredictor, reward: RewardModel) -> None:
-        if not isinstance(reward, SoftReward):
+        soft = soft_reward(reward)
+        if soft is None:
             raise ValueError(
                 f"reward is {reward.name}: gradients need one that reads mixtures of tokens "
-                "(rewards.base.SoftReward), such as load_reward('era')"
+                "(steering.SoftReward), such as load_reward('era')"
             )
-        self.predictor, self.reward = predictor, reward
-        self._known = _shared(predictor, reward)
-        self._width = max(reward.vocabulary.values()) + 1
+        self.predictor, self.reward = predictor, soft
+        self._known = _shared(predictor, reward.name, soft.vocabulary)
+        self._width = max(soft.vocabulary.values()) + 1
         self._writes: dict[int, bool] = {}
         # Tensors of inference mode would not do for autograd.
         with torch.inference_mode(False):
@@ -219,14 +220,13 @@ class SoftAnswers:
         return self._writes[token]
 
 
-def _shared(predictor: MaskPredictor, reward: SoftReward) -> dict[int, int]:
-    """Return the reward model's id of each token of the predictor."""
-    named, known = _vocabulary(predictor), reward.vocabulary
-    silent = set(forbidden_ids(predictor))
+def _shared(predictor: MaskPredictor, reward: str, known: Mapping[str, int]) -> dict[int, int]:
+    """Return a reward model's id of each token of the predictor; known: its vocabulary."""
+    named, silent = _vocabulary(predictor), set(forbidden_ids(predictor))
     for name, token in sorted(named.items(), key=itemgetter(1)):
         if name not in known and token not in silent and predictor.decode_answer([token]):
             raise ValueError(
-                f"reward is {reward.name}: it must share the vocabulary of predictor {predictor.name}, and lacks "
+                f"reward is {reward}: it must share the vocabulary of predictor {predictor.name}, and lacks "
                 f"its token {name!r}"
             )
     return {token: known[name] for name, token in named.items() if name in known}
@@ -236,7 +236,7 @@ def _vocabulary(predictor: MaskPredictor) -> Mapping[str, int]:
     """Return the id of each token of the predictor by its name."""
     if isinstance(predictor, WorldPredictor):
         return {word: number for number, word in enumerate(predictor.words.words)}
-    codec = tokenizer_of(predictor)
+    codec = getattr(predictor, "tokenizer", None)
     if codec is not None:
         return codec.get_vocab()
     named = {piece: int(token) for token, piece in pieces_of(predictor, range(predictor.vocab_size or 0)).items()}

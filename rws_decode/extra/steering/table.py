@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.arguments import meant
@@ -164,3 +165,14 @@ def fitted(
         middle = (few + many) // 2
         few, many = (middle, many) if fits(middle) else (few, middle)
     return f"{head}:{few}{plus}{rest}"
+
+
+def within_budget(strategies: Any, budget: float, unit: str, steps: int, seconds: Callable[[str], float]) -> Any:
+    """Return strategies, in a list or a mapping, with the copies that a budget allows, as `compare` takes it."""
+    if isinstance(strategies, str):
+        return strategies  # refused
+    if isinstance(strategies, Mapping):
+        return dict(zip(strategies, within_budget([*strategies.values()], budget, unit, steps, seconds), strict=True))
+    known = {"forwards": partial(forwards_of, steps=steps), "reward_calls": partial(reward_calls_of, steps=steps)}
+    cost = known.get(unit, seconds)
+    return [fitted(each, budget, cost, unit, "strategies") if isinstance(each, str) else each for each in strategies]

@@ -14,10 +14,9 @@ from typing import Any
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.reward_facts import Normalised
 from rws_decode.extra.stories.check import VIOLATIONS, Violation, read_story
-from rws_decode.extra.stories.grammar import BANDS
-from rws_decode.extra.stories.lexicon import NUMBERS, SINGULAR, TOPICS, plural, words
+from rws_decode.extra.stories.grammar import BANDS, START, surface
+from rws_decode.extra.stories.lexicon import NUMBERS, SINGULAR, TOPICS, TRAITS, plural, words
 from rws_decode.extra.stories.sample import Story
-from rws_decode.extra.stories.tasks import questions
 from rws_decode.rewards.registry import NamedReward
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_theory.show import figures
@@ -87,6 +86,24 @@ def _puzzle_answer(prompt: str) -> str | None:
         return None
     single = SINGULAR.get(noun, noun)
     return f"{NUMBERS[result - 1]} {single if result == 1 else plural(single)} ."
+
+
+def questions(story: Story) -> dict[str, tuple[str, str]]:
+    """Return the questions that a story answers, with their answers."""
+    bound, topic = story.bound, story.topic
+    noun = surface("O", dict(bound), START)
+    asked = {
+        "holder": (f"who had the {noun} at last ?", f"{story.holder} had the {noun} ."),
+        "place": (f"where at last ? the {noun}", f"at the {story.place} ."),
+        "number": (f"how many {noun} ?", f"{bound['N']} {noun} ."),
+        "job": (f"who was {bound['H']} ?", f"{bound['H']} was the {bound['J']} of the {bound['P']} ."),
+        "effect": (f"why was the {bound['P']} {TOPICS[topic].causes[bound['C']]} ?", f"because of the {bound['C']} ."),
+        "ending": (f"how did {bound['H']} end up ?", f"{bound['H']} was {TRAITS[bound['T']]} ."),
+    }
+    if "V" in bound:
+        kept = "yes" if "fulfil" in story.beats else "no"
+        asked["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{kept} .")
+    return asked
 
 
 def _dialogue_answer(prompt: str) -> str | None:

@@ -1,11 +1,10 @@
-"""Draw stories from the grammar, and break them: corruptions of words and of sentences."""
+"""Draw stories from the grammar."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import pairwise
+from functools import cache
 from random import Random
 
 from rws_decode.extra.stories.grammar import (
@@ -20,7 +19,7 @@ from rws_decode.extra.stories.grammar import (
     feasible_beats,
     surface,
 )
-from rws_decode.extra.stories.lexicon import NAMES, NUMBERS, TOPICS, words
+from rws_decode.extra.stories.lexicon import NUMBERS, TOPICS
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ def sample_story(
     """Draw a story of the grammar, with some of its variables pinned beforehand.
 
     topic: one of the ten, None for a uniform draw. band: "short" (6 or 7 sentences), "medium" (9 or 10), "long" (12 or
-    13). pinned: variables fixed in advance, by slot letter (`rws_decode.extra.stories.grammar`). even: draw beats and
-    wordings uniformly instead: the same stories with other frequencies, for a curriculum.
+    13). pinned: variables fixed in advance, by slot letter (`stories.grammar`). even: draw beats and wordings
+    uniformly instead: the same stories with other frequencies, for a curriculum.
     """
     topic = rng.choice(tuple(TOPICS)) if topic is None else topic
     bound = dict(pinned or {})
@@ -95,56 +94,3 @@ def sample_story(
         beats.append(beat)
         sentences.append(tuple(words))
     return Story(topic, band, bound, tuple(beats), tuple(sentences), bound.get(state.holder, ""), bound[state.place])
-
-
-_PAIRS = ("she he", "her his", "her him", "it them", "was were")
-
-
-@lru_cache(maxsize=1)
-def _alternatives() -> dict[str, tuple[str, ...]]:
-    others: dict[str, tuple[str, ...]] = {}
-    for group in words().values():
-        for word in group:
-            others[word] = tuple(group)
-    for topic in TOPICS.values():  # within the topic if there is one: the subtler mistake
-        for name, group in topic.classes.items():
-            others |= {} if name == "objects" else dict.fromkeys(group, group)
-    for pair in _PAIRS:
-        first, second = pair.split()
-        others[first], others[second] = (second,), (first,)
-    return others
-
-
-def corrupt(text: str, rng: Random, count: int = 1) -> str:
-    """Return the text with `count` corruptions, each drawn from six kinds.
-
-    A word is swapped for another of its class (half of the time); a name for another name of the text; two sentences
-    change places; a sentence is dropped; one is doubled; a word is dropped. The result may, by luck, break no rule.
-    """
-    for _ in range(count):
-        tokens = text.split()
-        slots = [i for i, word in enumerate(tokens) if word in _alternatives()]
-        ends = [0, *(i + 1 for i, word in enumerate(tokens) if word == ".")]
-        sentences = [tokens[start:stop] for start, stop in pairwise(ends)]
-        people = sorted({word for word in tokens if word in NAMES})
-        kind = rng.choices(("word", "name", "swap", "drop", "double", "delete"), (6, 2, 1, 1, 1, 1))[0]
-        if kind == "name" and len(people) > 1:
-            at = rng.choice([i for i, word in enumerate(tokens) if word in NAMES])
-            tokens[at] = rng.choice([name for name in people if name != tokens[at]])
-        elif kind in ("swap", "drop", "double") and len(sentences) > 2:
-            at = rng.randrange(len(sentences) - 1)
-            if kind == "swap":
-                sentences[at], sentences[at + 1] = sentences[at + 1], sentences[at]
-            elif kind == "drop":
-                del sentences[at]
-            else:
-                sentences.insert(at, sentences[at])
-            tokens = [word for sentence in sentences for word in sentence]
-        elif kind == "delete" and len(tokens) > 1:
-            del tokens[rng.randrange(len(tokens))]
-        elif slots:
-            at = rng.choice(slots)
-            others = [word for word in _alternatives()[tokens[at]] if word != tokens[at]]
-            tokens[at] = rng.choice(others)
-        text = " ".join(tokens)
-    return text

@@ -91,7 +91,7 @@ def token_reward(
 
 
 class TableReward(CallableReward):
-    """A reward of answers of n tokens by a table, float64 [V] * n; a `rewards.base.SoftReward`.
+    """A reward of answers of n tokens by a table, float64 [V] * n; a `steering.SoftReward`.
 
     >>> reward = TableReward(np.array([[1.0, 2.0], [3.0, 5.0]]))
     >>> reward.score([""], ["1 0"]), float(reward.soft_score("", torch.tensor([[0.5, 0.5], [1.0, 0.0]]), None))

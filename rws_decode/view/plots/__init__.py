@@ -19,17 +19,12 @@ from rws_decode.common.plugins import NAMES, names, public_name
 from rws_decode.view.plots.ablation import ablation
 from rws_decode.view.plots.commit_order import order
 from rws_decode.view.plots.decode_steps import step, steps
-from rws_decode.view.plots.frontiers import frontier
-from rws_decode.view.plots.intervals import intervals, reversal_shares
 from rws_decode.view.plots.sheet import caption
 
 __all__ = [
     "ablation",
     "caption",
-    "frontier",
-    "intervals",
     "order",
-    "reversal_shares",
     "step",
     "steps",
 ]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import ceil, floor, log10
-from pathlib import Path
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
@@ -69,11 +67,6 @@ def shown_word(word: str, longest: int = _LONGEST) -> str:
     word, font = shown(word), str(findfont(FontProperties()))
     word = word if len(word) <= longest else word[: longest - 1] + "…"
     return "".join(letter if letter.isascii() or in_font(letter, font) else "▯" for letter in word)
-
-
-def font_file(bold: bool = False) -> str:
-    """Return the file of DejaVu Sans that comes with matplotlib, the same on every machine."""
-    return str(Path(matplotlib.get_data_path(), "fonts", "ttf", f"DejaVuSans{'-Bold' if bold else ''}.ttf"))
 
 
 @cache

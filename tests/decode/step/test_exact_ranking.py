@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Savings, Strategy, Temperature, decode
 from rws_decode.canvas.schedule import block_plan
+from rws_decode.extra.compact.choice import choose
+from rws_decode.extra.compact.row_statistics import RELATIVE, log_f_error, row_statistics
 from rws_decode.extra.savings import certain, certain_from
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_decode.gpu.choice import choose
-from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
 from rws_decode.settings import Precision
 from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.step.select import rank_values, select_top

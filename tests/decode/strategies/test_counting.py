@@ -16,7 +16,7 @@ from tiny_models import bert_predictor, llada_predictor
 import rws_decode as rws
 from rws_decode import P2, EntropyBound, Klass, MaskedPositions, ParallelFactor, ReMDM, Shape, Threshold, Wino, decode
 from rws_decode.extra.lookahead import LoPA
-from rws_decode.strategies.parallel import Dilated
+from rws_decode.extra.paper_rules import Dilated
 
 PREDICTOR, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

@@ -2,28 +2,20 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 import torch
 from grouped import grouped
-from hypothesis import given
-from hypothesis import strategies as st
-from slow_rows import Row, Rule, slow_decode
 from tiny_models import llada_predictor
 
 from rws_decode import (
     RWS,
     Abilities,
-    Apart,
     CallablePredictor,
     CallableReward,
-    Margin,
     MaskedPositions,
-    Options,
-    RandomOrder,
     RewardReplay,
     RWSEvery,
     Schedule,
@@ -32,10 +24,8 @@ from rws_decode import (
     constant_of,
     decode,
     recorded,
-    replay,
     shuffled,
 )
-from rws_decode.extra.testing.strategies import mask_predictors, shapes
 from rws_theory import factor_range
 
 PREDICTOR = llada_predictor()
@@ -132,53 +122,3 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
     assert recorded(run) == Schedule(tuple(run.factor.tolist()))
     assert recorded([run]) == Schedule((tuple(run.factor.tolist()),))
     assert constant_of([run]) == Temperature((float(run.factor.mean()),))
-
-
-def spaced(value: dict[int, float], waits: set[int], apart: int, k: int) -> list[int]:
-    """Return k of the positions that have a value, one after another."""
-    chosen: list[int] = []
-    for _ in range(k):
-        left = [at for at in sorted(value) if at not in chosen]
-        left = [at for at in left if at not in waits] or left
-        far = {at: min([apart, *(abs(at - other) for other in chosen)]) for at in left}
-        furthest = [at for at in left if far[at] == max(far.values())]
-        chosen.append(max(furthest, key=lambda at: (value[at], -at)))
-    return chosen
-
-
-def apart_rule(order: Any, apart: int, end: int) -> Rule:
-    """A position whose best word is `end` waits for the others of its block."""
-
-    def rule(row: Row) -> tuple[list[int], set[int]]:
-        if isinstance(order, Margin):
-            value = {at: -float(row.logits[at].topk(2).values.diff()) for at in row.masked}
-        else:
-            value = dict(enumerate(np.random.default_rng(order.seed).random(len(row.answer))))
-            value = {at: value[at] for at in row.masked}
-        waits = {at for at in row.masked if int(row.logits[at].argmax()) == end}
-        return spaced(value, waits, apart, row.k), set()
-
-    return rule
-
-
-@given(st.data(), st.integers(1, 5), st.sampled_from([Margin("logit"), RandomOrder(1), RandomOrder(2)]), st.booleans())
-def test_a_decode_is_that_of_the_slow_version(data: st.DataObject, apart: int, order: Any, defers: bool) -> None:
-    predictor, length = data.draw(mask_predictors())
-    shape = data.draw(shapes(length))
-    options = Options(end_of_text="defer", end_ids=[1]) if defers else Options()
-    run = decode(predictor, [[], []], Apart(order, apart), shape, options=options)
-    slow = slow_decode(predictor, [], shape, apart_rule(order, apart, 1 if defers else -1))
-    assert all((trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step) for trace in run)
-    assert replay(run[0]).diverged_at is None
-    if apart == 1:
-        (plain,) = decode(predictor, [[]], order, shape, options=options)
-        assert (plain.commit_step == run[0].commit_step).all()
-
-
-def test_positions_that_are_level_go_from_the_left() -> None:
-    """All confidences equal: the leftmost, then the leftmost that is far enough; where none is, the furthest."""
-    level = CallablePredictor(lambda canvas: torch.eye(4)[torch.full_like(canvas, 2)], mask_id=0)
-    (trace,) = decode(level, [[]], "default+apart:3", Shape(7, 3, 7))
-    assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 3, 6], [1, 4], [2, 5]]
-    (trace,) = decode(level, [[]], "default+apart:5", Shape(7, 2, 7))
-    assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 1, 2, 5], [3, 4, 6]]

@@ -14,7 +14,7 @@ from trace_files import SCHEMA
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, load_trace
-from rws_decode.text.gaps import row_of
+from rws_decode.text.dialogue import row_of
 
 BERT = bert_predictor()
 STRATEGIES = [

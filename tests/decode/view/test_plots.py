@@ -281,7 +281,7 @@ def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch)
         (plots.stability([radius]), plots.stability([replace(radius, certified=False)])),
     ]
     proved = plots.confidence_curves(APPENDIX_D)
-    monkeypatch.setattr("rws_decode.extra.scale_paths.curves.crossings", unproved)
+    monkeypatch.setattr("paper_figures.extra.scale_pictures.curves.crossings", unproved)
     pairs.append((proved, plots.confidence_curves(APPENDIX_D)))
     for sure, unsure in pairs:
         assert "not proved" not in plots.caption(sure) and "hatched" in plots.caption(unsure)

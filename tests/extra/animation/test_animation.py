@@ -10,10 +10,10 @@ import readme_pictures
 from PIL import Image, ImageColor, ImageSequence
 from table_models import REWARD, table_predictor
 
+from paper_figures.extra.animation.animation import animate, layout_of
+from paper_figures.extra.animation.lockstep import frames_of, prompt_before
 from rws_decode import Animation, Shape, Trace, decode, diff
 from rws_decode.common.palette import AMBER, BLUE, RULE
-from rws_decode.extra.animation.animation import animate, layout_of
-from rws_decode.extra.animation.lockstep import frames_of, prompt_before
 
 SHAPE = Shape(length=8, steps=4, block=8)
 WHITE = (255, 255, 255)

@@ -19,13 +19,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from paper_figures.extra.bench import check, device, kernels, roofline
 from paper_figures.extra.bench.check import Difference, agreement
 from paper_figures.extra.bench.device import BenchSettings, measure
+from paper_figures.extra.bench.plain_loop import PlainRun, plain_loop, plain_rws
 from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
 from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.extra.testing.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.gpu import decode_compact
 from rws_decode.predictors.bidirectional import attend_both_ways
 

@@ -13,13 +13,12 @@ from documented_commands import ran
 from misuse import refused
 from torch import Tensor
 
+from paper_figures.extra.bench.plain_loop import plain_loop, plain_rws
 from rws_decode import CallableReward, Options, Savings, Shape, decode, load_predictor, scale_path, steer
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.plain_loop import plain_loop, plain_rws
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors.base import forbidden_ids
-from rws_decode.settings import CompactSavings
 
 BLOCK = 4
 # The name of the folder, the layout, and what its config says of blocks; bd3lm has 32 whatever it says.

@@ -12,10 +12,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import rws_decode
+from paper_figures.extra.check.fingerprints import SHAPE
 from rws_decode import CallablePredictor, Digest, Shape, load_predictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.threads import torch_threads
-from rws_decode.extra.check.fingerprints import SHAPE
 
 SMALL = Shape(8, 4, 8)
 WORDS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]

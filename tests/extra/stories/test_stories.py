@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paper_figures.extra.story_tasks import KINDS, corrupt, sample_task
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.check import VIOLATIONS, read_story
 from rws_decode.extra.stories.grammar import (
@@ -20,8 +21,7 @@ from rws_decode.extra.stories.grammar import (
     domain,
     feasible_beats,
 )
-from rws_decode.extra.stories.sample import corrupt, sample_story
-from rws_decode.extra.stories.tasks import KINDS, sample_task
+from rws_decode.extra.stories.sample import sample_story
 
 STORY = (
     "the brave chemist mara worked at the crater . she owned two magnetic lenses . her friend ivo wanted to see them . "

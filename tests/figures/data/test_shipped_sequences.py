@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.data import loaders
+from paper_figures.data.prompt_sources import fill_gaps, with_gaps
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.checkpoints.packages import PEPTIDES, is_installed
 from rws_decode.common.files import parse_json
 from rws_decode.extra.sequences.alphabets import RESIDUES, SMILES
 from rws_decode.extra.sequences.rewards import humanness
-from rws_decode.text.gaps import check_gaps, fill_gaps, masks_in, parts_of, with_gaps
+from rws_decode.text.dialogue import check_gaps, masks_in, parts_of
 
 # Of humans: CR9114 (PDB 4FQI), FI6 (3ZTN) and Kol (2FB4).
 HUMAN = "QVQLVQSGAEVKKPGSSVKVSCKSSGGTSNNYAISWVRQAPGQGLDWMGGISPIFGSTAYAQKFQGRVTISADIFSNTAY"  # CR9114, PDB 4FQI

@@ -13,11 +13,11 @@ from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, save_models
 from tiny_models import bert_predictor
 
+from paper_figures.extra.story_tasks import sample_task
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.studies.temperature import tables
 from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
-from rws_decode.extra.stories.tasks import sample_task
 from rws_decode.trace.trace import load
 
 GRID = (1.0, 8.0)

@@ -1,0 +1,4 @@
+"""Whether a model answers alike on another machine.
+
+Needs: diff
+"""
