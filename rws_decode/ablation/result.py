@@ -40,7 +40,7 @@ _SAYS = {
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-_TWINS = {"fixed factor": "a fixed temperature", "tuned fixed factor": "a tuned temperature"}
+_TWINS = {"fixed factor": "a fixed temperature", "one fixed factor": "a fixed temperature"}
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,8 @@ class Ablation:
         twin = next((name for name in blind if name != "sign turned"), "sign turned")
         more = f": about {self.more} more would decide" if self.more else ""
         told = _TWINS.get(twin, f"the twin with {twin}")
+        if self.verdict == "only the temperature" and twin == "tuned fixed factor":
+            return "No reward is needed here: a tuned temperature has as much of it, or more."
         return _SAYS[self.verdict].format(twin=told, prompts=self.stopped_after, more=more)
 
     def progress_line(self) -> str:

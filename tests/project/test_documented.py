@@ -148,6 +148,9 @@ HERE: dict[str, Here] = {
     f"rws generate --model {LLADA} .* --trace traces/rws": Here(more=CPU, leaves=("traces/rws/trace.parquet",)),
     f"rws generate --model {LLADA} .* --trace traces/default": Here(more=CPU, leaves=("traces/default/trace.parquet",)),
     f"rws convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
+    "rws ablate --model english .*": Here(
+        more=f"{SHORT} --validation 8 --until 8", says=("factor varies",), leaves=("out/norm/page.html",)
+    ),
     f"rws ablate --model {LLADA} .*": Here(
         more=f"{CPU} --validation 8 --until 8",
         says=("at most 8 prompts", "factor varies"),
