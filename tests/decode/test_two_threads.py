@@ -11,7 +11,7 @@ import torch
 
 from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu.decode import decode_compact
 from rws_decode.text.prompt_ids import encoded
 from rws_theory.worlds.part_memory import PartMemory
 

@@ -23,8 +23,7 @@ from tiny_models import bert_predictor
 
 import rws_decode as rws
 import rws_theory as theory
-from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.statistics.causal_scores import CausalScorer
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.studies.prompts import prompts_of
 from rws_decode import CallablePredictor, CallableReward, Shape, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint

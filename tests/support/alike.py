@@ -33,7 +33,7 @@ def shipped(out: Path) -> None:
     """Decode with mini, whose products are large enough to be split among threads."""
     from rws_decode import RWS, load_predictor, load_reward
     from rws_decode.decode import decode
-    from rws_decode.gpu import decode_compact
+    from rws_decode.gpu.decode import decode_compact
 
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [example["prompt"] for example in predictor.examples[:3]]

@@ -30,9 +30,9 @@ from rws_theory.certified.brent import brent_root
 from rws_theory.orders import invariance
 from rws_theory.selection import same_at_every_scale
 from rws_theory.show import table_html
-from rws_theory.testing import random_chain, random_table
+from rws_theory.testing.worlds import random_chain, random_table
 from rws_theory.theorem1 import theorem1
-from rws_theory.tilting import tilt, variance_identity
+from rws_theory.tilting.reward import tilt, variance_identity
 from rws_theory.worlds import check_less_reward, decode_tables, table_reward
 
 INF = math.inf

@@ -29,10 +29,10 @@ from rws_decode import RWS, CallableReward, CausalReward, Confidence, RWSEvery, 
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
 from rws_decode.gpu import step as gpu_step
+from rws_decode.gpu.decode import CompactSavings, decode_compact
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer, scores_there
 from rws_decode.gpu.step import CompactSteps

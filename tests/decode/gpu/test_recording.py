@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rws_decode import RWS, Confidence
-from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.gpu.decode import CompactSavings, decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways

@@ -14,7 +14,7 @@ from rws_decode.canvas.schedule import block_plan, commit_counts
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors
 from rws_decode.gpu.decode import decode_compact
-from rws_theory.testing import random_table
+from rws_theory.testing.worlds import random_table
 
 
 @given(st.integers(1, 200), st.data())

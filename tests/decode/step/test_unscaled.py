@@ -13,7 +13,7 @@ from table_models import END, LENGTH, MASK, REWARD
 
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
-from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.gpu.decode import CompactSavings, decode_compact
 
 FACTORS = [
     rws.Confidence(),

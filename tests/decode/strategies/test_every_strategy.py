@@ -20,7 +20,7 @@ from rws_decode.extra.check.fragility import moved_answers
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.steering.table import METHODS
 from rws_decode.extra.testing.strategies import mask_predictors
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu.decode import decode_compact
 from rws_decode.strategies.parallel import Dilated
 from rws_decode.strategies.protocol import abilities_of, describe, gives_order
 from rws_decode.strategies.table import STRATEGIES as NAMED

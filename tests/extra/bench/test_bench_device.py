@@ -26,7 +26,7 @@ from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.extra.testing.plain_loop import PlainRun, plain_loop, plain_rws
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu.decode import decode_compact
 from rws_decode.predictors.bidirectional import attend_both_ways
 
 CPU, TINY = torch.device("cpu"), SHAPES["tiny"]

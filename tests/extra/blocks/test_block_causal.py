@@ -17,7 +17,7 @@ from rws_decode import CallableReward, Options, Savings, Shape, decode, load_pre
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.extra.testing.plain_loop import plain_loop, plain_rws
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu.decode import decode_compact
 from rws_decode.predictors.base import forbidden_ids
 from rws_decode.settings import CompactSavings
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from rws_decode import Shape, decode, load_predictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.gpu import decode_compact
+from rws_decode.gpu.decode import decode_compact
 
 peft = pytest.importorskip("peft", reason="needs peft")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.stats import binomtest
 
-from paper_figures.statistics import (
-    least_difference,
-    least_net_rate,
-    net_share_of_counts,
-    possible_sizes,
-    prompts_needed,
-    sign_test_power,
-    tost,
-    tost_net,
-)
+from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
+from paper_figures.statistics.paired_proportions import net_share_of_counts
+from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.printed import printed_in
 
 DIFFERENCES = st.lists(st.integers(-8, 8).map(lambda quarters: quarters / 4), min_size=2, max_size=30)
