@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial, wraps
+from functools import wraps
+from importlib.resources import files
 from textwrap import shorten
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rws_theory.show import table_html
 
@@ -65,16 +67,30 @@ def source(where: str) -> str:
     return REMARKS if where.startswith("Ours, on Table") else OURS
 
 
+class Finding(NamedTuple):
+    """What a check found of a statement; the correction is here where it has numbers, else beside the statement."""
+
+    verdict: Verdict
+    evidence: str
+    counterexample: str | None = None
+    correction: str | None = None
+
+
 Check = Callable[[], Claim]
-finding = partial(Claim, "")  # as a check returns it: the ledger has the id
+# What the paper and our own results state, by id: where, in which words, and what holds instead.
+STATEMENTS: dict[str, dict[str, str]] = json.loads(
+    files("rws_theory.claims").joinpath("statements.json").read_text(encoding="utf-8")
+)
 
 
-def named(id: str, check: Check) -> Check:
-    """Return the check of a statement as the ledger has it: its claim has the id."""
+def named(id: str, check: Callable[[], Finding]) -> Check:
+    """Return the check of a statement as the ledger has it: its claim has the statement of the id."""
 
     @wraps(check)
     def of_ledger() -> Claim:
-        return replace(check(), id=id)
+        said, found = STATEMENTS[id], check()
+        correction = found.correction or said.get("correction")
+        return Claim(id, said["where"], said["statement"], *found[:3], correction)
 
     return of_ledger
 
