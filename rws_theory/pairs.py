@@ -102,10 +102,12 @@ def _chunk(x: Float, y: Float) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
         count[easy], decided_by[easy] = value, DECIDED_BY.index(name)
     rows = np.flatnonzero(proved & (bound >= 2))
     if rows.size:
-        sums = _Sums.of(times[rows], signs[rows], first[rows])
-        middle = -np.frexp(times[rows].mean(axis=1))[1][:, None]
-        at_edges = sums.signs(np.ldexp(1.0, middle + np.arange(-_OCTAVES, _OCTAVES + 1)))
-        changes = _changes(np.column_stack([near_zero[rows], at_edges, np.sign(sums.leading)]))
+        gaps, sides, start = times[rows], signs[rows], first[rows]
+        leading = np.where(gaps == start[:, None], sides, 0.0).sum(axis=1)
+        middle = -np.frexp(gaps.mean(axis=1))[1][:, None]
+        scales = np.ldexp(1.0, middle + np.arange(-_OCTAVES, _OCTAVES + 1))
+        at_scales = _signs(gaps, np.where(gaps < start[:, None], 0.0, sides), start, scales)
+        changes = _changes(np.column_stack([near_zero[rows], at_scales, np.sign(leading)]))
         done = changes == bound[rows]
         count[rows[done]], decided_by[rows[done]] = changes[done], DECIDED_BY.index("signs")
     return count, bound, decided_by
@@ -157,32 +159,17 @@ def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, 
     return _changes(signs_in_order), proved.all(axis=1), ends, first
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Rows of sum_j weights_j exp(-r offsets_j).
+def _signs(times: Float, weights: Float, first: Float, scales: Float) -> Float:
+    """Return proved signs of rows of sum_j weights_j exp(-r (times_j - first)) at `scales` (N, m), 0 where none is.
 
-    The offsets are the gaps less `first`; common gaps below it are left out.
+    Common gaps below `first` have no weight. What float64 proves: docs/theory.md, eq. (T30).
     """
-
-    times: Float
-    offsets: Float
-    weights: Float
-    leading: Float
-
-    @classmethod
-    def of(cls, times: Float, signs: Float, first: Float) -> _Sums:
-        """Leave out the common gaps below the first that is not."""
-        weights = np.where(times < first[:, None], 0.0, signs)
-        leading = np.where(times == first[:, None], signs, 0.0).sum(axis=1)
-        return cls(times, np.maximum(times - first[:, None], 0.0), weights, leading)
-
-    def signs(self, scales: Float) -> Float:
-        """Return proved signs at `scales` (N, m), 0 where float64 does not prove one (docs/theory.md, eq. (T30))."""
-        total, error = np.zeros_like(scales), np.zeros_like(scales)
-        for j in range(scales.shape[1]):
-            r = scales[:, j : j + 1]
-            terms = self.weights * np.exp(-r * self.offsets)
-            total[:, j] = terms.sum(axis=1)
-            slack = 2.0 * r * self.times + (16.0 + terms.shape[1])
-            error[:, j] = _EPS * (np.abs(terms) * np.where(terms == 0, 0.0, slack)).sum(axis=1) + 1e-290
-        return np.where(np.abs(total) > error, np.sign(total), 0.0)
+    offsets = np.maximum(times - first[:, None], 0.0)
+    total, error = np.zeros_like(scales), np.zeros_like(scales)
+    for j in range(scales.shape[1]):
+        r = scales[:, j : j + 1]
+        terms = weights * np.exp(-r * offsets)
+        total[:, j] = terms.sum(axis=1)
+        slack = 2.0 * r * times + (16.0 + terms.shape[1])
+        error[:, j] = _EPS * (np.abs(terms) * np.where(terms == 0, 0.0, slack)).sum(axis=1) + 1e-290
+    return np.where(np.abs(total) > error, np.sign(total), 0.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
-from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Finding, Verdict, marked, named, source
+from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Finding, Verdict, named, source
 from rws_theory.claims.tables import counts, scores, win_rates
 from rws_theory.show import shortened
 
@@ -121,4 +121,4 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
         raise ValueError(f"ids has {shortened(unknown, 4)}: the ledger holds {shortened(CHECKS, 8)}")
-    return (marked(check()) for claim_id, check in CHECKS.items() if claim_id in chosen)
+    return (check() for claim_id, check in CHECKS.items() if claim_id in chosen)

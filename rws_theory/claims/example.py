@@ -14,31 +14,33 @@ from rws_theory.printed import printed_in
 from rws_theory.show import number
 
 
-def _logits() -> tuple[list[Fraction], list[Fraction]]:
+def logits() -> tuple[list[Fraction], list[Fraction]]:
+    """Return the logits of both positions, as printed."""
     example = printed_in("appendix_d", exact=True)
     a, b = ([Fraction(x) for x in example[name]] for name in ("a", "b"))
     return a, b
 
 
-def _gaps(logits: list[Fraction]) -> list[Fraction]:
-    return sorted(max(logits) - x for x in logits)[1:]
+def gaps_of(row: list[Fraction]) -> list[Fraction]:
+    """Return the gaps of one position, ascending."""
+    return sorted(max(row) - x for x in row)[1:]
 
 
 def _shown() -> str:
-    return ", ".join(f"{name} = ({', '.join(map(number, x))})" for name, x in zip("ab", _logits(), strict=True))
+    return ", ".join(f"{name} = ({', '.join(map(number, x))})" for name, x in zip("ab", logits(), strict=True))
 
 
 def _formula(r: int) -> str:
     """Return P of both at r as sums of exponentials."""
-    texts = (" + ".join(["1", *(f"exp(-{number(r * u)})" for u in _gaps(x))]) for x in _logits())
+    texts = (" + ".join(["1", *(f"exp(-{number(r * u)})" for u in gaps_of(x))]) for x in logits())
     return "; ".join(f"P^{name}({r}) = 1 / ({text})" for name, text in zip("ab", texts, strict=True))
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
     """Return both probabilities at r, enclosed and as printed."""
-    a, b = _logits()
+    a, b = logits()
     row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
-    return {f"P^a({r})": (confidence(_gaps(a), r), row["a"]), f"P^b({r})": (confidence(_gaps(b), r), row["b"])}
+    return {f"P^a({r})": (confidence(gaps_of(a), r), row["a"]), f"P^b({r})": (confidence(gaps_of(b), r), row["b"])}
 
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
@@ -49,7 +51,7 @@ def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
 def gap_values() -> Finding:
     """Compare differences of decimals with the printed gaps."""
     example = printed_in("appendix_d", exact=True)
-    gaps = [_gaps(x) for x in _logits()]
+    gaps = [gaps_of(x) for x in logits()]
     holds = [sum(u) for u in gaps] == [example["sigma_a"], example["sigma_b"]] and [u[0] for u in gaps] == [
         example["delta_a"],
         example["delta_b"],
@@ -57,7 +59,7 @@ def gap_values() -> Finding:
     shown = "; ".join(
         f"{name}: {', '.join(f'{number(max(x))} - {number(max(x) - u)} = {number(u)}' for u in row)},"
         f" sum {number(sum(row))}"
-        for name, x, row in zip("ab", _logits(), gaps, strict=True)
+        for name, x, row in zip("ab", logits(), gaps, strict=True)
     )
     return Finding("true" if holds else "false", f"Exact gaps: {shown}.")
 
@@ -91,17 +93,17 @@ def crossing() -> Finding:
     import sympy  # heavy, and needed by two checks only
 
     x = sympy.Symbol("x")
-    f_a, f_b = (sum(x ** (-10 * gap) for gap in _gaps(logits)) for logits in _logits())
+    f_a, f_b = (sum(x ** (-10 * gap) for gap in gaps_of(row)) for row in logits())
     polynomial = sympy.factor(sympy.expand((f_a - f_b) * x**8))
     golden = sympy.Rational(1, 2) + sympy.sqrt(5) / 2
     exact = 10 * sympy.log(golden)
-    certified = crossings(*_logits())
+    certified = crossings(*logits())
     enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in certified.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
     confirmed = roots == [golden] and certified.complete and enclosed == [True]
     said = printed_in("appendix_d", exact=True)["crossing"]
     there = " and ".join(
-        f"P^{name} = {float(confidence(_gaps(x), said)):.4f}" for name, x in zip("ab", _logits(), strict=True)
+        f"P^{name} = {float(confidence(gaps_of(x), said)):.4f}" for name, x in zip("ab", logits(), strict=True)
     )
     wrong = bool(abs(exact - said) > Fraction(1, 200))
     refuted = confirmed and wrong

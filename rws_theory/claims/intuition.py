@@ -7,9 +7,9 @@ from fractions import Fraction
 from flint import arb
 
 from rws_theory.claims.claim import Finding
+from rws_theory.claims.example import gaps_of, logits
 from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import confidence, smallest
-from rws_theory.printed import printed_in
 
 LARGEST = 12  # the gaps that are tried
 FAR = (2, 5, 10)  # scales at which a confidence approaches 1
@@ -67,8 +67,7 @@ def gap_sum() -> Finding:
 
 def nearest_gap() -> Finding:
     """Confirm the leading term at large r on the paper's example; proof: docs/theory.md, eq. (T4)."""
-    logits = [printed_in("appendix_d", exact=True)[name] for name in ("a", "b")]
-    gaps = [sorted(max(x) - v for v in x)[1:] for x in logits]
+    gaps = [gaps_of(x) for x in logits()]
     first, second = ([1 - confidence(of, r) for r in FAR] for of in gaps)
     nearer = gaps[0][0] < gaps[1][0]
     slower = (first[-1] > second[-1]) if nearer else (first[-1] < second[-1])
