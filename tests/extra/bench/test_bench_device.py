@@ -22,7 +22,6 @@ from paper_figures.extra.bench.device import BenchSettings, measure
 from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
-from paper_figures.extra.bench.ways import Answering, all_ways
 from rws_decode import RWS, CallableReward, Confidence, Shape, decode
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.extra.testing.plain_loop import PlainRun, plain_loop, plain_rws
@@ -105,19 +104,6 @@ def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> N
     traces = [replace(trace, near_ties=near) if row == 1 else trace for row, trace in enumerate(ours)]
     explained = agreement(traces, other, lambda: pytest.fail("the near-tie explains it"))
     assert explained.differences[0].why == "near-tie" and explained.near_steps == pytest.approx(1 / 12)
-
-
-def test_every_way_decodes_what_the_loop_in_use_does() -> None:
-    job = Answering(*make_models(TINY), tuple(random_prompts(TINY, 2, 6)), Shape(8, 4, 4), 8.0)
-    by_name = {way.name: way for way in all_ways()}
-    outcomes = {name: way.run(job) for name, way in by_name.items()}
-    for name, way in by_name.items():
-        if way.compared is not None:
-            compared = agreement(outcomes[name].traces, outcomes[way.compared])
-            assert compared.equal + compared.explained == 2, name
-    calls = {name: outcome.reward_calls for name, outcome in outcomes.items() if "rws" in name and name != "rws"}
-    assert calls == {"naive rws": 8, "rws every 1": 8}
-    assert job.shortened().shape.steps == 2
 
 
 def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None:

@@ -99,18 +99,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     root = tmp_path_factory.mktemp("selection")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", *save_models(root), "--data", f"text:{root / 'prompts.txt'}"]
-    words += [
-        "--causal",
-        "none",
-        "--validation",
-        "3",
-        "--reward-scale",
-        "--grid",
-        *map(str, GRID),
-        "--methods",
-        "rws",
-        "constant",
-    ]
+    words += [*"--causal none --validation 3 --methods rws constant --reward-scale --grid".split(), *map(str, GRID)]
     assert main([*words, "--out", str(root / "out")]) == 0
     return words, root / "out"
 
