@@ -123,6 +123,8 @@ def test_a_run_measures_all_ways_and_says_what_with(run: dict[str, Any]) -> None
         if row["compared"] is not None:
             assert row["agreement"]["unexplained"] == 0 and row["agreement"]["answers"] == row["batch"]
     assert [row["compared"] for row in run["ways"][:4]] == [None, "plain", None, "naive rws"]
+    calls = {row["way"]: row["reward_calls"] for row in run["ways"][:5]}
+    assert calls["naive rws"] == calls["rws every 1"] == 4 >= calls["rws"]  # at each step
     for row in run["roofline"]:
         assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
 
