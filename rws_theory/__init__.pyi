@@ -16,7 +16,6 @@ from .orders.deviation import (
     footrule_max as footrule_max,
     footrule_mean as footrule_mean,
     generation_order_deviation as generation_order_deviation,
-    global_arness as global_arness,
     local_arness as local_arness,
 )
 from .orders.invariance import output_law as output_law, parallel_distances as parallel_distances

@@ -120,7 +120,9 @@ def path(logits: str, /, *, k: Whole, scale_min: float, scale_max: float, json: 
     from rws_theory.selection import selection_path
 
     found = selection_path(read_npy(logits, "LOGITS"), k, scale_min, scale_max)
-    print(dumps(_path_json(found), allow_nan=False) if json else _path_text(found))
+    pieces = [{"lower": p.lower, "upper": p.upper, "selected": [*p.selected]} for p in found.pieces]
+    told = {"k": found.k, "pieces": pieces, "certified": found.certified}
+    print(dumps(told, allow_nan=False) if json else _path_text(found))
 
 
 def read_npy(text: str, name: str) -> NDArray[Any]:
@@ -237,11 +239,6 @@ def _crossings_text(result: Crossings) -> str:
         return "\n".join([*lines, f"no crossing at any scale {how}"])
     counted = f"{result.count} crossing{'' if result.count == 1 else 's'}; at most {result.bound} possible"
     return "\n".join([*lines, counted, f"{'these are all' if result.complete else 'not all are resolved'} {how}"])
-
-
-def _path_json(found: SelectionPath) -> dict[str, Any]:
-    pieces = [{"lower": p.lower, "upper": p.upper, "selected": [*p.selected]} for p in found.pieces]
-    return {"k": found.k, "pieces": pieces, "certified": found.certified}
 
 
 def _path_text(found: SelectionPath) -> str:

@@ -113,11 +113,12 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
     g = gap_difference(gaps_a, gaps_b, denominator)
     exact = not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray))
     used: set[str] = set()
+    least_a, least_b = (gaps[0] / denominator if gaps else math.inf for gaps in (gaps_a, gaps_b))
     entries = enclosed_zeros(g, exact, rtol, used) if g.exponents else []
     return Crossings(
         dimension=len(x),
         sigma=(sum(gaps_a) / denominator, sum(gaps_b) / denominator),
-        delta=(_smallest(gaps_a, denominator), _smallest(gaps_b, denominator)),
+        delta=(least_a, least_b),
         sign_at_one=-g.sign(1.0, used),
         crossings=tuple(entries),
         bound=g.laguerre_bound if g.exponents else 0,
@@ -150,7 +151,3 @@ def _fraction(value: Any) -> Fraction | float:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(float(value)) if math.isfinite(value) else -math.inf
-
-
-def _smallest(gaps: list[int], denominator: int) -> float:
-    return gaps[0] / denominator if gaps else math.inf

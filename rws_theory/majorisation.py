@@ -141,7 +141,9 @@ def _positive_somewhere(p: fmpq_poly, low: fmpq, high: fmpq | None) -> bool:
             odd *= fmpq_poly(factor)
     if _zeros(odd, low, high):
         return True
-    return _sign_right_of(p, low) > 0  # one sign throughout, but for zeros
+    while p(low) == 0:  # the sign right of it is that of the first derivative there which is not 0
+        p = p.derivative()
+    return p(low) > 0  # one sign throughout, but for zeros
 
 
 def _zeros(p: fmpq_poly, low: fmpq, high: fmpq | None) -> int:
@@ -156,13 +158,6 @@ def _zeros(p: fmpq_poly, low: fmpq, high: fmpq | None) -> int:
     at_high = sign_changes([_sign_of(q.leading_coefficient() if high is None else q(high)) for q in chain])
     # Sturm counts the zeros in (low, high].
     return at_low - at_high - (high is not None and p(high) == 0)
-
-
-def _sign_right_of(p: fmpq_poly, x: fmpq) -> int:
-    """Return the sign of a non-zero p just right of x: that of its first derivative there which is not 0."""
-    while p(x) == 0:
-        p = p.derivative()
-    return _sign_of(p(x))
 
 
 def _sign_of(value: fmpq) -> int:

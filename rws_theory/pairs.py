@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +14,10 @@ from rws_theory.show import table_html
 
 __all__ = ["DECIDED_BY", "PairClasses", "classify_pairs"]
 
-DECIDED_BY = ("bound", "parity", "signs", "isolation", "certification")
+DECIDED_BY = ("bound", "parity", "signs", "certification")
 _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 4096
-_TERMS = 20
-# Of a Taylor model of so many terms per gap, at theta = 1/3: what follows, and its derivative (docs/theory.md, (T20)).
-_REST = 1.5 * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
-_SLOPE_REST = (1.5 * _TERMS + 0.75) * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
 _OCTAVES = 9  # the scales tried for signs reach so far up and down from 1 / (mean gap)
-_DEPTH = 7
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
@@ -34,8 +28,7 @@ class PairClasses:
 
     ``count`` is the number of crossings, ``complete`` whether it is proved, ``bound`` Laguerre's bound. ``decided_by``
     indexes DECIDED_BY: "bound" (it is 0), "parity" (it is 1), "signs" (as many proved sign changes as the bound
-    allows), "isolation" (every part of the half-line proved to hold none or one) or "certification"
-    (:func:`rws_theory.crossings`).
+    allows) or "certification" (:func:`rws_theory.crossings`).
     """
 
     count: NDArray[np.int64]
@@ -68,8 +61,8 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
     """Count the crossings of each pair of logit vectors a[i], b[i], with proof.
 
     The result is that of :func:`rws_theory.crossings` for each pair; only the few pairs that float64 cannot decide are
-    sent there. The others are decided by Laguerre's bound, by its parity, by signs at powers of two, or by Taylor
-    models in float64 (docs/theory.md, section 5).
+    sent there. The others are decided by Laguerre's bound, by its parity, or by signs at powers of two (docs/theory.md,
+    section 5).
 
     a, b: shape (N, d) each, logits; -inf is a forbidden token. N may be 0. ValueError for shapes that are not (N, d)
     and equal, and for NaN, +inf or a row of -inf only.
@@ -109,18 +102,14 @@ def _chunk(x: Float, y: Float) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
         count[easy], decided_by[easy] = value, DECIDED_BY.index(name)
     rows = np.flatnonzero(proved & (bound >= 2))
     if rows.size:
-        sums = _Sums.of(times[rows], signs[rows], first[rows])
-        middle = -np.frexp(times[rows].mean(axis=1))[1][:, None]  # powers of two: what is halved below stays exact
-        edges = np.ldexp(1.0, middle + np.arange(-_OCTAVES, _OCTAVES + 1))
-        at_edges = sums.signs(edges)
-        signs_in_order = np.column_stack([near_zero[rows], at_edges, np.sign(sums.leading)])
-        changes = _changes(signs_in_order)
+        gaps, sides, start = times[rows], signs[rows], first[rows]
+        leading = np.where(gaps == start[:, None], sides, 0.0).sum(axis=1)
+        middle = -np.frexp(gaps.mean(axis=1))[1][:, None]
+        scales = np.ldexp(1.0, middle + np.arange(-_OCTAVES, _OCTAVES + 1))
+        at_scales = _signs(gaps, np.where(gaps < start[:, None], 0.0, sides), start, scales)
+        changes = _changes(np.column_stack([near_zero[rows], at_scales, np.sign(leading)]))
         done = changes == bound[rows]
         count[rows[done]], decided_by[rows[done]] = changes[done], DECIDED_BY.index("signs")
-        rest = np.flatnonzero(~done & sums.free_below(edges[:, 0]) & sums.leads_beyond(edges[:, -1]))
-        zeros = sums.take(rest).isolated(edges[rest])
-        sure = rows[rest[zeros >= 0]]
-        count[sure], decided_by[sure] = zeros[zeros >= 0], DECIDED_BY.index("isolation")
     return count, bound, decided_by
 
 
@@ -170,92 +159,17 @@ def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, 
     return _changes(signs_in_order), proved.all(axis=1), ends, first
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Rows of sum_j weights_j exp(-r offsets_j).
+def _signs(times: Float, weights: Float, first: Float, scales: Float) -> Float:
+    """Return proved signs of rows of sum_j weights_j exp(-r (times_j - first)) at `scales` (N, m), 0 where none is.
 
-    The offsets are the gaps less `first`; common gaps below it are left out.
+    Common gaps below `first` have no weight. What float64 proves: docs/theory.md, eq. (T30).
     """
-
-    times: Float
-    offsets: Float
-    weights: Float
-    leading: Float
-
-    @classmethod
-    def of(cls, times: Float, signs: Float, first: Float) -> _Sums:
-        """Leave out the common gaps below the first that is not."""
-        weights = np.where(times < first[:, None], 0.0, signs)
-        leading = np.where(times == first[:, None], signs, 0.0).sum(axis=1)
-        return cls(times, np.maximum(times - first[:, None], 0.0), weights, leading)
-
-    def take(self, rows: NDArray[np.intp]) -> _Sums:
-        return _Sums(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-    def signs(self, scales: Float) -> Float:
-        """Return proved signs at `scales` (N, m), 0 where float64 does not prove one (docs/theory.md, eq. (T29))."""
-        total, error = np.zeros_like(scales), np.zeros_like(scales)
-        for j in range(scales.shape[1]):
-            r = scales[:, j : j + 1]
-            terms = self.weights * np.exp(-r * self.offsets)
-            total[:, j] = terms.sum(axis=1)
-            slack = 2.0 * r * self.times + (16.0 + terms.shape[1])
-            error[:, j] = _EPS * (np.abs(terms) * np.where(terms == 0, 0.0, slack)).sum(axis=1) + 1e-290
-        return np.where(np.abs(total) > error, np.sign(total), 0.0)
-
-    def free_below(self, scale: Float) -> Bool:
-        """Say whether (0, `scale`] is proved to hold no zero; it is >= 2^-10 / (mean gap) (docs/theory.md, (T30))."""
-        a, b = np.where(self.weights > 0, self.times, 0.0), np.where(self.weights < 0, self.times, 0.0)
-        size, sigma_a, sigma_b = np.abs(self.weights.sum(axis=1)), a.sum(axis=1), b.sum(axis=1)
-        linear = scale * np.maximum(sigma_a, sigma_b) <= 0.9 * size
-        square = scale * np.maximum((a * a).sum(axis=1), (b * b).sum(axis=1)) <= 1.8 * np.abs(sigma_a - sigma_b)
-        return np.where(size > 0, linear, square)
-
-    def leads_beyond(self, scale: Float) -> Bool:
-        """Say whether the leading term outweighs all terms of the other sign at `scale`, hence beyond."""
-        opposing = (np.sign(self.weights) == -np.sign(self.leading)[:, None]) & (self.offsets > 0)
-        terms = np.where(opposing, np.exp(-scale[:, None] * self.offsets), 0.0)
-        return (scale * self.times[:, -1] < 1e12) & (terms.sum(axis=1) < 0.9)
-
-    def isolated(self, edges: Float) -> NDArray[np.int64]:
-        """Count the zeros between the first and the last edge, each at most twice the one before; -1: not proved."""
-        count = np.zeros(len(edges), dtype=np.int64)
-        row = np.repeat(np.arange(len(edges)), edges.shape[1] - 1)
-        low, high = edges[:, :-1].ravel(), edges[:, 1:].ravel()
-        for depth in range(_DEPTH + 1):
-            if not row.size:
-                return count
-            none, single = self._pieces(row, low, high)
-            np.add.at(count, row[single], 1)
-            open_ = ~none & ~single
-            row, low, high = row[open_], low[open_], high[open_]
-            if depth == _DEPTH:
-                count[row] = -1
-            middle = (low + high) / 2
-            row, low, high = np.tile(row, 2), np.concatenate([low, middle]), np.concatenate([middle, high])
-        return count
-
-    def _pieces(self, row: NDArray[np.intp], low: Float, high: Float) -> tuple[Bool, Bool]:
-        """Say where [low, high], high <= 2 low, is proved to hold no zero, and where exactly one.
-
-        By Taylor models of 20 terms and of all offsets, at r = c - rho s (docs/theory.md, eq. (T29) and (T23)).
-        """
-        c, rho = (low + high) / 2, (high - low) / 2
-        offsets, times = self.offsets[row], c[:, None] * self.times[row]
-        terms, step = self.weights[row] * np.exp(-c[:, None] * offsets), rho[:, None] * offsets
-        values, moduli, moved = np.empty((3, len(row), _TERMS))
-        for k in range(_TERMS):
-            size = np.abs(terms)
-            values[:, k], moduli[:, k] = terms.sum(axis=1), size.sum(axis=1)
-            moved[:, k] = np.einsum("ij,ij->i", size, times)
-            terms *= step / (k + 1)
-        moved[:, 1:] += moved[:, :-1].copy()
-        order, tail = np.arange(_TERMS), terms.shape[1] * (3.0 * rho / c) ** _TERMS
-        slack = 2 * _EPS * ((64 + terms.shape[1]) * moduli + 2 * moved)
-        most, least = np.abs(values) + slack, np.abs(values) - slack
-        monotone = least[:, 1] > 1.0001 * (most[:, 2:] @ order[2:] + _SLOPE_REST * tail)
-        plus, minus = values.sum(axis=1), values @ (-1.0) ** order
-        signed = np.minimum(np.abs(plus), np.abs(minus)) > 1.0001 * (slack.sum(axis=1) + _REST * tail)
-        none = least[:, 0] > 1.0001 * (most[:, 1:].sum(axis=1) + _REST * tail)
-        none |= monotone & signed & (plus * minus > 0)
-        return none, monotone & signed & ~none
+    offsets = np.maximum(times - first[:, None], 0.0)
+    total, error = np.zeros_like(scales), np.zeros_like(scales)
+    for j in range(scales.shape[1]):
+        r = scales[:, j : j + 1]
+        terms = weights * np.exp(-r * offsets)
+        total[:, j] = terms.sum(axis=1)
+        slack = 2.0 * r * times + (16.0 + terms.shape[1])
+        error[:, j] = _EPS * (np.abs(terms) * np.where(terms == 0, 0.0, slack)).sum(axis=1) + 1e-290
+    return np.where(np.abs(total) > error, np.sign(total), 0.0)

@@ -1,21 +1,22 @@
 """The claim check: the statements of the paper that can be checked, each with a verdict that is computed when asked.
 
-One function checks one statement; docs/theory.md holds the proofs. `PARTS` lists them by what they are about.
+One function checks one statement of statements.json; docs/theory.md holds the proofs. `PARTS` lists them by what they
+are about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rws_theory.claims import example, intuition, method, own_results, reversal, reward, scales
-from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Verdict, marked, named, source
+from rws_theory.claims.claim import OURS, PAPER, REMARKS, Check, Claim, Finding, Verdict, named, source
 from rws_theory.claims.tables import counts, scores, win_rates
 from rws_theory.show import shortened
 
 __all__ = ["CHECKS", "OURS", "PAPER", "PARTS", "REMARKS", "Check", "Claim", "Verdict", "claims", "source"]
 
 # The ledger in its order, by what a claim is about.
-_LEDGER: dict[str, dict[str, Check]] = {
+_LEDGER: dict[str, dict[str, Callable[[], Finding]]] = {
     "the method": {
         "AB-selective": method.selective,
         "S3-gaps": method.probability_gaps,
@@ -120,4 +121,4 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
         raise ValueError(f"ids has {shortened(unknown, 4)}: the ledger holds {shortened(CHECKS, 8)}")
-    return (marked(check()) for claim_id, check in CHECKS.items() if claim_id in chosen)
+    return (check() for claim_id, check in CHECKS.items() if claim_id in chosen)

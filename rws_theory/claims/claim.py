@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import partial, wraps
+from dataclasses import asdict, dataclass
+from functools import wraps
+from importlib.resources import files
 from textwrap import shorten
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from rws_theory.show import table_html
 
@@ -65,37 +67,32 @@ def source(where: str) -> str:
     return REMARKS if where.startswith("Ours, on Table") else OURS
 
 
+class Finding(NamedTuple):
+    """What a check found of a statement; the correction is here where it has numbers, else beside the statement."""
+
+    verdict: Verdict
+    evidence: str
+    counterexample: str | None = None
+    correction: str | None = None
+
+
 Check = Callable[[], Claim]
-finding = partial(Claim, "")  # as a check returns it: the ledger has the id
+# What the paper and our own results state, by id: where, in which words, what holds instead, and the theorems of
+# docs/proofs that a proof assistant has checked of it, each by its file and name (`make prove`).
+STATEMENTS: dict[str, dict[str, Any]] = json.loads(
+    files("rws_theory.claims").joinpath("statements.json").read_text(encoding="utf-8")
+)
 
 
-def named(id: str, check: Check) -> Check:
-    """Return the check of a statement as the ledger has it: its claim has the id."""
+def named(id: str, check: Callable[[], Finding]) -> Check:
+    """Return the check of a statement as the ledger has it: with the statement of the id, and the theorems."""
 
     @wraps(check)
     def of_ledger() -> Claim:
-        return replace(check(), id=id)
+        said, found = STATEMENTS[id], check()
+        evidence, correction = found.evidence, found.correction or said.get("correction")
+        if "theorems" in said and found.verdict != "not confirmed":
+            evidence += f" Machine-checked in Coq (docs/proofs): {', '.join(said['theorems'])}."
+        return Claim(id, said["where"], said["statement"], found.verdict, evidence, found.counterexample, correction)
 
     return of_ledger
-
-
-# What a proof assistant has checked, by id: theorems of docs/proofs, each by its file and name (`make prove`).
-THEOREMS: dict[str, tuple[str, ...]] = {
-    "T1-exclusive": ("Counterexamples.exactly_one_is_false",),
-    "T1a-unique": ("Counterexamples.unique_is_false",),
-    "T1b-printed": ("Counterexamples.printed_b_is_false",),
-    "T1c-otherwise": ("GoldenRatio.printed_c_is_false", "Counterexamples.otherwise_is_false"),
-    "T1-step4": ("Counterexamples.otherwise_is_false",),
-    "T1-dimension": ("Theorem1.theorem_1_mended_to_three", "Counterexamples.theorem_1_mended_fails_from_four"),
-    "N-order-invariance": ("OrderInvariance.order_invariance",),
-    "N-sampler-law": ("SamplerLaw.law_sums_to_one",),
-    "D-crossing": ("GoldenRatio.golden_crossing",),
-}
-
-
-def marked(claim: Claim) -> Claim:
-    """Return the claim with a sentence in its evidence that names its theorems, if it has any and was confirmed."""
-    theorems = THEOREMS.get(claim.id)
-    if theorems is None or claim.verdict == "not confirmed":
-        return claim
-    return replace(claim, evidence=f"{claim.evidence} Machine-checked in Coq (docs/proofs): {', '.join(theorems)}.")

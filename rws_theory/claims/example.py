@@ -7,38 +7,40 @@ from fractions import Fraction
 from flint import arb
 
 from rws_theory.certified.condensed import exact
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.claims.pair_search import confidence
 from rws_theory.crossings import crossings
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 
 
-def _logits() -> tuple[list[Fraction], list[Fraction]]:
+def logits() -> tuple[list[Fraction], list[Fraction]]:
+    """Return the logits of both positions, as printed."""
     example = printed_in("appendix_d", exact=True)
     a, b = ([Fraction(x) for x in example[name]] for name in ("a", "b"))
     return a, b
 
 
-def _gaps(logits: list[Fraction]) -> list[Fraction]:
-    return sorted(max(logits) - x for x in logits)[1:]
+def gaps_of(row: list[Fraction]) -> list[Fraction]:
+    """Return the gaps of one position, ascending."""
+    return sorted(max(row) - x for x in row)[1:]
 
 
 def _shown() -> str:
-    return ", ".join(f"{name} = ({', '.join(map(number, x))})" for name, x in zip("ab", _logits(), strict=True))
+    return ", ".join(f"{name} = ({', '.join(map(number, x))})" for name, x in zip("ab", logits(), strict=True))
 
 
 def _formula(r: int) -> str:
     """Return P of both at r as sums of exponentials."""
-    texts = (" + ".join(["1", *(f"exp(-{number(r * u)})" for u in _gaps(x))]) for x in _logits())
+    texts = (" + ".join(["1", *(f"exp(-{number(r * u)})" for u in gaps_of(x))]) for x in logits())
     return "; ".join(f"P^{name}({r}) = 1 / ({text})" for name, text in zip("ab", texts, strict=True))
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
     """Return both probabilities at r, enclosed and as printed."""
-    a, b = _logits()
+    a, b = logits()
     row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
-    return {f"P^a({r})": (confidence(_gaps(a), r), row["a"]), f"P^b({r})": (confidence(_gaps(b), r), row["b"])}
+    return {f"P^a({r})": (confidence(gaps_of(a), r), row["a"]), f"P^b({r})": (confidence(gaps_of(b), r), row["b"])}
 
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
@@ -46,10 +48,10 @@ def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
     return all(abs(ball - exact(said)) <= exact(Fraction(1, 2000)) for ball, said in values.values())
 
 
-def gap_values() -> Claim:
+def gap_values() -> Finding:
     """Compare differences of decimals with the printed gaps."""
     example = printed_in("appendix_d", exact=True)
-    gaps = [_gaps(x) for x in _logits()]
+    gaps = [gaps_of(x) for x in logits()]
     holds = [sum(u) for u in gaps] == [example["sigma_a"], example["sigma_b"]] and [u[0] for u in gaps] == [
         example["delta_a"],
         example["delta_b"],
@@ -57,37 +59,25 @@ def gap_values() -> Claim:
     shown = "; ".join(
         f"{name}: {', '.join(f'{number(max(x))} - {number(max(x) - u)} = {number(u)}' for u in row)},"
         f" sum {number(sum(row))}"
-        for name, x, row in zip("ab", _logits(), gaps, strict=True)
+        for name, x, row in zip("ab", logits(), gaps, strict=True)
     )
-    return finding(
-        "Appendix D.1",
-        "Sigma_a = 1.3, delta_a = 0.5, Sigma_b = 1.2, delta_b = 0.6.",
-        "true" if holds else "false",
-        f"Exact gaps: {shown}.",
-    )
+    return Finding("true" if holds else "false", f"Exact gaps: {shown}.")
 
 
-def at_one() -> Claim:
+def at_one() -> Finding:
     """Compare both probabilities, in ball arithmetic, with three printed decimals."""
     values = _values(1)
     shown = ", ".join(f"{name} = {float(ball):.6f}" for name, (ball, _) in values.items())
-    return finding(
-        "Appendix D.1",
-        "P^a(1) = 0.486 and P^b(1) = 0.477, to three decimals.",
-        "true" if _right(values) else "false",
-        f"In ball arithmetic: {shown}. {_formula(1)}.",
-    )
+    return Finding("true" if _right(values) else "false", f"In ball arithmetic: {shown}. {_formula(1)}.")
 
 
-def at_two() -> Claim:
+def at_two() -> Finding:
     """Compare both probabilities, in ball arithmetic, with the printed ones; neither ball is near its number."""
     values = _values(2)
     flip = values["P^a(2)"][0] < values["P^b(2)"][0]
     holds = _right(values) and flip
     shown = ", ".join(f"{name} = {float(ball):.4f}" for name, (ball, _) in values.items())
-    return finding(
-        "Appendix D.1",
-        "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
+    return Finding(
         "true" if holds else "false",
         f"In ball arithmetic: {shown}; {'flipped' if flip else 'no flip'} at r = 2. {_formula(2)}.",
         f"{_shown()} at r = 2",
@@ -95,7 +85,7 @@ def at_two() -> Claim:
     )
 
 
-def crossing() -> Claim:
+def crossing() -> Finding:
     """Solve the example exactly: its one crossing is 10 log phi, the golden ratio (docs/theory.md, end of section 2).
 
     SymPy factors and solves the polynomial in x = exp(r / 10); the certified enclosure must hold the number.
@@ -103,23 +93,21 @@ def crossing() -> Claim:
     import sympy  # heavy, and needed by two checks only
 
     x = sympy.Symbol("x")
-    f_a, f_b = (sum(x ** (-10 * gap) for gap in _gaps(logits)) for logits in _logits())
+    f_a, f_b = (sum(x ** (-10 * gap) for gap in gaps_of(row)) for row in logits())
     polynomial = sympy.factor(sympy.expand((f_a - f_b) * x**8))
     golden = sympy.Rational(1, 2) + sympy.sqrt(5) / 2
     exact = 10 * sympy.log(golden)
-    certified = crossings(*_logits())
+    certified = crossings(*logits())
     enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in certified.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
     confirmed = roots == [golden] and certified.complete and enclosed == [True]
     said = printed_in("appendix_d", exact=True)["crossing"]
     there = " and ".join(
-        f"P^{name} = {float(confidence(_gaps(x), said)):.4f}" for name, x in zip("ab", _logits(), strict=True)
+        f"P^{name} = {float(confidence(gaps_of(x), said)):.4f}" for name, x in zip("ab", logits(), strict=True)
     )
     wrong = bool(abs(exact - said) > Fraction(1, 200))
     refuted = confirmed and wrong
-    return finding(
-        "Appendix D.1",
-        "The curves cross at r = 1.73.",
+    return Finding(
         "false" if refuted else "true" if confirmed else "not confirmed",
         f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
         f"{'encloses' if confirmed else 'does not enclose'} its root above 1.",

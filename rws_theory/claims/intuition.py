@@ -6,16 +6,16 @@ from fractions import Fraction
 
 from flint import arb
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
+from rws_theory.claims.example import gaps_of, logits
 from rws_theory.claims.method import argmax_unchanged
 from rws_theory.claims.pair_search import confidence, smallest
-from rws_theory.printed import printed_in
 
 LARGEST = 12  # the gaps that are tried
 FAR = (2, 5, 10)  # scales at which a confidence approaches 1
 
 
-def most_likely() -> Claim:
+def most_likely() -> Finding:
     """Show that it is so among positions and, by S3-argmax, never at one position."""
     pair = smallest(lambda p: p.counts[0] == 1)
     shown, turned = "none found", False
@@ -28,16 +28,12 @@ def most_likely() -> Claim:
             f"d = {pair.dimension}, {pair}: the first is ahead at r = 1, {a_one:.4f} against {b_one:.4f}, and behind at"
             f" r = {low:g}, {a:.4f} against {b:.4f}"
         )
-    return finding(
-        "Section 4, first sentence",
-        "Scaling logits can change which token is most likely.",
+    return Finding(
         "true with correction" if turned and argmax_unchanged().verdict == "true" else "not confirmed",
         f"Among the predictions of different positions, which the paper means, it can: {shown}. At one position it"
         " cannot, as Section 3.2 says itself (S3-argmax).",
         "At one position: logits (1, 0) at any r > 0 keep their order, as r > 0 (smallest: d = 2, the first with a"
         " choice)",
-        "Scaling can change which position's prediction is the most confident, never which token is most likely at a"
-        " position.",
     )
 
 
@@ -46,7 +42,7 @@ def _fall(gap: int) -> arb:
     return confidence((gap,), 1) - confidence((gap,), Fraction(1, 2))
 
 
-def gap_sum() -> Claim:
+def gap_sum() -> Finding:
     """Find two positions of two tokens, of which the larger sum falls less; near 0 it falls more (docs/theory.md).
 
     The slope of P at r = 0 is Sigma / d^2, since F(0) = d - 1 and F'(0) = -Sigma.
@@ -61,30 +57,24 @@ def gap_sum() -> Claim:
             f" {shown} (smallest: fewest tokens, then smallest gaps)"
         )
     agree = smallest(lambda p: p.sigma[0] != p.sigma[1] and p.order_near_zero * (p.sigma[0] - p.sigma[1]) < 0) is None
-    return finding(
-        "Section 4.2, first item",
-        "For r < 1 the total sum of gaps determines which maximum probability decreases faster.",
+    return Finding(
         "true with correction" if less and agree else "not confirmed",
         "True as r -> 0: there P = 1/d + r Sigma / d^2 + O(r^2), so the larger sum has the steeper curve"
         " (docs/theory.md, eq. (T4)). At other r < 1 all gaps matter.",
         counterexample,
-        "As r -> 0 the total sum of gaps determines it; at a given r < 1 it does not.",
     )
 
 
-def nearest_gap() -> Claim:
+def nearest_gap() -> Finding:
     """Confirm the leading term at large r on the paper's example; proof: docs/theory.md, eq. (T4)."""
-    logits = [printed_in("appendix_d", exact=True)[name] for name in ("a", "b")]
-    gaps = [sorted(max(x) - v for v in x)[1:] for x in logits]
+    gaps = [gaps_of(x) for x in logits()]
     first, second = ([1 - confidence(of, r) for r in FAR] for of in gaps)
     nearer = gaps[0][0] < gaps[1][0]
     slower = (first[-1] > second[-1]) if nearer else (first[-1] < second[-1])
     values = "; ".join(
         f"r = {r}: {float(a):.2e} and {float(b):.2e}" for r, a, b in zip(FAR, first, second, strict=True)
     )
-    return finding(
-        "Section 4.2, second item",
-        "For r > 1 the smallest gap determines which maximum probability approaches 1 more slowly.",
+    return Finding(
         "true" if slower else "not confirmed",
         "1 - P ~ C exp(-r delta) for large r and delta > 0, C the number of gaps equal to delta (docs/theory.md, eq."
         f" (T4)); at equal delta the larger C is slower. Appendix D's pair, delta {float(gaps[0][0]):g} and"

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, all_pairs, smallest
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
@@ -42,13 +42,11 @@ def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
     return [i for i, x in enumerate(values) if x == max(values)]
 
 
-def argmax_unchanged() -> Claim:
+def argmax_unchanged() -> Finding:
     """Check exactly, on a grid, that a positive factor keeps which logit is the largest (docs/theory.md, section 7)."""
     tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
     kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
-    return finding(
-        "Section 3.2, Step 4",
-        "The argmax at each position is the same whatever the factor.",
+    return Finding(
         "true" if kept else "false",
         f"x_i > x_j gives c x_i > c x_j for every c > 0. All {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at"
         f" factors {', '.join(map(str, FACTORS))} agree, exactly. So within a step RWS changes where a token is"
@@ -56,7 +54,7 @@ def argmax_unchanged() -> Claim:
     )
 
 
-def probability_gaps() -> Claim:
+def probability_gaps() -> Finding:
     """Find two tokens whose gap in probability falls with r; the top's lead never does (docs/theory.md, section 7)."""
 
     def lead(r: int) -> arb:
@@ -65,28 +63,23 @@ def probability_gaps() -> Claim:
         return (second - third) / (first + second + third)
 
     at_one, at_three = lead(1), lead(3)
-    return finding(
-        "Section 3.1",
-        "Increasing the logits amplifies the probability gaps.",
+    return Finding(
         "true with correction" if at_three < at_one else "not confirmed",
         "It is true of the lead of the most likely token, and of log-odds between any two, log(p_i / p_j) = r (x_i -"
         " x_j) (docs/theory.md, section 7).",
         "d = 3, logits (0, -1, -2): the second token leads the third by (exp(-r) - exp(-2r)) / (1 + exp(-r) + exp(-2r))"
         f" = {float(at_one):.4f} at r = 1 and {float(at_three):.4f} at r = 3 (smallest: with d = 2 there is only the"
         " top's lead)",
-        "The lead of the most likely token over every other does not decrease with r; other gaps may.",
     )
 
 
-def selective() -> Claim:
+def selective() -> Finding:
     """Check that a factor raises every P^x(r) unless its logits tie (eq. (T1)); either of two may gain more."""
     factor = 2
     moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
     whole, (less, more) = ([Pair((2,), (1,), unit).probabilities(r)[::-1] for r in (1, factor)] for unit in (1, 2))
     (low, high), (low_half, high_half) = ([b - a for a, b in zip(*of, strict=True)] for of in (whole, (less, more)))
-    return finding(
-        "Abstract",
-        "RWS selectively increases the confidence of tokens that initially have lower scores.",
+    return Finding(
         "false" if moved and low > high and low_half < high_half else "not confirmed",
         f"One factor moves all positions the same way (docs/theory.md, section 1); proved for {len(RISING)} vectors at"
         f" r = 1 and {factor}. A weaker reading is that lower scores gain more. It is true of some pairs: with two"
@@ -95,12 +88,10 @@ def selective() -> Claim:
         "Two positions, d = 2, gaps (1/2) and (1), P = 1 / (1 + exp(-r gap)): a factor of 2 raises both,"
         f" {less[0]:.4f} to {more[0]:.4f} and {less[1]:.4f} to {more[1]:.4f}. The more confident one gains more,"
         f" {high_half:.3f} against {low_half:.3f}, and their order stays (smallest: fewest tokens)",
-        "A factor above 1 raises the confidence of every position whose logits are not all equal, one below 1 lowers"
-        " it. Which position gains more depends on the gaps; which is the most confident may change.",
     )
 
 
-def more_reversals() -> Claim:
+def more_reversals() -> Finding:
     """Count the reversed pairs of a population: more above 1, fewer on the way up to 1 (docs/theory.md, section 7)."""
     grid = [row["scale"] for row in printed_in("table8_temperature", exact=True)["rows"]]
     pairs, counts = _reversed(grid)
@@ -115,9 +106,7 @@ def more_reversals() -> Claim:
     falls = undone and below[0] > 0 and below[-1] == 0
     listed = [f"{count} at {float(scale):g}" for scale, count in zip(grid, counts, strict=True)]
     sizes = ", ".join(f"d = {d} up to {largest}/{UNIT}" for d, largest in POPULATION)
-    return finding(
-        "Section 3.2, Step 3",
-        "Larger multiplicative scaling values increase the likelihood of rank reversals.",
+    return Finding(
         ("true with correction" if rises else "false") if falls else "not confirmed",
         f"All {pairs:,} pairs of different gaps in multiples of 1/{UNIT}, {sizes}, signs proved. Reversed"
         f" against factor 1, at the factors of the paper's grid: {', '.join(listed)}. So above 1, where most of the"
@@ -125,13 +114,10 @@ def more_reversals() -> Claim:
         f" restore a single pair too: {shown}.",
         f"Below 1 a larger factor reverses fewer of these pairs, {', '.join(listed[: len(below)])}: at 1 no pair is"
         " reversed, and near 1 hardly any.",
-        "Above 1 larger factors reverse as many of the pairs tried or more; the number cannot fall where no pair"
-        " crosses more than once above 1. Below 1 smaller factors do. Reversed are the pairs with an odd number of"
-        " crossings (with multiplicity) between 1 and the factor, so their share vanishes as the factor goes to 1.",
     )
 
 
-def reinforce() -> Claim:
+def reinforce() -> Finding:
     """Show by the paper's own example that a larger factor may select the position that was the less confident."""
     a, b = (printed_in("appendix_d", exact=True)[name] for name in ("a", "b"))
     gaps = [tuple(int(10 * (max(x) - v)) for v in sorted(x, reverse=True)[1:]) for x in (a, b)]
@@ -139,22 +125,17 @@ def reinforce() -> Claim:
     low, high = 1.0, 8.0
     turned = pair.order(low) > 0 > pair.order(high)
     (a_low, b_low), (a_high, b_high) = pair.probabilities(low), pair.probabilities(high)
-    return finding(
-        "Section 3.1, against Section 3.2, Step 3",
-        "Increasing logits reinforces the selection of high-confidence tokens; decreasing them lets lower-confidence"
-        " ones become more likely.",
+    return Finding(
         "true with correction" if turned else "not confirmed",
         "Within a position it is true: the top token's probability rises with the factor. Selection is among positions,"
         " and there Section 3.2 says the opposite, that larger factors reverse more. Of any set of pairs the share that"
         " keeps its order and the share reversed add up to 1, so at most one of them rises.",
         f"Appendix D's pair: at factor {low:g} the first is ahead, {a_low:.4f} against {b_low:.4f}; at {high:g} the"
         f" second is, {a_high:.4f} against {b_high:.4f}. The larger factor selects what was the less confident.",
-        "Increasing logits raises the top token's probability at every position; which position is selected may change"
-        " either way.",
     )
 
 
-def adaptive() -> Claim:
+def adaptive() -> Finding:
     """Count reversals by reward above factor 1, and find a pair that only a low reward reverses (eq. (T37))."""
     grid = [row["scale"] for row in printed_in("table8_temperature", exact=True)["rows"]]
     pair = smallest(lambda p: p.counts[0] == 1)
@@ -163,9 +144,7 @@ def adaptive() -> Claim:
     rewards = (-4.0, -2.0, 0.0, 4.0)
     few, many = (_reversed(float(reward_factor(r, scale)) for r in rewards)[1] for scale in (1.0, 8.0))
     follows = many[0] < many[-1] and many == sorted(many) and few[0] > few[-1]
-    return finding(
-        "Section 3.2, Step 3",
-        "A higher reward gives more rank reversals, a lower one fewer.",
+    return Finding(
         ("true with correction" if follows else "false") if checked else "not confirmed",
         f"At s_R = 8 normalised rewards of {', '.join(f'{r:g}' for r in rewards)} have factors above 1, and reverse"
         f" {', '.join(map(str, many))} of the pairs of S3-more-reversals. But {sum(scale <= 1 for scale in grid)} of"
@@ -175,20 +154,16 @@ def adaptive() -> Claim:
         f" the factor {high:.4f} does not ({SMALLEST})"
         if pair
         else None,
-        "A higher reward gives a larger factor. Where the factor is above 1, it reverses as many of the pairs tried or"
-        " more; where s_R <= 1, fewer.",
     )
 
 
-def factor_bounds() -> Claim:
+def factor_bounds() -> Finding:
     """Check the range of the factor and that sqrt(x) >= x on [0, 1] keeps it large (docs/theory.md, eq. (T37))."""
     low, high = factor_range(1.0)
     factors = {r: float(reward_factor(r, 1.0)) for r in REWARDS}
     inside = all(low <= factor <= high for factor in factors.values())
     raised = all(factor > float(expit(r)) for r, factor in factors.items())
-    return finding(
-        "Section 3.2, Step 3",
-        "The sigmoid keeps the factor in a stable range, and the square root keeps it from being too small.",
+    return Finding(
         "true" if inside and raised else "false",
         f"Factor s_R sqrt(sigmoid(r) + eps). For s_R = 1 and eps = 1e-5 it lies in [{float(low):.5f},"
         f" {float(high):.6f}], approached in the limits;"
@@ -196,7 +171,7 @@ def factor_bounds() -> Claim:
     )
 
 
-def footrule() -> Claim:
+def footrule() -> Finding:
     """Check on all short orders that GOD is Spearman's footrule over n, with its mean and maximum (eq. (T47))."""
     ok = []
     for n in SIZES:
@@ -209,9 +184,7 @@ def footrule() -> Claim:
         ]
     rows = [*printed_in("table1_win_rate", exact=True)["rows"], printed_in("table12_frequency", exact=True)["rows"][0]]
     gods = [row["god"] for row in rows]
-    return finding(
-        "Section 5.1",
-        "GOD is the mean distance between a token's place in the decoding order and from left to right.",
+    return Finding(
         "true" if all(ok) else "not confirmed",
         "It is Spearman's footrule over n; confirmed, with mean and maximum, for all orders of up to"
         f" {max(SIZES)} positions. Inside blocks of 32 a random order has mean {footrule_mean(32):.2f} tokens: the"
@@ -225,7 +198,7 @@ def _masked(rates: Iterable[Fraction]) -> Fraction:
     return 1 - math.prod((1 - rate for rate in rates), start=Fraction(1))
 
 
-def forward_process() -> Claim:
+def forward_process() -> Finding:
     """Compose steps exactly: the printed formula is right as q(x_t | x_0), not as a step (eq. (T55))."""
     cases = [(total, t) for total in SIZES for t in range(1, total + 1)]
     right = all(
@@ -243,14 +216,10 @@ def forward_process() -> Claim:
             f"T = {total}, t = {t}: steps that each mask with s / T leave {kept} = {1 - share} unmasked, so {share} is"
             f" masked instead of {Fraction(t, total)} (smallest T, then t)"
         )
-    return finding(
-        "Appendix A",
-        "The forward process q(x_t | x_{t-1}) masks each token of x_0 with probability t / T; this transition"
-        " probability is q(x_t | x_0).",
+    return Finding(
         "true with correction" if wrong and right else "not confirmed",
         "The printed formula is labelled q(x_t | x_0), and as that it is right; only the word transition, and q(x_t |"
         f" x_{{t-1}}) before it, are loose. Steps that mask with 1 / (T - t + 1) compose to t / T, exactly, for all"
         f" {len(cases)} pairs t <= T up to T = {max(SIZES)}{example}.",
         counterexample,
-        "q(x_t | x_0) masks with probability t / T; the step q(x_t | x_{t-1}) masks with probability 1 / (T - t + 1).",
     )

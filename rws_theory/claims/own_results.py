@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.orders.invariance import (
     Canvas,
     Conditionals,
@@ -68,7 +68,7 @@ def _adaptive_orders() -> Iterator[Order]:
             yield order
 
 
-def order_invariance() -> Claim:
+def order_invariance() -> Finding:
     """Enumerate every adaptive order on a grid of tables, and the four exceptions (docs/theory.md, section 16)."""
     orders = list(_adaptive_orders())
     holds, tables = True, _tables()
@@ -83,11 +83,7 @@ def order_invariance() -> Claim:
     drawn = total_variation(seen, table_law(INDEPENDENT))
     differ = texts[0] != texts[1] and min(*parallel[1:], *equal[1:], copied, drawn) > 0
     differ &= exchange_distance(COPYING.get, (-1, -1), 0, 1) == copied
-    return finding(
-        "Ours, on the ranking of Section 3.2 (Step 4)",
-        "If the predictions are the conditionals of one joint law and one token a step is sampled, every order that is"
-        " chosen before the token is drawn writes exactly that law. So ranking alone, by any reward or scale, changes"
-        " no expected reward.",
+    return Finding(
         "true" if holds and differ else "not confirmed",
         f"Proof: docs/theory.md, section 16. All {len(orders)} adaptive orders of three positions on {len(tables)}"
         " joint tables of two words, equal in exact fractions. What the theorem needs, in total variations (TV)."
@@ -112,7 +108,7 @@ def _along_its_path(conditionals: Conditionals, text: Canvas, order: Order, coun
     return probability
 
 
-def sampler_law() -> Claim:
+def sampler_law() -> Finding:
     """Multiply words along each text's own path, in fractions, and compare with what decoding writes (eq. (T85))."""
     orders = [*_adaptive_orders(), by_confidence()]
     tables = _tables(16)
@@ -124,10 +120,7 @@ def sampler_law() -> Claim:
             found = {x: _along_its_path(rows, x, order, counts) for x in product((0, 1), repeat=n)}
             written = output_law(rows, n, order, per_step=k)
             holds &= sum(found.values()) == 1 and all(written.get(x, 0) == q for x, q in found.items())
-    return finding(
-        "Ours, on the commits of Section 3.2 (Step 4)",
-        "If a step's positions follow from the canvas and their words are drawn afterwards, each by itself, a text's"
-        " probability q is the product of its words' probabilities along its own path, and all texts sum to one.",
+    return Finding(
         "true" if holds else "not confirmed",
         "Proof: docs/theory.md, eq. (T85); fixed orders are known (arXiv 2603.01367). Equal in exact fractions to what"
         f" decoding writes: {len(orders)} orders that look at the canvas, one, two and three words a step,"
@@ -135,7 +128,7 @@ def sampler_law() -> Claim:
     )
 
 
-def random_schedule() -> Claim:
+def random_schedule() -> Finding:
     """Compare the divergence over all orders with the Riemann sum of the information curve (eq. (T92))."""
     tables = [np.array(EQUAL), *_tables()][::16]
     orders: list[Order] = [lambda _, rows, at=at: sorted(rows, key=at.index) for at in permutations(range(3))]
@@ -150,10 +143,7 @@ def random_schedule() -> Claim:
             holds &= abs(mean - curve.schedule(counts).divergence) < 1e-12 and mixture <= mean + 1e-12
             gain = max(gain, float(mean - mixture))
     one, two, split = (curves[0].schedule(counts).divergence for counts in schedules[:3])
-    return finding(
-        "Known (arXiv 2511.04647), on several words a step (Section 3.2)",
-        "Let exact conditionals be sampled in random order, k_t words at step t. The mean over orders of KL(p || q) is"
-        " the error of a left Riemann sum of the information curve; the mixture over orders is at most as far from p.",
+    return Finding(
         "true" if holds and gain > 0 else "not confirmed",
         f"Proof: docs/theory.md, eq. (T92). All 6 orders of three positions on {len(tables)} tables of two words, all"
         f" {len(schedules)} schedules; the mixture is up to {gain:.3f} nats nearer. Three words that are always equal"
@@ -169,7 +159,7 @@ def _dependence(weights: Floats, chosen: Sequence[int]) -> tuple[float, list[flo
     return float(sum(single) - entr(joint).sum()), [float(each) for each in single]
 
 
-def apart() -> Claim:
+def apart() -> Finding:
     """Compare what a step loses with the bound by the distances of its positions, on each canvas (eq. (T95))."""
     tables = [np.reshape(weights, (2, 2)) for weights in product(WEIGHTS, repeat=4)]
     chains = [MarkovChain(np.log([1.0, 2.0]), np.log(table)) for table in tables]
@@ -187,11 +177,7 @@ def apart() -> Claim:
                     holds &= lost <= bound + 1e-12
                     count, share = count + 1, max(share, lost / bound if bound else 0.0)
     near, far = (_dependence(np.array(COPIED_FAR), chosen)[0] for chosen in ((0, 1), (0, 2)))
-    return finding(
-        "Ours, on several words a step (Section 3.2)",
-        "In a Markov chain a step that commits positions at distances d_j, with words drawn from exact conditionals,"
-        " loses at most sum_j tau^d_j H(X_j) nats of KL(p || q), whatever is revealed, tau being Birkhoff's coefficient"
-        " of the transitions. In other worlds a distance can cost more than none.",
+    return Finding(
         "true" if holds and share > 0.1 and near < 1e-12 and far > 0.5 else "not confirmed",
         f"Proof: docs/theory.md, eq. (T95). All {count:,} sets of masked positions on all canvases of four positions,"
         f" {len(chains)} chains of two words: the loss is at most {share:.2f} of the bound. Smallest world where it"
@@ -199,7 +185,7 @@ def apart() -> Claim:
     )
 
 
-def quarter_law() -> Claim:
+def quarter_law() -> Finding:
     """Integrate 6 x (1 - 2 x) over (0, 1/2) in fractions, and compare the limit with a simulation (eq. (T70))."""
     half = Fraction(1, 2)
     quarter = 6 * half**2 / 2 - 12 * half**3 / 3
@@ -210,11 +196,7 @@ def quarter_law() -> Claim:
     holds = limit.lower == limit.upper == quarter == Fraction(1, 4) and low <= quarter <= high
     heavy, bounded = reversal_limit("frechet", 3.0), reversal_limit("weibull", 3.0)
     uniform = reversal_limit("weibull", 1.0)
-    return finding(
-        "Ours, on rank reversal (Section 4.2)",
-        "Let the logits of two positions be independent with one law in the Gumbel domain and finite variance (normal,"
-        " Laplace, exponential). For many tokens the probability that their order near scale 0 differs from that at"
-        " large scales tends to 1/4.",
+    return Finding(
         "true" if holds else "not confirmed",
         "Proof: docs/theory.md, eq. (T70): the integral of 6 x (1 - 2 x) over (0, 1/2) is 6/8 - 12/24 ="
         f" {quarter}. Exponential logits, 256 tokens: {share.reversed} of {share.pairs:,} pairs, 95 % interval"
@@ -223,7 +205,7 @@ def quarter_law() -> Claim:
     )
 
 
-def freezing() -> Claim:
+def freezing() -> Finding:
     """Confirm by simulation what is proved: reversals die out below the freezing scale, not above (eq. (T74))."""
     rng, shares = np.random.default_rng(0), {}
     for d in SIZES:
@@ -234,11 +216,7 @@ def freezing() -> Claim:
     shown = "; ".join(
         f"{d:,} tokens: {100 * below.share:.1f} % and {100 * above.share:.1f} %" for d, (below, above) in shares.items()
     )
-    return finding(
-        "Ours, on rank reversal (Section 4.2)",
-        "Let the logits of two positions be independent and normal with deviation s. For rho < 1 the probability that"
-        " they cross at a scale below rho sqrt(2 log d) / s falls to 0 as a power of the number d of tokens; for"
-        " rho > 1 it does not fall to 0.",
+    return Finding(
         "true" if holds else "not confirmed",
         f"Proof: docs/theory.md, eq. (T74) and (T75). Pairs whose order at rho = 1/4 and at 4 differs from that near"
         f" 0, of {PAIRS:,}: {shown}.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rws_theory.claims.claim import Claim, Verdict, finding
+from rws_theory.claims.claim import Finding, Verdict
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 from rws_theory.show import number
 
@@ -63,65 +63,49 @@ def _mended(pair: Pair) -> bool:
     return (low, high) == (int(first), int(second))
 
 
-def exclusive() -> Claim:
+def exclusive() -> Finding:
     """Find a pair that meets the printed premises of (a) and (b), and one that flips on both sides of 1 (section 3)."""
     as_printed = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1])
     mended = smallest(lambda p: min(p.counts) >= 1, bound=2, units=UNITS)
     flips = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {mended.signs}" if mended else "none found"
-    return finding(
-        "Theorem 1, and Step 4 of Appendix D",
-        "Exactly one of (a), (b), (c) holds.",
+    return Finding(
         _refuted(as_printed and mended),
         f"With the sign of (b) mended one pair can still flip on both sides of 1: {flips}.",
         _shown(as_printed, f"the printed premises of (a) and (b) both hold, {as_printed and _totals(as_printed)}"),
-        "With the sign of (b) mended the premises exclude each other for d <= 3; from d = 4 on a pair may cross below"
-        " 1, above 1, on both sides or on neither.",
     )
 
 
-def low_existence() -> Claim:
+def low_existence() -> Finding:
     """Confirm (a) without uniqueness: an odd number of crossings in (0, 1), and P^a < P^b near 0 (eq. (T10))."""
 
     def holds(p: Pair) -> bool:
         return p.sigma[0] >= p.sigma[1] or (p.counts[0] % 2 == 1 and p.order(1e-3) < 0)
 
     tried, broken = _everywhere(holds)
-    return finding(
-        "Theorem 1 (a)",
-        "If Sigma_a < Sigma_b there is r* in (0, 1) with P^a(r*) = P^b(r*) and P^a < P^b on (0, r*).",
-        _proved(broken),
-        f"Proof: docs/theory.md, eq. (T10); no exception among {tried:,} ordered pairs.",
-    )
+    return Finding(_proved(broken), f"Proof: docs/theory.md, eq. (T10); no exception among {tried:,} ordered pairs.")
 
 
-def low_unique() -> Claim:
+def low_unique() -> Finding:
     """Find a pair with three crossings in (0, 1), which Laguerre's bound allows from d = 5 on (eq. (T12))."""
     pair = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, bound=3)
-    return finding(
-        "Theorem 1 (a)",
-        "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
+    return Finding(
         _refuted(pair),
         "For d <= 4 it is unique, by parity and Laguerre's bound d - 2.",
         _shown(pair, f"three crossings in (0, 1), {pair and pair.values}; {pair and pair.signs}"),
-        "The number of crossings in (0, 1) is odd, counted with multiplicity, and at most the number of sign changes"
-        " of H, itself at most d - 2.",
     )
 
 
-def high_printed() -> Claim:
+def high_printed() -> Finding:
     """Find a pair that meets the printed premise of (b) and never crosses."""
     pair = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0)
-    return finding(
-        "Theorem 1 (b)",
-        "If delta_a > delta_b there is r > 1 where the curves cross, and P^a < P^b beyond it.",
+    return Finding(
         _refuted(pair),
         "The proof's own Step 3 derives the opposite premise, delta_a < delta_b.",
         _shown(pair, f"delta_a > delta_b, and P^a > P^b at every scale; {pair and _at(pair)}"),
-        "The premise must read delta_a < delta_b (T1b-mended). If delta_a > delta_b, P^a > P^b at all large scales.",
     )
 
 
-def high_mended() -> Claim:
+def high_mended() -> Finding:
     """Confirm (b) with the premise delta_a < delta_b, and find a pair with three crossings above 1 (eq. (T10))."""
 
     def holds(p: Pair) -> bool:
@@ -129,18 +113,15 @@ def high_mended() -> Claim:
 
     tried, broken = _everywhere(holds)
     thrice = smallest(lambda p: p.delta[0] < p.delta[1] and p.counts[1] >= 3, bound=3, units=(1, 2, 5, 10))
-    return finding(
-        "Theorem 1 (b) with the premise of Step 3, Appendix D",
-        "If delta_a < delta_b there is a unique r > 1 where the curves cross, and P^a < P^b beyond it.",
+    return Finding(
         _proved(broken, "true with correction") if thrice else "not confirmed",
         f"Existence and the order beyond: docs/theory.md, eq. (T10), no exception among {tried:,} ordered"
         " pairs. Uniqueness holds for d <= 4 and fails from d = 5 on.",
         _shown(thrice, f"three crossings above 1, {thrice and thrice.values}; {thrice and thrice.signs}"),
-        "The number of crossings in (1, inf) is odd, counted with multiplicity; P^a < P^b beyond the last one.",
     )
 
 
-def otherwise() -> Claim:
+def otherwise() -> Finding:
     """Find pairs that (c) says never cross, and that do; what suffices is weak supermajorisation (eq. (T16))."""
     as_printed = smallest(
         lambda p: p.sigma[0] >= p.sigma[1] and p.delta[0] <= p.delta[1] and sum(p.counts) > 0,
@@ -150,9 +131,7 @@ def otherwise() -> Claim:
     shown = "none found"
     if mended:
         shown = f"d = {mended.dimension}, {mended}, crossings {mended.values}; {_totals(mended)}; {mended.signs}"
-    return finding(
-        "Theorem 1 (c)",
-        "Otherwise P^a > P^b for every r > 0.",
+    return Finding(
         _refuted(as_printed and mended),
         f"With the sign of (b) mended it still fails: {shown}.",
         _shown(
@@ -160,11 +139,10 @@ def otherwise() -> Claim:
             f"neither printed premise holds, {as_printed and _totals(as_printed)}, and they cross at"
             f" {as_printed and as_printed.values}; {as_printed and as_printed.signs}",
         ),
-        "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b for every r > 0.",
     )
 
 
-def step_two() -> Claim:
+def step_two() -> Finding:
     """Confirm the expansion of g near 0, and find a pair of equal Sigma, about which it says nothing (eq. (T6)).
 
     SymPy derives the expansion for two gaps each.
@@ -185,9 +163,7 @@ def step_two() -> Claim:
 
     tried, broken = _everywhere(holds)
     silent = smallest(lambda p: p.sigma[0] == p.sigma[1] and p.order_near_zero > 0)
-    return finding(
-        "Appendix D, Step 2",
-        "For small r, g(r) = r (Sigma_b - Sigma_a) + O(r^2), so sign g = sign(Sigma_b - Sigma_a).",
+    return Finding(
         _proved(broken, "true with correction") if derived and silent else "not confirmed",
         f"Expansion {'derived' if derived else 'not confirmed'} symbolically. Sign proved at r = 2^-12 for {tried:,} "
         "ordered pairs.",
@@ -196,11 +172,10 @@ def step_two() -> Claim:
             "Sigma_a = Sigma_b, where the step says nothing, and yet P^a > P^b near 0;"
             f" {silent and _at(silent, (0.1, 0.5))}",
         ),
-        "Let p_m be the first power sum of the gaps in which a and b differ; near 0, sign g = (-1)^m sign p_m.",
     )
 
 
-def step_three() -> Claim:
+def step_three() -> Finding:
     """Confirm the leading term at large r, and find a pair of equal leading terms, where it says nothing (eq. (T7))."""
 
     def holds(p: Pair) -> bool:
@@ -212,9 +187,7 @@ def step_three() -> Claim:
     silent = smallest(
         lambda p: p.delta[0] == p.delta[1] and p.a.count(p.a[0]) == p.b.count(p.b[0]) and p.order_at_infinity > 0
     )
-    return finding(
-        "Appendix D, Step 3",
-        "For large r, g(r) ~ C_a exp(-r delta_a) - C_b exp(-r delta_b), so the smaller of delta_a, delta_b decides.",
+    return Finding(
         _proved(broken, "true with correction") if silent else "not confirmed",
         f"Proof: docs/theory.md, eq. (T7); sign proved at r = 64 for {tried:,} ordered pairs.",
         _shown(
@@ -222,24 +195,20 @@ def step_three() -> Claim:
             "delta_a = delta_b and C_a = C_b: the formula gives 0, and yet P^a > P^b at all large scales;"
             f" {silent and _at(silent, (2, 4))}",
         ),
-        "The smallest gap left after cancelling the common gaps of a and b decides: P is lower for its owner.",
     )
 
 
-def step_four() -> Claim:
+def step_four() -> Finding:
     """Find a pair that crosses twice; the difference of increasing functions may change sign any number of times."""
     pair = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
-    return finding(
-        "Appendix D, Step 4",
-        "P^a and P^b increase, so their difference changes sign at most once.",
+    return Finding(
         _refuted(pair),
         "For d <= 3 it does, by Laguerre's bound d - 2, not by monotonicity.",
         _shown(pair, f"two simple crossings, {pair and pair.values}; {pair and pair.signs}"),
-        "The difference changes sign at most as often as H, hence at most d - 2 times.",
     )
 
 
-def strictly_increasing() -> Claim:
+def strictly_increasing() -> Finding:
     """Confirm that P rises if some gap is positive; it is constant if all logits are equal (eq. (T1))."""
     scale = 2
 
@@ -249,18 +218,14 @@ def strictly_increasing() -> Claim:
     pair = Pair((1,), (0,))
     flat = pair.order_at_one > 0 and not rises(pair.b)
     tried, broken = _everywhere(lambda p: rises(p.a))
-    return finding(
-        "Appendix D, Step 4",
-        "P^a and P^b are strictly increasing in r.",
+    return Finding(
         _proved(broken, "true with correction") if flat else "not confirmed",
         f"P(1) < P({scale}) proved for the first vector of {tried:,} ordered pairs.",
         f"d = {pair.dimension}, {pair}: P^b = 1/2 at every scale (smallest: for d = 1 P^a(1) > P^b(1) fails)",
-        "Strictly increasing if some gap is positive, as for P^a where P^a(1) > P^b(1); constant if all logits are"
-        " equal, as P^b may be.",
     )
 
 
-def dimension() -> Claim:
+def dimension() -> Finding:
     """Confirm the mended theorem for d <= 3, and find a pair that breaks it at d = 4 and padded beyond (eq. (T17))."""
     tried, broken = _everywhere(_mended, ((2, 12), (3, 12)))
     pair = smallest(lambda p: not _mended(p), bound=2, units=UNITS)
@@ -273,35 +238,24 @@ def dimension() -> Claim:
                 f"{pair} fails, with crossings {pair.values}; padded with gaps of {far} of its units it fails for"
                 f" d = {padded[0].dimension} to {padded[-1].dimension} too."
             )
-    return finding(
-        "Ours, on Theorem 1",
-        "With the sign of (b) mended Theorem 1 holds for positions of d <= 3 finite logits each, and fails for every"
-        " d >= 4.",
+    return Finding(
         _proved(broken) if shown else "not confirmed",
         f"Proof: docs/theory.md, eq. (T17). d <= 3: no exception among {tried:,} ordered pairs. d = 4:"
         f" {shown or 'none found that fails there and padded.'}",
     )
 
 
-def intuition_low() -> Claim:
+def intuition_low() -> Finding:
     """Find a pair with the larger sum and no reversal: with d = 2 the larger gap is more confident at every scale."""
     pair = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0)
-    return finding(
-        "Section 4.2 (its summary, first half)",
-        "A reversal occurs for r < 1 if the more confident vector has the larger total gap sum.",
+    return Finding(
         _refuted(pair),
         "The proof's Step 2 needs the smaller sum; the prose says the larger.",
         _shown(pair, f"the larger sum, {pair and _totals(pair)}, and no reversal; {pair and _at(pair)}"),
-        "A reversal below 1 is certain if the more confident vector has the smaller total gap.",
     )
 
 
-def intuition_high() -> Claim:
+def intuition_high() -> Finding:
     """Confirm T1b-mended without uniqueness (eq. (T10))."""
     tried, broken = _everywhere(lambda p: p.delta[0] >= p.delta[1] or p.counts[1] % 2 == 1)
-    return finding(
-        "Section 4.2 (its summary, second half)",
-        "A reversal occurs for r > 1 if the more confident vector has the smaller nearest-competitor gap.",
-        _proved(broken),
-        f"T1b-mended; no exception among {tried:,} ordered pairs.",
-    )
+    return Finding(_proved(broken), f"T1b-mended; no exception among {tried:,} ordered pairs.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.printed import printed_in
 from rws_theory.show import number
 from rws_theory.worlds.ensembles import corollary_study
@@ -40,21 +40,19 @@ def _grid() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     ]
 
 
-def inequality() -> Claim:
+def inequality() -> Finding:
     """Confirm Theorem 2 in exact arithmetic on a grid (proof: docs/theory.md, eq. (T39))."""
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(_mean(w, rewards, y) >= _mean(w, rewards, Fraction(1)) for w, rewards, y in cases)
     before, after = (_mean((1, 1), (0, 1), y) for y in (Fraction(1), Fraction(2)))
-    return finding(
-        "Theorem 2",
-        "E_{p_r}[R] >= E_p[R] for p_r proportional to p exp(rR) and every r > 0.",
+    return Finding(
         "true" if holds else "not confirmed",
         f"Proof: docs/theory.md, eq. (T39); {len(cases):,} distributions with exp(r) rational, in exact arithmetic."
         f" One: p = (1/2, 1/2), R = (0, 1), exp(r) = 2: E[R] rises from {number(before)} to {number(after)}.",
     )
 
 
-def strict() -> Claim:
+def strict() -> Finding:
     """Confirm that the gain is positive exactly where R varies on the support (proof: docs/theory.md, eq. (T39))."""
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(
@@ -62,15 +60,13 @@ def strict() -> Claim:
         == (len({reward for weight, reward in zip(w, rewards, strict=True) if weight}) > 1)
         for w, rewards, y in cases
     )
-    return finding(
-        "Theorem 2",
-        "The inequality is strict if Var_{p_r}[R] > 0.",
+    return Finding(
         "true" if holds else "not confirmed",
         f"Proof: docs/theory.md, eq. (T39); strict exactly where R varies on the support, in {len(cases):,} cases.",
     )
 
 
-def identity() -> Claim:
+def identity() -> Finding:
     """Refute the identity of Appendix E by two states in ball arithmetic (docs/theory.md, eq. (T42)).
 
     SymPy confirms that the derivative of the gain is Var_{p_r}.
@@ -87,60 +83,45 @@ def identity() -> Claim:
     derived = sympy.simplify(mean(sympy.exp(r)).diff(r) - variance(sympy.exp(r))) == 0
     y = arb(2).exp()
     gain, claimed = mean(y) - mean(arb(1)), 2 * variance(y)
-    return finding(
-        "Appendix E, proof of Theorem 2",
-        "A'(r) = A'(0) + r Var_{p_r}[R].",
+    return Finding(
         "false" if gain > claimed and derived else "not confirmed",
         "In ball arithmetic, for the counterexample below: the gain is exp(2) / (1 + exp(2)) - 1/2 ="
         f" {float(gain):.4f}, r Var_{{p_r}} is 2 exp(2) / (1 + exp(2))^2 = {float(claimed):.4f}.",
         "R in {0, 1}, p = (1/2, 1/2), r = 2 (smallest: two states, as one has variance 0)",
-        "A'(r) = A'(0) + the integral of Var_{p_s}[R] over s in (0, r) = A'(0) + r Var_{p_s}[R] for some s in (0, r).",
     )
 
 
-def tilted() -> Claim:
+def tilted() -> Finding:
     """Apply Theorem 2 to p = p_theta(. | x^(t)); equality holds only if R is constant on the support (T2-strict)."""
     holds = inequality().verdict == strict().verdict == "true"
-    return finding(
-        "Corollary 1, for p exp(rR)",
-        "A token update sampled from p_r, proportional to p exp(rR), has at least the expected reward of one from p,"
-        " with equality only if R is constant on the support.",
-        "true" if holds else "not confirmed",
-        "Theorem 2 applied to the model distribution at the step.",
-    )
+    return Finding("true" if holds else "not confirmed", "Theorem 2 applied to the model distribution at the step.")
 
 
-def as_printed() -> Claim:
+def as_printed() -> Finding:
     """Show exactly a distribution that scaling changes and tilting does not (docs/theory.md, section 8)."""
     scaled = tuple(x**2 / sum(y**2 for y in TWO_WORDS) for x in TWO_WORDS)
-    return finding(
-        "Corollary 1 (Per-step Improvement in RWS)",
-        "The token update of RWS is sampled from p_r of Theorem 2, so every step improves the expected reward.",
+    return Finding(
         "not about RWS" if tilted().verdict == "true" and scaled != TWO_WORDS else "not confirmed",
         f"RWS scales: p^c / Z, for p = (2/3, 1/3), a constant reward and c = 2: ({', '.join(map(str, scaled))}),"
         " where tilting leaves p. Its update is not sampled either: it is the argmax, which no factor changes.",
-        correction="The corollary holds for sampling from p exp(rR) (C1-tilted), not for the algorithm (C1-rws).",
     )
 
 
-def scaling() -> Claim:
+def scaling() -> Finding:
     """Show a reward whose mean falls when the logits are doubled, in exact arithmetic (docs/theory.md, eq. (T43))."""
     (falls_from, falls_to), (rises_from, rises_to) = (
         [_expected([x**c for x in TWO_WORDS], rewards) for c in (1, 2)] for rewards in ((0, 1), (1, 0))
     )
-    return finding(
-        "Section 4.3, Interpretation",
-        "Scaling logits based on a reward consistently increases the expected reward of the generated tokens.",
+    return Finding(
         "false" if falls_to < falls_from else "not confirmed",
         "p^2 / Z = (4/9, 1/9) / (5/9). For R = (1, 0) instead E[R] rises,"
         f" from {number(rises_from)} to {number(rises_to)}.",
         f"p = (2/3, 1/3), R = (0, 1), factor 2: E[R] falls from {number(falls_from)} to {number(falls_to)} (smallest:"
         " two words)",
-        "d/dc E_{p^c}[R] = Cov_{p^c}(log p, R): scaling up helps where likely outcomes are the rewarded ones.",
     )
 
 
-def algorithm() -> Claim:
+def algorithm() -> Finding:
     """Refute the corollary for RWS by `rws_less_reward_example`, and count how often it fails by `corollary_study`."""
     example = rws_less_reward_example()
     study = corollary_study()
@@ -157,9 +138,7 @@ def algorithm() -> Claim:
         shown.append(f"{label} {more} / {equal} / {less}")
     lower = [c for cell in study.cells for c in cell.first_step if c.against == "nothing"]
     weights = "; ".join(", ".join(map(str, row)) for row in example.weights)
-    return finding(
-        "Corollary 1, for the algorithm of Section 3.2",
-        "A step of RWS never lowers the expected reward, and its output has at least confidence decoding's reward.",
+    return Finding(
         "false" if example.step_proved else "not confirmed",
         f"On {study.models * len(study.cells):,} random exact models (s_R = {study.reward_scale:g}; three ensembles,"
         f" three rewards) RWS ended with more / equal / less reward than: {'; '.join(shown)}. Its first commit lowered"
@@ -170,21 +149,17 @@ def algorithm() -> Claim:
         f" {number(example.rws_expected)} and its"
         f" output has R = {example.rws_reward}, that of confidence decoding {example.confidence_reward} (smallest:"
         " positions, then words, then total weight)",
-        "Nothing is guaranteed: RWS changes where a token is committed, by a factor that no single token's reward"
-        " enters.",
     )
 
 
-def premise() -> Claim:
+def premise() -> Finding:
     """Show that a normalised reward may be negative, and that the inequality then reverses, in exact arithmetic."""
     models = printed_in("table7_reward_statistics", exact=True)["rows"]
     scores = {row["model"]: (0 - row["mean"]) / row["std"] for row in models}
     negative = {model: score for model, score in scores.items() if score < 0}
     base, other = _mean((1, 1), (0, 1), Fraction(1)), _mean((1, 1), (0, 1), Fraction(1, 2))
     listed = ", ".join(f"{model} {float(score):.2f}" for model, score in scores.items())
-    return finding(
-        "Corollary 1, against Section 3.2, Step 2",
-        "The scale r^(t) of Corollary 1, produced from the normalised reward, is positive.",
+    return Finding(
         "true with correction" if negative and other < base else "not confirmed",
         "True of the factor of Step 3, s_R sqrt(sigmoid(r) + eps), but that multiplies the logits and not the reward"
         " (C1-printed). Section 3.2 writes r^(t) for the normalised reward itself, which has mean 0 where its"
@@ -192,5 +167,4 @@ def premise() -> Claim:
         f" {listed}.",
         f"p = (1/2, 1/2), R = (0, 1), exp(r) = 1/2, so r = -0.69: E[R] falls from {number(base)} to {number(other)}"
         " (smallest: two outcomes)",
-        "The inequality holds for r > 0 and reverses for r < 0.",
     )

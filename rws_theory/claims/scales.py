@@ -12,7 +12,7 @@ from flint import arb
 
 from rws_theory.certified.condensed import exact
 from rws_theory.certified.exponential_sum import precision
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.claims.pair_search import Pair, confidence, ordered_pairs
 from rws_theory.majorisation import dominance_order, majorises
 from rws_theory.show import number
@@ -31,7 +31,7 @@ def _never_behind(pair: Pair) -> bool:
     return min(pair.order_near_zero, pair.order_at_infinity) > 0 and sum(pair.counts) == 0
 
 
-def majorisation() -> Claim:
+def majorisation() -> Finding:
     """Confirm majorisation against certified crossings on a grid, and find where the converse fails (eq. (T76))."""
     tried = wrong = 0
     without: list[Pair] = []
@@ -45,10 +45,7 @@ def majorisation() -> Claim:
     first = without[0] if without else _WITNESS
     witness, order = majorises(*first.logits), dominance_order(*first.logits)
     holds = not wrong and without[:1] == [_WITNESS] and witness.never_behind is True and not witness and order == 3
-    return finding(
-        "Ours, in place of Theorem 1 (c)",
-        "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b at every r > 0; for d <= 3, and"
-        " for no larger d, the converse holds too.",
+    return Finding(
         "true" if holds else "not confirmed",
         f"Proof: docs/theory.md, eq. (T16) and (T76). Sufficient for all, and necessary for d <= 3, among {tried:,}"
         f" ordered pairs. For d = 4, {len(without)} of them are ahead at every scale without it. The smallest:"
@@ -57,7 +54,7 @@ def majorisation() -> Claim:
     )
 
 
-def stability() -> Claim:
+def stability() -> Finding:
     """Confirm the exact ends against certified crossings, and that the cheap bound lies inside (eq. (T78) to (T81))."""
     tried = wrong = 0
     for pair in ordered_pairs(3, 4):
@@ -72,10 +69,7 @@ def stability() -> Claim:
     example = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)
     golden = 10 * _GOLDEN.log()
     exact = example.lower == 0 and abs(golden - example.upper) < 1e-11 and bool(golden > example.upper * (1 - 1e-14))
-    return finding(
-        "Ours, on Section 3.2",
-        "For c > 1 the k chosen positions stay chosen while (c - 1) (mu_j(1) - delta_i) < l_i(1) - l_j(1) for every i"
-        " chosen and j not, with log-odds l and softmax-weighted mean gap mu.",
+    return Finding(
         "true" if exact and not wrong else "not confirmed",
         f"Proof: docs/theory.md, eq. (T78). Inside the exact interval, which is enclosed by certified crossings, for"
         f" {tried:,} ordered pairs with d = 4. In the example of Appendix D the set stays down to 0 and up to"
@@ -83,7 +77,7 @@ def stability() -> Claim:
     )
 
 
-def scaling_reward() -> Claim:
+def scaling_reward() -> Finding:
     """Confirm the equivalence by all conditionings of small laws, at c = 1, 2, 3, in exact arithmetic (eq. (T82))."""
 
     def mean(states: tuple[tuple[int, int], ...], c: int) -> Fraction:
@@ -102,10 +96,7 @@ def scaling_reward() -> Claim:
             wrong += not mean(two, 1) > mean(two, 2)
     example = scaling_raises_reward([8, 4, 1], [2, 0, 1]).fall
     shown = f"from {number(example.before)} to {number(example.after)}" if example else "nowhere"
-    return finding(
-        "Ours, on Corollary 1 and Section 4.3, Interpretation",
-        "Scaling the logits raises or keeps E[R] at every c and under every conditioning exactly if p(x) < p(y) never"
-        " comes with R(x) > R(y).",
+    return Finding(
         "true" if not wrong and example is not None else "not confirmed",
         f"Proof: docs/theory.md, eq. (T82); exact for all conditionings of {tried} laws on four states, {raising} of"
         " which meet the condition. A guarantee for every step needs a reward that ranks outcomes as p does. For"
@@ -114,7 +105,7 @@ def scaling_reward() -> Claim:
     )
 
 
-def threshold_monotone() -> Claim:
+def threshold_monotone() -> Finding:
     """Confirm on all small rows that positions pass a threshold once and upwards, in ball arithmetic (eq. (T64))."""
     rows = [gaps for n in (1, 2, 3) for gaps in combinations_with_replacement(range(5), n) if any(gaps)]
     scales = [Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(20)]
@@ -130,10 +121,7 @@ def threshold_monotone() -> Claim:
             above = tuple(i for i, values in enumerate(known) if values[index] >= exact(tau))
             holds &= above == next(piece.positions for piece in path.pieces if piece.lower <= c <= piece.upper)
         counts.append(f"{len(path.pieces[0].positions)} to {len(path.pieces[-1].positions)} at tau = {tau}")
-    return finding(
-        "Ours, on decoding by a threshold (Wu et al. 2025)",
-        "At a threshold tau each position passes at most once as the scale grows, and upwards, so a larger factor never"
-        " commits fewer positions of a canvas.",
+    return Finding(
         "true" if holds else "not confirmed",
         f"Proof: docs/theory.md, eq. (T64). Ball arithmetic confirms it for {len(rows)} positions with gaps up to 4:"
         f" the number above the threshold goes from {', '.join(counts)}, as the scale goes from 1/8 to 20.",

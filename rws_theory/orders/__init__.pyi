@@ -2,7 +2,6 @@ from .deviation import (
     footrule_max as footrule_max,
     footrule_mean as footrule_mean,
     generation_order_deviation as generation_order_deviation,
-    global_arness as global_arness,
     local_arness as local_arness,
 )
 from .invariance import (

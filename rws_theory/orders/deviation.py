@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.checks import one_of, whole
 
-__all__ = ["footrule_max", "footrule_mean", "generation_order_deviation", "global_arness", "local_arness"]
+__all__ = ["footrule_max", "footrule_mean", "generation_order_deviation", "local_arness"]
 
 Reading = Literal["tokens", "steps"]
 READINGS = get_args(Reading)
@@ -149,24 +149,6 @@ def local_arness(commit_step: ArrayLike, k: int = 1) -> Any:
         raise ValueError(f"k must be below the number of positions, {n}, got {k}")
     follows = np.diff(np.argsort(steps, kind="stable")) == 1
     return np.lib.stride_tricks.sliding_window_view(follows, k, axis=-1).all(axis=-1).mean(axis=-1)
-
-
-def global_arness(commit_step: ArrayLike, k: int = 1) -> Any:
-    """Return global AR-ness@k: how often a committed token is among the k earliest still masked (Gong et al. 2025).
-
-    The tokens of one step are committed one after the other, from left to right. Non-decreasing in k, and 1 for left to
-    right. Parameters and return value are those of :func:`local_arness`, with any k >= 1.
-
-    >>> [float(global_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
-    [0.8333333333333334, 1.0]
-    """
-    steps = _checked_steps(commit_step)
-    whole("k", k)
-    rank = np.argsort(np.argsort(steps, kind="stable"))  # when each position is committed, as a token
-    # Masked positions to the left of a token as it is committed: those further left that are committed later.
-    n = steps.shape[-1]
-    masked_left = ((rank[..., None, :] > rank[..., :, None]) & np.tril(np.ones((n, n), dtype=bool))).sum(axis=-1)
-    return (masked_left < k).mean(axis=-1)
 
 
 def _checked_steps(commit_step: ArrayLike) -> NDArray[np.integer]:

@@ -6,7 +6,6 @@ from .logits import (
     logit_vectors as logit_vectors,
     near_tied_rows as near_tied_rows,
     near_ties as near_ties,
-    saturated_pairs as saturated_pairs,
     selection_cases as selection_cases,
     wide_logits as wide_logits,
     wide_pairs as wide_pairs,
@@ -14,7 +13,6 @@ from .logits import (
 from .numbers import (
     commit_steps as commit_steps,
     dyadic as dyadic,
-    epsilons as epsilons,
     log_uniform as log_uniform,
     reward_scales as reward_scales,
     rewards as rewards,

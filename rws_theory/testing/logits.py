@@ -100,20 +100,6 @@ def from_gaps(gaps: list[int] | list[float] | tuple[float, ...], top: float = 0.
 
 
 @st.composite
-def saturated_pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Two positions and a scale at which both confidences are 1.0 in float64, though their smallest gaps differ."""
-    r = float(draw(st.sampled_from([1, 2, 4, 8, 16, 32])))
-    size = draw(st.integers(1, 6))
-    grid = st.integers(int(44 / r * 16), int(44 / r * 16) + 400).map(lambda k: k / 16)
-    u, v = (draw(st.lists(grid, min_size=size, max_size=size)) for _ in range(2))
-    if min(u) == min(v):
-        v[v.index(min(v))] += draw(st.sampled_from([-1, 1])) / 16
-        if min(u) == min(v):
-            v = [x + 1 / 16 for x in v]
-    return from_gaps(u, draw(dyadic(8))), from_gaps(v, draw(dyadic(8))), r
-
-
-@st.composite
 def wide_pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two positions over one vocabulary with gaps of ordinary size, tiny, huge or all of them; some gaps shared."""
     a, b = draw(logit_pairs(max_size=6))

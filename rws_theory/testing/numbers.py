@@ -33,11 +33,6 @@ def reward_scales() -> st.SearchStrategy[float]:
     return st.one_of(st.sampled_from([0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), log_uniform(1e-6, 1e6))
 
 
-def epsilons() -> st.SearchStrategy[float]:
-    """The constant eps under the square root: the paper's 1e-5, and others."""
-    return st.one_of(st.just(1e-5), log_uniform(1e-12, 1.0))
-
-
 def wide_scales(least: float = 1e-300, greatest: float = 1e300) -> st.SearchStrategy[float]:
     """Positive floats: mostly of ordinary size, sometimes anywhere between the two."""
     middle = log_uniform(max(least, 1e-6), min(greatest, 1e6))

@@ -105,14 +105,9 @@ def scaling_raises_reward(p: ArrayLike | Sequence[Any], reward: ArrayLike | Sequ
         strict = len(levels) > 1 and levels[0].lowest < levels[-1].highest
         return ScalingReward(True, strict, tuple(levels), None)
     _, likelier, better = worst
-    before, after = (_mean_of_two(weights, rewards, likelier, better, c) for c in (1, 2))
-    return ScalingReward(False, False, (), Fall(likelier, better, before, after))
-
-
-def _mean_of_two(weights: list[Any], rewards: list[Any], x: int, y: int, c: int) -> Fraction:
-    """Return E[R] under p^c given one of two states."""
-    v, w = Fraction(weights[x]) ** c, Fraction(weights[y]) ** c
-    return (v * Fraction(rewards[x]) + w * Fraction(rewards[y])) / (v + w)
+    two = [(Fraction(weights[x]), Fraction(rewards[x])) for x in (likelier, better)]
+    before, after = (sum(w**c * worth for w, worth in two) / sum(w**c for w, _ in two) for c in (1, 2))
+    return ScalingReward(False, False, (), Fall(likelier, better, Fraction(before), Fraction(after)))
 
 
 def _numbers(values: ArrayLike | Sequence[Any], name: str) -> list[Any]:

@@ -24,11 +24,7 @@ from .joint_table import (
     check_canvas as check_canvas,
     reward_statistics as reward_statistics,
 )
-from .less_reward import (
-    LessReward as LessReward,
-    check_less_reward as check_less_reward,
-    rws_less_reward_example as rws_less_reward_example,
-)
+from .less_reward import LessReward as LessReward, rws_less_reward_example as rws_less_reward_example
 from .markov import MarkovChain as MarkovChain, contraction as contraction
 from .ngram import NGram as NGram
 from .reference_decoder import (

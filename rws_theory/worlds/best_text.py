@@ -70,8 +70,12 @@ def best_texts(chain: Backoff, tilt: Tilt, canvas: Ints) -> BestTexts:
     most = min(_WORDS, _CHOICES // ((chain.root + 1) * states))
     if canvas.size > most:
         raise ValueError(f"n is {canvas.size}: the best text of at most {most} words can be searched for here")
-    arcs = _arcs_of(chain)
-    each = np.arange(chain.root)
+    words, each = np.arange(chain.vocabulary), np.arange(chain.root)
+    with np.errstate(divide="ignore"):  # of the root, which lists all words, and of each level
+        root = np.zeros(1), words, np.array([0, words.size]), np.zeros(words.size, np.int64)
+        arcs = [_Arcs(np.log(chain.unigram), *root)]
+        for level in chain.levels:
+            arcs.append(_Arcs(np.log(level.full), np.log(level.kept), level.word, level.begin, level.source))
     value = np.zeros((chain.root, states))  # of what follows, by the chain's and the automaton's state
     choices = np.empty((canvas.size, chain.root + 1, states), dtype=np.int32)
     for i in range(canvas.size - 1, -1, -1):
@@ -83,17 +87,6 @@ def best_texts(chain: Backoff, tilt: Tilt, canvas: Ints) -> BestTexts:
             before[:, reader], choices[i, :, reader] = _step(chain, arcs, ahead, tilt.pairs)
         value = before[:-1]
     return BestTexts(chain, tilt, choices)
-
-
-def _arcs_of(chain: Backoff) -> list[_Arcs]:
-    """Return the arcs of the root, which lists all words, and of each level."""
-    words = np.arange(chain.vocabulary)
-    with np.errstate(divide="ignore"):
-        unigram = np.log(chain.unigram)
-        arcs = [_Arcs(unigram, np.zeros(1), words, np.array([0, words.size]), np.zeros(words.size, np.int64))]
-        for level in chain.levels:
-            arcs.append(_Arcs(np.log(level.full), np.log(level.kept), level.word, level.begin, level.source))
-    return arcs
 
 
 def _step(chain: Backoff, arcs: list[_Arcs], ahead: Floats, pairs: Floats | None) -> tuple[Floats, Ints]:

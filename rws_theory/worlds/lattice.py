@@ -233,9 +233,7 @@ class Lattice:
 
     def _by_word(self, mass: Floats) -> Floats:
         """Return the mass of the states that end with each word, [V, K]."""
-        flat = mass[:, :, 0] if self.automaton_states == 1 else mass.sum(axis=2)
-        # A vector's product is much faster than that of a matrix of one column, and sums in the same order.
-        return self.by_word @ flat if flat.shape[1] > 1 else (self.by_word @ flat[:, 0])[:, None]
+        return _product(self.by_word, mass[:, :, 0] if self.automaton_states == 1 else mass.sum(axis=2))
 
     def _weighed(self, value: Floats, tokens: Ints) -> Floats:
         """Return by the automaton's state *before* a word what the word weighs and what follows, given the tokens."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
 from rws_theory.show import Exact, one_line
 
-__all__ = ["LessReward", "check_less_reward", "rws_less_reward_example"]
+__all__ = ["LessReward", "rws_less_reward_example"]
 
 Weights = tuple[tuple[int, ...], ...]
 
@@ -61,55 +62,34 @@ def rws_less_reward_example() -> LessReward:
 
     The reward is 1 if the first token is 0. Confidence decoding secures it. RWS at s_R = 8 commits the other position
     first, which takes the expected reward from 4/7 to 1/3, and ends with reward 0. Smallest means first by positions,
-    then tokens, then total weight (docs/theory.md, section 9).
+    then tokens, then total weight (docs/theory.md, section 9). All is rational; the irrational factor and confidences
+    are bounded by rationals (eq. (T45) and (T46)).
 
     >>> example = rws_less_reward_example()
     >>> example.proved, example.step_proved, example.confidence, example.rws
     (True, True, (0, 1), (1, 0))
     """
-    weights = ((1, 2, 1), (2, 0, 1), (0, 0, 0))
-    rewards = ((1, 1, 1), (0, 0, 0), (0, 0, 0))
-    return check_less_reward(weights, rewards, reward_scale=8, eps=Fraction(1, 100_000))
-
-
-def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps: Fraction) -> LessReward:
-    """Decode a two-position model by confidence and by RWS in rational arithmetic; `proved`: RWS earns less.
-
-    The irrational factor and confidences are bounded by rationals (docs/theory.md, eq. (T45) and (T46)). weights,
-    rewards: square tables of integers, weights >= 0 and not all 0; reward_scale >= 1; eps > 0. ValueError where a
-    greedy choice is tied, where the positions are equally confident at c = 1, or where the first completion's reward is
-    not above the mean.
-    """
-    size = len(weights)
-    cells = [(weights[i][j], rewards[i][j]) for i in range(size) for j in range(size)]
-    total = sum(weight for weight, _ in cells)
-    mean = Fraction(sum(weight * value for weight, value in cells), total)
-    variance = Fraction(sum(weight * value**2 for weight, value in cells), total) - mean**2
+    weights, rewards = ((1, 2, 1), (2, 0, 1), (0, 0, 0)), ((1, 1, 1), (0, 0, 0), (0, 0, 0))
+    reward_scale, eps = 8, Fraction(1, 100_000)
+    cells = [(weight, value) for row in zip(weights, rewards, strict=True) for weight, value in zip(*row, strict=True)]
+    total, mean = sum(weight for weight, _ in cells), _mean(*zip(*cells, strict=True))
+    variance = _mean([weight for weight, _ in cells], [value**2 for _, value in cells]) - mean**2
 
     columns = tuple(zip(*weights, strict=True))
     rows_then_columns = ([sum(row) for row in weights], [sum(column) for column in columns])
-    first, second = (_only_largest(marginal) for marginal in rows_then_columns)
+    first, second = (_largest(marginal) for marginal in rows_then_columns)
     odds = tuple(Fraction(total - max(marginal), max(marginal)) for marginal in rows_then_columns)
-    if odds[0] == odds[1]:
-        raise ValueError(f"weights must make one position more confident, both have odds {odds[0]}")
-    surplus = rewards[first][second] - mean
-    if surplus <= 0:
-        raise ValueError(f"rewards must give the first completion more than the mean {mean}, got {surplus + mean}")
-
-    squared = surplus**2 / variance
+    squared = (rewards[first][second] - mean) ** 2 / variance
     rho = Fraction(isqrt(squared.numerator * 10**12 // squared.denominator), 10**6)
-    least = reward_scale**2 * ((1 + rho) / (2 + rho) + eps)  # c^2 is at least this
+    least = reward_scale**2 * ((1 + rho) / (2 + rho) + eps)  # c^2 is at least this: docs/theory.md, eq. (T45)
     factor_above = isqrt(least.numerator // least.denominator)
     a, b = (0, 1) if odds[0] < odds[1] else (1, 0)
     advantage = _advantage(rows_then_columns[a], rows_then_columns[b], factor_above)
 
     # Committing position 1 first leaves a row of the table, position 2 first a column.
-    by_row = (first, _only_largest(weights[first]))
-    by_column = (_only_largest(columns[second]), second)
-    row_mean = _mean(weights[first], rewards[first])
-    column_mean = _mean(columns[second], [row[second] for row in rewards])
-    outcomes = ((by_row, row_mean), (by_column, column_mean))
-    (confidence, confidence_expected), (other, other_expected) = outcomes[a], outcomes[b]
+    by_row = ((first, _largest(weights[first])), _mean(weights[first], rewards[first]))
+    by_column = ((_largest(columns[second]), second), _mean(columns[second], [row[second] for row in rewards]))
+    (confidence, confidence_expected), (other, other_expected) = (by_row, by_column)[a], (by_row, by_column)[b]
     return LessReward(
         weights=weights,
         rewards=rewards,
@@ -143,12 +123,9 @@ def _advantage(a: list[int], b: list[int], c: int) -> Fraction:
     return sum(((y / x) ** c for y in ratios), Fraction(0))
 
 
-def _mean(weights: tuple[int, ...], rewards: tuple[int, ...] | list[int]) -> Fraction:
+def _mean(weights: Sequence[int], rewards: Sequence[int]) -> Fraction:
     return Fraction(sum(w * value for w, value in zip(weights, rewards, strict=True)), sum(weights))
 
 
-def _only_largest(values: tuple[int, ...] | list[int]) -> int:
-    best = max(values)
-    if list(values).count(best) > 1:
-        raise ValueError(f"weights must make every greedy choice unique, got {tuple(values)}")
-    return list(values).index(best)
+def _largest(values: Sequence[int]) -> int:
+    return max(range(len(values)), key=values.__getitem__)

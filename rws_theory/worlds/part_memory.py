@@ -24,9 +24,6 @@ class PartMemory(local):
     def __reduce__(self) -> tuple[type[PartMemory], tuple[float]]:
         return PartMemory, (self._limit / 2**20,)
 
-    def __repr__(self) -> str:
-        return f"PartMemory({len(self)} parts, {self._bytes / 2**20:.1f} MiB)"
-
     def __contains__(self, part: Part) -> bool:
         return part in self._parts
 

@@ -93,26 +93,6 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
             assert other.commit_step.tolist() == alone.commit_step.tolist()
 
 
-def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
-    """A predictor whose logits move in the last bits with the number of rows, at positions that are all but level."""
-    table = torch.zeros(6, VOCABULARY)
-    table[:, 9] = 4.0
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        wobble = 2.0**-21 * (torch.arange(canvas.shape[1]) - 3) * (1 if len(canvas) > 1 else -1)
-        z = table[: canvas.shape[1]].clone()
-        z[:, 9] += wobble
-        return z.expand(len(canvas), -1, -1)
-
-    predictor = rws.CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
-    options = {"length": 4, "steps": 4, "block": 4}
-    (alone,) = decode(predictor, [[7]], Confidence(), **grouped(**options))
-    together = decode(predictor, [[7], [8]], Confidence(), **grouped(**options))
-    assert alone.commit_step.tolist() == together[0].commit_step.tolist()[::-1]
-    assert alone.near_ties.tolist() == together[0].near_ties.tolist() == [4, 3, 2, 0]
-    assert not alone.ties.any()
-
-
 INVARIANT = Savings(batch_invariant=True)
 REWARDS = {
     "classifier": rws.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.0, std=0.3, name="tiny"),

@@ -1,10 +1,8 @@
 """The console command `rws`: every command of the three packages, and those that other packages add."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -142,20 +140,14 @@ for words in {[[], *([name, "--help"] for name in NAMES), ["experiment", "contro
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
-    words = [*RWS, "experiment", "commit-order", "--out", str(tmp_path / "out")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert running.stderr is not None
-    running.stderr.readline()  # it has begun
-    time.sleep(0.2)
-    running.send_signal(signal.SIGINT)
-    last = running.communicate(timeout=120)[1].splitlines()[-1]
-    assert (
-        running.returncode == 130
-        and last == b"rws experiment: interrupted; the same command continues where it stopped"
-    )
+def test_an_interrupt_says_that_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    words = f"experiment commit-order --out {tmp_path / 'out'} --examples 3 --length 4 --steps 2 --block 4"
+    status, _, err = outcome(rws, words.split(), capsys)
+    assert status == 130
+    assert err.splitlines()[-1] == "rws experiment: interrupted; the same command continues where it stopped"

@@ -33,38 +33,15 @@ BESIDE = {
 }
 
 
-# A way to steer with numbers of its own, one of them whole.
-METHOD = '''
-from dataclasses import dataclass
-
-from rws_decode.extra.steering.best_of import BestOf
-from rws_decode.strategies.numbers import number
-
-
-@dataclass(frozen=True)
-class Patient(BestOf):
-    """The best of N draws."""
-
-    rounds: int = number("rounds", metavar="N", default=1)
-    name = "patient"
-'''
 USED = """
-from rws_decode import Shape, compare, load_predictor, load_reward
-from rws_decode.extra.steering.table import as_method
 from rws_decode.strategies.table import as_strategy
-from rws_decode.trace.labels import strategy_label
 
-assert as_method("patient:4+rounds:3").rounds == 3 and type(as_method("patient:4+rounds:3").rounds) is int
 assert as_strategy("above-mean").decay == 0.0 and as_strategy("above-mean:0.5") == as_strategy("above-mean", decay=0.5)
-told = compare(load_predictor("english"), "peace", ["above-mean:0.5", "patient:2"], Shape(4), reward=load_reward("era"))
-print(*(strategy_label(told[label][0].strategy) for label in told))
-for wrong in ("above-mean:much", "patient:2+rounds:x", "patient:2+round:3"):
-    try:
-        (as_method if "patient" in wrong else as_strategy)(wrong)
-    except ValueError as error:
-        print(error)
+try:
+    as_strategy("above-mean:much")
+except ValueError as error:
+    print(error)
 """
-
 
 # The test of every exhibit and that of the guide's table, with the section's row in it.
 TESTED = """
@@ -81,13 +58,13 @@ def python_of(title: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of packages to which a strategy, a way to steer and a figure were added; the rest is linked."""
+    """Return a folder of packages to which a strategy and a figure were added; the rest is linked."""
     folder = tmp_path_factory.mktemp("overlaid")
     (folder / "rws_theory").symlink_to(ROOT / "rws_theory")
     for path in [*(ROOT / "rws_decode").iterdir(), *(ROOT / "paper_figures").iterdir()]:
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(exist_ok=True)
-        if path.name in ("strategies", "extra", "exhibits"):
+        if path.name in ("strategies", "exhibits"):
             (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
         elif path.name != "__pycache__":
             copy.symlink_to(path)
@@ -99,12 +76,6 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rws_decode/strategies/above_mean.py").write_text(file, encoding="utf-8")
     written, after = table.read_text(encoding="utf-8"), '"left-to-right": Entry'
     table.write_text(written.replace(after, f"{line.strip()}\n        {after}"), encoding="utf-8")
-    # A way to steer is a package's, found by its entry point.
-    (folder / "patient.py").write_text(METHOD, encoding="utf-8")
-    about = folder / "patient-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: patient\nVersion: 1\n", encoding="utf-8")
-    (about / "entry_points.txt").write_text("[rws.steering]\npatient = patient:Patient\n", encoding="utf-8")
     return folder
 
 
@@ -130,16 +101,10 @@ def output(overlaid: Path) -> str:
 
 @pytest.mark.long
 def test_a_strategy_is_one_file_and_one_line(output: str) -> None:
-    labels, *refused, answer = output.splitlines()[:5]
-    assert labels == "above-mean+decay:0.5 patient:2+rounds:1"
-    assert refused == [
-        "strategy is 'above-mean:much': a number is needed after the colon, as in above-mean:0",
-        "method is 'patient:2+rounds:x': rounds is 'x', a number is needed",
-        "method is 'patient:2+round:3': 'round:3' is no strategy and no number of patient, which has rounds, as in "
-        "rounds:2",
-    ]
+    refused, answer = output.splitlines()[:2]
+    assert refused == "strategy is 'above-mean:much': a number is needed after the colon, as in above-mean:0"
     assert '"commit_step"' in answer
-    assert "[--decay LOGITS]" in output and "+rounds:N (default: 1)]" in output
+    assert "[--decay LOGITS]" in output
     assert "above-mean: logits lost per position (at least 0; default: 0)" in " ".join(output.replace("│", " ").split())
 
 

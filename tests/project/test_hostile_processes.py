@@ -1,7 +1,6 @@
 """Commands that are stopped, or cannot write: how they end, what is left, what the same command does then."""
 
 import errno
-import json
 import os
 import shlex
 import signal
@@ -15,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from command_lines import decoding, figures
+from command_lines import decoding
 
 from rws_decode.cli.exits import CLOSED, TERMINATED, ended
 from rws_decode.common import files as rws_files
@@ -209,18 +208,3 @@ def test_a_trace_that_cannot_be_written_leaves_the_old_one(
     assert (tmp_path / "trace.parquet").read_bytes() == old
     if number == errno.ENOSPC:  # nothing lost: the same command, once there is room
         assert decoding(words) == 0 and load(tmp_path / "trace.parquet").length == 8
-
-
-def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "commit-order", "--out", str(tmp_path / "out"), "--examples", "3", "--length", "4"]
-    words += ["--steps", "2", "--block", "4", "--json"]
-    with monkeypatch.context() as patch:
-        patch.setattr(rws_files.os, "fsync", refusing(errno.ENOSPC))
-        assert figures(words) == 2
-    output = capsys.readouterr()
-    assert output.out == "" and os.strerror(errno.ENOSPC) in output.err.splitlines()[-1]
-    assert "Traceback" not in output.err
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert figures(words) == 0 and json.loads(capsys.readouterr().out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,24 +46,12 @@ def fails(status: int, message: str = "no", code: str | None = None, **headers: 
     return sends(json.dumps({"error": {"message": message, "code": code}}).encode(), status, named)
 
 
-def stalls(handler: Handler) -> None:
-    """Send nothing until the server closes."""
-    handler.owner.closing.wait(60)
-    handler.close_connection = True
-
-
 def cuts(handler: Handler) -> None:
     """Close the connection in the middle of the body."""
     content = completion("1")
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
     handler.wfile.write(f"Content-Length: {len(content)}\r\n\r\n".encode() + content[:20])
     handler.close_connection = True
-
-
-def dies(handler: Handler) -> None:
-    """Take the whole server down, this connection with it."""
-    handler.close_connection = True
-    handler.owner.die()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -97,29 +84,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-
-    def __init__(self, port: int, handler: type[Handler]) -> None:
-        self.open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", port), handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self.open.discard(request)
-        super().shutdown_request(request)
+    block_on_close = False  # clients keep their connections
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         pass  # clients that leave early are meant to
-
-    def cut_connections(self) -> None:
-        for connection in list(self.open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
 
 
 @dataclass
@@ -131,42 +99,25 @@ class Arrival:
 
 @dataclass
 class JudgeServer:
-    """A server on a port of its own, which stays its own while it is down; a context manager.
+    """A server on a port of its own; a context manager.
 
     rule: (number of the request, from 0, and its body) -> the reply's text, or a behaviour.
     """
 
     rule: Rule
     arrivals: list[Arrival] = field(default_factory=list)
-    closing: threading.Event = field(default_factory=threading.Event)
     active: int = 0
     most_active: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        # Bound, never listening: connections to it are refused, and nobody else is given the port.
-        self._holder = socket.socket()
-        self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._holder.bind(("127.0.0.1", 0))
-        self.port: int = self._holder.getsockname()[1]
-        self._servers: list[tuple[_Server, threading.Thread]] = []
-        self.start()
+        self._server = _Server(("127.0.0.1", 0), type("Bound", (Handler,), {"owner": self}))
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def start(self) -> None:
-        server = _Server(self.port, type("Bound", (Handler,), {"owner": self}))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        self._servers.append((server, thread))
-
-    def die(self) -> None:
-        server, _ = self._servers[-1]
-        server.shutdown()
-        server.socket.close()
-        server.cut_connections()
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def arrived(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> list[Arrival]:
         """Record a request and return those before it."""
@@ -185,10 +136,6 @@ class JudgeServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.closing.set()
-        for server, thread in self._servers:
-            server.shutdown()
-            server.cut_connections()
-            server.server_close()
-            thread.join()
-        self._holder.close()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

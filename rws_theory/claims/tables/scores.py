@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from rws_theory.claims.claim import Claim, finding
+from rws_theory.claims.claim import Finding
 from rws_theory.claims.tables import half_unit, mean_of, shown, verdict
 from rws_theory.printed import printed_in
 from rws_theory.show import number
@@ -16,7 +16,7 @@ HUMANEVAL_PROBLEMS = 164  # rows of the public benchmark
 MIB_PER_GIB = 1024
 
 
-def humaneval() -> Claim:
+def humaneval() -> Finding:
     """Check that every score is a whole number of 164 problems, and the difference of two of them."""
     table = printed_in("table4_humaneval", exact=True)
     scores = [table["default"], *(row["pass_at_1"] for row in table["rows"])]
@@ -24,22 +24,18 @@ def humaneval() -> Claim:
     whole = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= half_unit(2) for score, n in counts.items())
     default, best = counts[table["default"]], max(counts.values())
     gain = Fraction(100 * (best - default), HUMANEVAL_PROBLEMS)
-    return finding(
-        "Section 5.5, text on Table 4",
-        "The best configuration improves pass@1 by 6.71 percentage points.",
+    return Finding(
         verdict(whole and abs(gain - table["text"]["gain"]) <= half_unit(2)),
         f"Problems solved of {HUMANEVAL_PROBLEMS}: default {default}, best {best};"
         f" ({best} - {default}) / {HUMANEVAL_PROBLEMS} = {shown(gain)} %.",
     )
 
 
-def diversity() -> Claim:
+def diversity() -> Finding:
     """Compare every row with the default's."""
     table = printed_in("table6_diversity", exact=True)
     holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
-    return finding(
-        "Section 6.2, text on Table 6",
-        "RWS has higher distinct-1 and distinct-2 than the default in every configuration.",
+    return Finding(
         verdict(holds),
         "Lowest of RWS against the default: "
         + ", ".join(
@@ -50,13 +46,11 @@ def diversity() -> Claim:
     )
 
 
-def god_double() -> Claim:
+def god_double() -> Finding:
     """Bound the ratio of two printed means, each known to 0.005."""
     table = printed_in("table12_frequency", exact=True)
     ratio = (table["rows"][0]["god"] - half_unit(2)) / (table["default"]["god"] + half_unit(2))
-    return finding(
-        "Section 5.4, text on Figure 6, against Table 12",
-        "RWS has on average more than double the GOD of the default on keyword prompts.",
+    return Finding(
         verdict(ratio > 2),
         f"Table 12: {shown(table['rows'][0]['god'])} against {shown(table['default']['god'])}; with rounding the"
         f" ratio is at least {shown(Fraction(int(100 * ratio), 100))}.",
@@ -69,16 +63,14 @@ def _worst_of_rws() -> Any:
     return next(v["value"] for v in values if v["quantity"] == "worst perplexity of RWS")
 
 
-def temperature_text() -> Claim:
+def temperature_text() -> Finding:
     """Compare the extremes of a column, exactly."""
     table = printed_in("table8_temperature", exact=True)["rows"]
     ranges = printed_in("keyword_task", exact=True)["ranges"]
     said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
     gods = [row["god"] for row in table]
     holds = (min(gods), max(gods)) == (said["low"], said["high"])
-    return finding(
-        "Appendix F, text, against Table 8",
-        f"GOD of temperature scaling ranges from {shown(said['low'])} to {shown(said['high'])}.",
+    return Finding(
         verdict(holds),
         f"GOD of Table 8, by rising scale: {', '.join(shown(god) for god in gods)}.",
         f"The smallest GOD of Table 8 is {shown(min(gods))}, the largest {shown(max(gods))}.",
@@ -94,25 +86,22 @@ def _default_perplexity() -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def temperature_one() -> Claim:
+def temperature_one() -> Finding:
     """Compare the row for scale 1 with the default: a factor of 1 changes no logit (docs/theory.md, section 12)."""
     row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
     low, high = _default_perplexity()
     god = printed_in("table12_frequency", exact=True)["default"]["god"]
     holds = row["god"] == god and low - 1 <= row["perplexity"] <= high + 1
-    return finding(
-        "Table 8 against Table 12, Section 5.4 and Appendix F",
-        "The row for scale 1 agrees with the default, as a factor of 1 is the default.",
+    return Finding(
         verdict(holds),
         f"GOD of the default is {shown(god)} (Table 12). Its perplexity lies between {shown(_worst_of_rws())} / 0.88 ="
         f" {shown(low)} and {shown(_worst_of_rws())} / 0.84 = {shown(high)}: the worst of RWS is 12 to 16 % better"
         " (Section 5.4).",
         f"Scale 1 in Table 8: GOD {shown(row['god'])}, perplexity {shown(row['perplexity'])}.",
-        "The row for scale 1 and the default come from different runs, or one of them is wrong.",
     )
 
 
-def temperature_caption() -> Claim:
+def temperature_caption() -> Finding:
     """Count concordant pairs of rows: (scale, GOD) and (GOD, perplexity)."""
     rows = printed_in("table8_temperature", exact=True)["rows"]
     pairs = [(p, q) for i, p in enumerate(rows) for q in rows[i + 1 :]]
@@ -131,21 +120,17 @@ def temperature_caption() -> Claim:
             f"From scale {shown(p['scale'], 0)} to {shown(q['scale'], 0)} GOD falls from {shown(p['god'])} to"
             f" {shown(q['god'])}."
         )
-    return finding(
-        "Table 8, caption, and Appendix F",
-        "Larger scales raise GOD, and at every scale perplexity is higher than that of RWS.",
+    return Finding(
         "false" if not above else "true with correction" if falls else "true",
         f"The lowest perplexity of the table is {shown(lowest['perplexity'])}, the worst of RWS {shown(worst)}: at"
         f" every scale {'higher' if above else 'not higher'} than that of RWS. Of {len(pairs)} pairs of rows, GOD"
         f" falls with the scale in {len(falls)}; where GOD is higher, perplexity is lower in {better} pairs and higher"
         f" in {worse}.",
         counterexample,
-        "GOD rises with the scale only in part, and within the table more deviation goes with lower perplexity; only"
-        " against RWS is perplexity higher.",
     )
 
 
-def temperature_quality() -> Claim:
+def temperature_quality() -> Finding:
     """Compare the rows of Table 8 that have more GOD than the default with the default's perplexity, as implied."""
     rows = printed_in("table8_temperature", exact=True)["rows"]
     one = next(row for row in rows if row["scale"] == 1)
@@ -163,9 +148,7 @@ def temperature_quality() -> Claim:
             f"Table 8, scale: perplexity (GOD): {listed}. The best, {shown(best['perplexity'])}, is"
             f" {shown(100 * (best['perplexity'] / worst - 1), 1)} % above the worst of RWS, {shown(worst)}."
         )
-    return finding(
-        "Appendix F, last sentence on Table 8",
-        "Temperature scaling raises GOD at the significant expense of generation quality.",
+    return Finding(
         "false" if refuted else "not confirmed",
         f"The default has GOD {shown(default['god'])} and, from the text, a perplexity between {shown(low)} and"
         f" {shown(high)} (TAB-temperature-one); scale 1 in Table 8 has {shown(one['perplexity'])}. All {len(raised)}"
@@ -181,23 +164,20 @@ def temperature_quality() -> Claim:
     )
 
 
-def judge_prompt() -> Claim:
+def judge_prompt() -> Finding:
     """List the slots of the printed template: whether one is for the user's prompt."""
     template = printed_in("table10_llm_judge_orders", exact=True)["template"]["user"]
     slots = re.findall(r"\[([^\]]*)\]", template)
     asked = [slot for slot in slots if re.search("prompt|question|instruction|dialogue", slot, re.IGNORECASE)]
-    return finding(
-        "Appendix J and Section 5.3",
-        "The judge compares answers to multi-turn prompts by the printed exact template.",
+    return Finding(
         "true" if asked else "true with correction",
         f'The user message of the template is: "{template}". It has {len(slots)} slots, {len(asked)} of them for'
         " what the user asked.",
         "The judge never sees the question or the first turn: only two answers.",
-        "By this template the judge compares how two answers read, not how well they answer.",
     )
 
 
-def coherent() -> Claim:
+def coherent() -> Finding:
     """Count the words that repeat the word before them, in the complete responses as printed."""
     printed = printed_in("dialogues", exact=True)
     rows, quote = printed["rows"], printed["quote"]
@@ -208,19 +188,15 @@ def coherent() -> Claim:
     share = {method: Fraction(100 * doubled, words) for method, (doubled, words) in of.items()}
     worse = share["rws"] >= share["default"]
     (doubled, words), (base, base_words) = of["rws"], of["default"]
-    return finding(
-        "Section 5.3 and Appendix L",
-        "The default generates repetitive answers, RWS consistently coherent ones (of the printed example).",
+    return Finding(
         "true with correction" if worse else "true",
         f"Words that repeat the word before them, in the complete printed responses: RWS {doubled} of {words}"
         f" ({shown(share['rws'], 1)} %), the default {base} of {base_words} ({shown(share['default'], 1)} %).",
         f'{quote["where"]}: "{quote["text"]}".',
-        "In the printed example RWS repeats single words more often than the default; the paper's point is about"
-        " repeated sentences.",
     )
 
 
-def overhead() -> Claim:
+def overhead() -> Finding:
     """Compare ratios of printed times, known to about 5e-5, with a range printed in whole percent."""
     table = printed_in("table11_overhead", exact=True)
     base = table["default_seconds"]
@@ -228,30 +204,25 @@ def overhead() -> Claim:
     text = table["text"]
     holds = min(rises) >= text["increase_low"] and max(rises) < text["increase_high"] + 1
     mean, said = mean_of(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
-    return finding(
-        "Appendix N and Limitations, text on Table 11; Table 12",
-        "RWS takes approximately 21 % to 33 % more time; 29.4 % on average.",
+    return Finding(
         verdict(holds and abs(mean - said) <= Fraction(1, 10)),
         f"Seconds over the default's {shown(base, 3)}, less 1, in %: {', '.join(shown(rise) for rise in rises)}; mean"
         f" {shown(mean)} (the lower end is truncated, not rounded).",
     )
 
 
-def overhead_prompts() -> Claim:
+def overhead_prompts() -> Finding:
     """Compare the sample with its source: without replacement it is no larger."""
     table = printed_in("table11_overhead", exact=True)
     drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
-    return finding(
-        "Appendix N against Appendix M",
-        "Times are means over 200 different prompts of the keyword-constrained dataset (the natural reading).",
+    return Finding(
         verdict(drawn <= available),
         f"Appendix M: the dataset has {available} prompts.",
         f"{drawn} prompts from {available}.",
-        "Prompts were repeated, or another set was used.",
     )
 
 
-def memory() -> Claim:
+def memory() -> Finding:
     """Convert MiB to GiB (1,024 to one) and compare with one printed decimal."""
     table = printed_in("table11_overhead", exact=True)
     sizes = [Fraction(row["memory_mib"], MIB_PER_GIB) for row in table["rows"]]
@@ -261,9 +232,7 @@ def memory() -> Claim:
         for value, said in ((min(sizes), text["memory_low_gib"]), (max(sizes), text["memory_high_gib"]))
     )
     low, high = (Fraction(f(row["memory_mib"] for row in table["rows"])) for f in (min, max))
-    return finding(
-        "Appendix N, text on Table 11",
-        "The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.",
+    return Finding(
         verdict(holds),
         f"{low} / 1,024 = {shown(low / MIB_PER_GIB, 3)} and {high} / 1,024 = {shown(high / MIB_PER_GIB, 3)}; divided by"
         f" 1,000 they are {shown(low / 1000, 3)} and {shown(high / 1000, 3)}.",
@@ -272,7 +241,7 @@ def memory() -> Claim:
     )
 
 
-def frequency() -> Claim:
+def frequency() -> Finding:
     """Compare each printed increase with the printed times, and the mean with Table 11."""
     table, times = printed_in("table12_frequency", exact=True), printed_in("table11_overhead", exact=True)
     base = table["default"]["seconds"]
@@ -282,15 +251,10 @@ def frequency() -> Claim:
     holds = all(abs(got - said) <= slack for got, said in rises)
     holds &= abs(mean - table["rows"][0]["seconds"]) <= half_unit(2) + half_unit(3)
     listed = ", ".join(f"{shown(got)} % (printed {shown(said, 1)})" for got, said in rises)
-    return finding(
-        "Table 12 against Table 11",
-        "The increases of the frequency ablation follow from its times, and its first row is the mean of Table 11.",
-        verdict(holds),
-        f"Increases {listed}; mean time of Table 11 {shown(mean, 3)} s.",
-    )
+    return Finding(verdict(holds), f"Increases {listed}; mean time of Table 11 {shown(mean, 3)} s.")
 
 
-def tradeoff() -> Claim:
+def tradeoff() -> Finding:
     """Compare neighbouring rows: seldom guided, less GOD and less time."""
     table = printed_in("table12_frequency", exact=True)
     rows = [*table["rows"], table["default"]]
@@ -299,9 +263,4 @@ def tradeoff() -> Claim:
         (row["god"] - rows[-1]["god"], row["seconds"] - rows[-1]["seconds"], row["every"]) for row in table["rows"]
     ]
     listed = "; ".join(f"every {every}: +{shown(god)} GOD for +{shown(time)} s" for god, time, every in spent)
-    return finding(
-        "Appendix O, text on Table 12",
-        "Guiding less often trades GOD for time smoothly.",
-        verdict(holds),
-        f"Over the default, guided at steps {listed}. Both fall from row to row.",
-    )
+    return Finding(verdict(holds), f"Over the default, guided at steps {listed}. Both fall from row to row.")

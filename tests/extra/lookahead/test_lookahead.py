@@ -15,9 +15,7 @@ from tiny_models import llada_predictor
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Savings, Shape, Temperature, Threshold, decode, replay
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
-from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
-from rws_theory.worlds import JointTable
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
@@ -151,20 +149,3 @@ def test_on_small_models_it_is_the_slow_version(model: tuple[CallablePredictor, 
     if all(a - b > 1e-9 for row in level for a, b in pairwise(np.unique(row)[::-1])):
         assert (trace.tokens.tolist(), trace.commit_step.tolist(), trace.forwards) == (tokens, steps, forwards)
     assert replay(trace).diverged_at is None
-
-
-def test_information_gain_asks_what_settles_the_rest() -> None:
-    """Position 1 tells all of 2 and 3, position 0 nothing: as sure as it is, the others first cost less in all."""
-    p = np.zeros((2, 2, 2, 2))
-    for first in range(2):
-        for told in range(2):
-            p[first, told, told, told] = (0.6, 0.4)[first] * (0.59, 0.41)[told]
-    with np.errstate(divide="ignore"):
-        predictor = exact_predictor(JointTable(np.log(p)))
-    (usual,) = decode(predictor, [[]], "default", Shape(4, 4, 4))
-    assert usual.commit_step[0] == 0  # 0.6 is the largest probability
-    for strategy in (InformationGain(64, 0, 10.0), LookUM(64, pool=4)):
-        (trace,) = decode(predictor, [[]], strategy, Shape(4, 4, 4))
-        assert trace.commit_step[0] > 0
-        # The first step tries all four positions beside its own forward; the last has one position left.
-        assert trace.forwards == (1 + 4) + (1 + 3) + (1 + 2) + 1

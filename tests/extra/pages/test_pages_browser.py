@@ -225,13 +225,3 @@ def test_dragging_the_factor_reverses_ranks(browser: Chromium, pages: dict[str, 
     before = tab.evaluate("document.querySelector('.curve').getAttribute('d')")
     tab.evaluate("document.querySelector('input[value=rank]').click()")
     assert tab.evaluate("document.querySelector('.curve').getAttribute('d')") != before and tab.messages == []
-
-
-def test_what_a_page_must_not_do_would_be_seen(browser: Chromium, pages: dict[str, Page], tmp_path: Path) -> None:
-    broken = tmp_path / "broken.html"
-    image = '<img src="http://example.invalid/a.png" alt="">'
-    broken.write_text(pages["decode"].html.replace("</main>", f"{image}</main>"), encoding="utf-8")
-    tab = browser.open(broken.as_uri(), width=390)
-    assert any("Content Security Policy" in message for message in tab.messages)
-    tab.until("document.images[0].complete")
-    assert tab.failures == ["csp"] and tab.requests == [broken.as_uri(), "http://example.invalid/a.png"]

@@ -48,12 +48,9 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
         "fills the disk": "import os\nfor n in range(9):\n"
         "    with open(f'f{n}', 'wb') as file: file.write(bytes(3 * 2**20))\n"
         "def f(x): return x + 1\nimport time\ntime.sleep(60)",
-        "writes one huge file": "open('a', 'wb').write(bytes(5 * 2**20))\ndef f(x): return x + 1",
         "writes beside the interpreter": "import os\nopen(os.__file__ + '.x', 'w')\ndef f(x): return x + 1",
-        "removes the interpreter's files": "import os\nos.remove(os.__file__)\ndef f(x): return x + 1",
         "takes all memory": in_f("return [0] * 10**9"),
         "exits early": "import sys\nsys.exit(0)\ndef f(x): return x + 1",
-        "raises SystemExit in a call": in_f("raise SystemExit(0)"),
         "recurses without end": in_f("return f(x)"),
         "opens a connection": in_f("import socket", SOCKET, "return x + 1"),
         "reads the caller's frames": in_f(
@@ -62,7 +59,6 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
         + "    return frame.f_globals['test']\n",
     },
     ("ended",): {
-        "exits at once with os._exit": "import os\nos._exit(0)",
         "exits in a call with os._exit": in_f("import os", "os._exit(0)"),
         "closes every file": in_f("import os", "os.closerange(0, 2**16)", "return x + 1"),
     },
@@ -87,7 +83,6 @@ ENDINGS: dict[tuple[str, ...], dict[str, str]] = {
     },
     ("error", "ended"): {"fork bomb": in_f("import os", "while True: os.fork()")},
     ("error", "wrong", "ended"): {
-        "kills the parent": in_f("import os", "os.kill(os.getppid(), 9)", "return 0"),
         "kills all it can": in_f("import os", "os.kill(-1, 9)", "return 0"),
     },
     ("ended", "error", "time"): {

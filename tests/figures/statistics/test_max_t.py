@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 
-from paper_figures.statistics import max_t, max_t_of_groups, paired_test
+from paper_figures.statistics.significance import max_t, max_t_of_groups, paired_test
 
 ROWS = st.tuples(st.integers(1, 4), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.integers(-8, 8).map(lambda quarters: quarters / 4))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from paper_figures.statistics import (
+from paper_figures.statistics.paired_proportions import (
     net_score,
     net_share,
     net_share_of_counts,

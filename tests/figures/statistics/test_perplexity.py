@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.statistics import answer_scores, load_causal
-from paper_figures.statistics.causal_scores import CausalScorer
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, perplexity, windows
 from rws_decode.extra.testing.networks import EOS, llama, word_tokenizer
 

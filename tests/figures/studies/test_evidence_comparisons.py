@@ -16,7 +16,9 @@ from paper_figures.recorded.verdicts import (
     reward_answer,
     rivals_of,
 )
-from paper_figures.statistics import holm, least_difference, max_t, mean_interval
+from paper_figures.statistics.equivalence import least_difference
+from paper_figures.statistics.intervals import mean_interval
+from paper_figures.statistics.significance import holm, max_t
 from paper_figures.studies import evidence
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
 from rws_decode.rewards import load_reward

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
-from paper_figures.statistics import clustered_interval
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.studies import evidence
 from paper_figures.studies import evidence_arms as evidence_arms
 from paper_figures.studies.evidence_arms import (

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from command_lines import figures as main
 from grouped import grouped
-from study_runs import EXAMPLES, SHAPE, save_models
+from study_runs import EXAMPLES, SHAPE, answer_row, save_models, score_row
 from tiny_models import bert_predictor
 
 from paper_figures.extra.story_tasks import sample_task
@@ -82,20 +82,16 @@ def test_a_true_story_is_measured_by_its_true_probability() -> None:
     task = sample_task(Random(0), "keywords", "short")
     said = judge(task.prompt, task.answer)
     assert said.log_probability is not None
-    rows = []
+    rows, place = [], {"experiment": "temperature", "prompt": task.prompt}
     for method, text, log in (("default", task.answer, said.log_probability), ("rws", "no", None)):
-        row = {"experiment": "temperature", "strategy": method, "example": "0", "prompt": task.prompt, "history": []}
-        row |= {"method": method, "guide": "g" if method == "rws" else None, "text": text, "split": "test", "turn": 0}
-        row |= {"reward_scale": 8.0 if method == "rws" else None, "log_probability": log, "coherent": log is not None}
-        row |= {"scale": None}
-        row |= {"violations": 0 if log is not None else 3, "forwards": 8, "reward_calls": 8, "reward_cost": 1.0}
-        row |= {"god_tokens": 1.0, "god_steps": 1.0, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0}
-        rows.append(row | {"eligible": 40, "reward_calls_saved": 0, "steps": 8, "judges": [], "keywords_included": 4})
+        told = {"log_probability": log, "coherent": log is not None, "violations": 0 if log is not None else 3}
+        told |= {"scale": None, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0, "eligible": 40}
+        told |= {"reward_calls": 8, "reward_calls_saved": 0, "keywords_included": 4}
+        rows.append(answer_row(method, text, guide="g", **place, **told))
     for text, tokens in ((task.answer, 30), ("no", 2)):
-        row = {"strategy": "perplexity", "prompt": task.prompt, "history": [], "answer": text, "judges": []}
-        rows.append(row | {"nll": 9.0, "causal_tokens": tokens, "perplexity": math.exp(9.0 / tokens)})
-        row = {"strategy": "score", "prompt": task.prompt, "history": [], "answer": text, "judges": ["g"]}
-        rows.append(row | {"score": float(tokens), "normalised_score": 0.0})
+        known = {"strategy": "perplexity", "prompt": task.prompt, "history": [], "answer": text, "judges": []}
+        rows.append(known | {"nll": 9.0, "causal_tokens": tokens, "perplexity": math.exp(9.0 / tokens)})
+        rows.append(score_row("g", text, float(tokens), prompt=task.prompt))
     summary, controls, _ = (table.rows for table in tables(pd.DataFrame(rows)))
     good, bad = ({row["method"]: row for row in summary}[method] for method in ("default", "rws"))
     assert (good["coherent"], good["exact"], good["true_perplexity_n"]) == (1.0, 0.0, 1)

@@ -31,20 +31,8 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
 def test_several_samples_of_puzzles_are_counted_without_bias(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [
-        "experiment",
-        "humaneval",
-        *save_small_models(tmp_path / "models"),
-        "--prompts",
-        "2",
-        "--samples",
-        "5",
-        "--decode-temperature",
-        "2",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main([*words, "--json"]) == 0
+    more = "--prompts 2 --samples 5 --decode-temperature 2 --json --out".split()
+    assert main(["experiment", "humaneval", *save_small_models(tmp_path / "models"), *more, str(tmp_path)]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
     frame = read_unit_rows(tmp_path)
     rws = frame[frame["method"] == "rws"]

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from paper_figures.data import loaders
 from paper_figures.recorded import FOLDERS, read_recorded
-from paper_figures.statistics import clustered_interval
 from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.leaks import LEAKS, MEASURES, least_divergence, sampler_values
 from paper_figures.statistics.leaks import leaks as leaks_of
 from paper_figures.studies import laws

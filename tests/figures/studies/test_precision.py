@@ -1,8 +1,6 @@
 """The precision experiment on a tiny checkpoint: its numbers are those of decodes, and it resumes."""
 
 import csv
-import json
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import single_stage_runs
-from command_lines import figures as main
 from grouped import grouped
 from single_stage_runs import PROMPTS, options_of, save_models
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics import holm
+from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode import RWS, Temperature, decode, load_predictor, load_reward
 
@@ -96,25 +93,3 @@ def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finishe
     by_name = {(line["ranking"], line["scale"]): line for line in summary if line["strategy"] == "temperature"}
     assert by_name["bfloat16", 8.0]["inexact"] > by_name["float32", 8.0]["inexact"] >= 0
     assert by_name["bfloat16", 8.0]["saturated"] > by_name["float32", 8.0]["saturated"]
-
-
-def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
-    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
-    assert precision(finished, options, "--json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert (printed["units"]["computed"], printed["units"]["found"]) == (0, 72)
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
-    assert printed["tables"]["summary"] == results_of(finished)["summary"]
-    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    for path in sorted((tmp_path / "precision").glob("units-*/*.parquet"))[::2]:
-        path.unlink()
-    lost = 72 - len(read_unit_rows(tmp_path))
-    assert precision(tmp_path, options, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["units"]["computed"] == lost > 0
-    again, first = results_of(tmp_path), results_of(finished)
-    assert again.pop("seconds") > 0 and first.pop("seconds") > 0
-    assert again == first
-    assert main(["summarize", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["precision"] == printed["tables"]

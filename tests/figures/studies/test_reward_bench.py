@@ -12,7 +12,7 @@ from grouped import grouped
 from study_runs import SHAPE, answer_row, save_models, score_row
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics import holm
+from paper_figures.statistics.significance import holm
 from paper_figures.studies import reward_bench
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward
@@ -99,18 +99,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     root = tmp_path_factory.mktemp("selection")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", *save_models(root), "--data", f"text:{root / 'prompts.txt'}"]
-    words += [
-        "--causal",
-        "none",
-        "--validation",
-        "3",
-        "--reward-scale",
-        "--grid",
-        *map(str, GRID),
-        "--methods",
-        "rws",
-        "constant",
-    ]
+    words += [*"--causal none --validation 3 --methods rws constant --reward-scale --grid".split(), *map(str, GRID)]
     assert main([*words, "--out", str(root / "out")]) == 0
     return words, root / "out"
 

@@ -9,7 +9,8 @@ import pytest
 import single_stage_runs
 
 from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics import clustered_interval, load_causal
+from paper_figures.statistics.causal_scores import load_causal
+from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode import Shape, WorldPredictor, decode, load_predictor, load_reward, steer
 from rws_decode.steering import is_method

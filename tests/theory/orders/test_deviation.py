@@ -10,7 +10,7 @@ from examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rws_theory import footrule_max, footrule_mean, generation_order_deviation, global_arness, local_arness, testing
+from rws_theory import footrule_max, footrule_mean, generation_order_deviation, local_arness, testing
 
 READINGS = ("tokens", "steps")
 
@@ -25,8 +25,7 @@ def test_a_batch_is_its_rows_and_numbers_of_steps_may_be_shifted(steps: np.ndarr
     unsigned = np.array([3, 2, 1, 0], dtype=np.uint8)  # does not wrap around
     assert generation_order_deviation(unsigned, "steps") == generation_order_deviation(unsigned, "tokens") == 2.0
     if steps.size > 1:
-        for function in (local_arness, global_arness):
-            np.testing.assert_array_equal(function(batch), [function(row) for row in batch])
+        np.testing.assert_array_equal(local_arness(batch), [local_arness(row) for row in batch])
 
 
 SHAPES = [(n, None, 1) for n in (1, 2, 5, 7)] + [(6, None, 6), (8, None, 2), (8, None, 4), (6, 3, 1), (8, 4, 2)]
@@ -49,12 +48,6 @@ def test_mean_and_maximum_are_of_every_order(n: int, block: int | None, per_step
 @given(testing.commit_steps(), st.integers(1, 4))
 def test_arness_follows_its_definition(steps: np.ndarray, k: int) -> None:
     p = [position for _, position in sorted((step, position) for position, step in enumerate(steps.tolist()))]
-    masked, early = list(range(steps.size)), []
-    for position in p:
-        early.append(position in masked[:k])
-        masked.remove(position)
-    assert global_arness(steps, k) == pytest.approx(np.mean(early), abs=1e-12)
-    assert global_arness(np.sort(steps), k) == global_arness(steps, steps.size) == 1.0
     assume(k < steps.size)
     runs = [p[t - k : t + 1] == list(range(p[t] - k, p[t] + 1)) for t in range(k, len(p))]
     assert local_arness(steps, k) == pytest.approx(np.mean(runs), abs=1e-12)

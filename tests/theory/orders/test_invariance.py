@@ -25,7 +25,7 @@ from rws_theory.orders.invariance import (
     table_law,
     total_variation,
 )
-from rws_theory.testing import canvases
+from rws_theory.testing.worlds import canvases
 from rws_theory.worlds import JointTable, constant_rule, decode_masked
 
 SHAPES = [(1, 2), (2, 2), (2, 3), (3, 2), (3, 3), (4, 2)]
