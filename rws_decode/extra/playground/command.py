@@ -17,7 +17,9 @@ class PlaygroundOptions:
     """The file of the page, and the model that runs in it."""
 
     out: Path = option(help="the page, FILE.html", metavar="FILE", flags=("-o", "--out"), writes="file")
-    model: Literal["english"] = option("english", "the model in the page: english, the 4-gram model")
+    model: Literal["english", "mini"] = option(
+        "english", "the model in the page: english, the 4-gram model, or mini, the network with its reward model"
+    )
 
     def __post_init__(self) -> None:
         if self.out.suffix.lower() not in (".html", ".htm"):

@@ -21,10 +21,12 @@ from rws_theory.checks import one_of
 
 _SHARED = ("shared.js", "lines.js", "axis.js")  # of rws_decode.extra.pages
 _SCRIPTS = ("unpack.js", "engine.js", "trace.js", "view.js", "parts.js")
-_OWN = {"english": ("chain.js", "model_english.js")}
+_OWN = {"english": ("chain.js", "model_english.js"), "mini": ("network.js", "model_mini.js")}
 _KNOWN = {
     "english": "The model is a 4-gram model of speeches of US presidents: 3,000 words and exact probabilities. "
-    "It reads the last three words of the prompt."
+    "It reads the last three words of the prompt.",
+    "mini": "The model is a masked diffusion network of 2.2 million weights. It writes stories of a toy language "
+    "of 1,616 words, and another network is the reward model. Prompts look like the one above.",
 }
 _START = {
     "english": {
@@ -33,17 +35,25 @@ _START = {
         "steps": 8,
         "strategy": "rws:8",
         "reward": "era",
-    }
+    },
+    "mini": {
+        "prompt": "write a short environment story with reckless , windmills , meadow and frost .",
+        "length": 32,
+        "steps": 16,
+        "strategy": "rws:8",
+        "reward": "mini",
+    },
 }
 
 
 def playground_page(model: str = "english") -> Page:
     """Return the page on which a reader decodes with a shipped model, in the browser and without a network.
 
-    model: "english", the 4-gram model of speeches. ValueError for another.
+    model: "english", the 4-gram model of speeches; or "mini", the network, with its reward model. ValueError for
+    another.
     """
     one_of("model", model, tuple(_OWN))
-    data = {"english": english}[model]() | {"start": _START[model]}
+    data = {"english": english, "mini": mini}[model]() | {"start": _START[model]}
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     log_prob = '<th scope="col">log p [nats]</th>' if model == "english" else ""
     own = [_own(name) for name in (*_SCRIPTS, *_OWN[model], "page.js")]
@@ -61,7 +71,7 @@ def playground_page(model: str = "english") -> Page:
 
 def site_pages() -> dict[str, str]:
     """Return the pages that the documentation site has of this extra, by their names."""
-    return {"playground.html": playground_page().html}
+    return {"playground.html": playground_page().html, "playground-mini.html": playground_page("mini").html}
 
 
 def packed(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, Any]:
@@ -86,6 +96,32 @@ def english() -> dict[str, Any]:
     )
     prompts = [example["prompt"] for example in examples if example["kind"] == "opening"]
     return {"model": "english", "chain": packed(arrays), "words": words, "rewards": rewards, "prompts": prompts}
+
+
+def mini() -> dict[str, Any]:
+    """Return the network of the toy story language, its reward model, its words and its prompts."""
+    from safetensors.numpy import load_file
+
+    from rws_decode import load_reward
+
+    def weights(name: str) -> dict[str, Any]:
+        halves = load_file(models_directory() / name / "model.safetensors")
+        return packed({key: array.view(np.uint16).ravel() for key, array in halves.items()})
+
+    config, tokenizer, examples = (
+        json.loads((models_directory() / "mini" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("config", "tokenizer", "examples")
+    )
+    vocabulary, judge = tokenizer["model"]["vocab"], load_reward("mini")
+    return {
+        "model": "mini",
+        "network": weights("mini"),
+        "judge": weights("mini-reward"),
+        "heads": config["num_attention_heads"],
+        "reward": {"mean": judge.mean, "std": judge.std, "bounds": judge.bounds},
+        "words": sorted(vocabulary, key=vocabulary.__getitem__),
+        "prompts": [example["prompt"] for example in examples if example["length"] <= 64],
+    }
 
 
 def _own(name: str) -> str:
