@@ -106,11 +106,12 @@ async function playground() {
   // ---- Decoding, in slices, so that the page stays alive.
 
   /** Run a job to its end; null if `stopped` says so in between. */
-  async function decoded(job, stopped) {
+  async function decoded(job, stopped, told = () => {}) {
     const made = engine.begin(model, job);
     for (let last = performance.now(); !engine.done(made);) {
       engine.step(made);
       if (performance.now() - last < 30) continue;
+      told(made);
       await breath();
       if (stopped()) return null;
       last = performance.now();
@@ -143,10 +144,13 @@ async function playground() {
     byId("decoded").inert = false;
     known(job.read);
     history.replaceState(null, "", toFragment({ ...settings, steps: job.steps }));
-    const made = await decoded(job, stopped);
+    const told = one => { byId("where").textContent = `decoding, step ${one.records.length} of ${one.steps}`; };
+    byId("answer").setAttribute("aria-busy", "true");
+    const made = await decoded(job, stopped, told);
     if (!made) return;
-    const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped) : null;
+    const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped, told) : null;
     if (stopped()) return;
+    byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
     byId("decoded").hidden = false;
     showA = runText(run, byId("answer"));
@@ -207,7 +211,7 @@ async function playground() {
     const where = at === run.steps ? `end, after ${run.steps} steps` : `step ${at} (0 to ${run.steps - 1})`;
     byId("where").textContent = where;
     byId("step").setAttribute("aria-valuetext", where);
-    factor = null;
+    factor = seen = null;
     showA(at, twin);
     if (twin) showB(at, run);
     const said = sentence(run);

@@ -33,7 +33,8 @@ function completions(model, field, host, changed) {
 
 /** The reader's own order, beside that of strategies. Returns `restart(job)`. */
 function chooseBoard(model, decoded, breath) {
-  let job = null, canvas = [], past = [], rivals = [], busy = 0, at = null;
+  const usual = byId("hundred").textContent;
+  let job = null, canvas = [], past = [], rivals = [], busy = 0, asked = false, at = null;
   const body = document.querySelector("#board tbody"), one = rule => ({ ...job, rule: { apart: 1, seed: 0, ...rule }, steps: job.length, block: job.length });
   const scored = (name, tokens) => ({ name, tokens, reward: job.reward.score(tokens, job.prompt), prob: model.exact ? model.logProb(job.prompt, tokens) : NaN });
   const whole = () => canvas.every(token => token !== engine.MASK);
@@ -71,6 +72,7 @@ function chooseBoard(model, decoded, breath) {
     canvas[place] = token;
     at = null;
     paint(place);
+    if (!asked) strategies(busy);
   }
 
   function score() {
@@ -86,11 +88,18 @@ function chooseBoard(model, decoded, breath) {
   }
 
   async function restart(to) {
-    const mine = busy += 1, stopped = () => mine !== busy;
+    const mine = busy += 1;
     job = to;
-    [canvas, past, rivals, at] = [Array(job.length).fill(engine.MASK), [], [], null];
+    [canvas, past, rivals, asked, at] = [Array(job.length).fill(engine.MASK), [], [], false, null];
+    byId("hundred").textContent = usual;
     paint();
-    const own = job.rule.name === "rws" ? job.rule.reward_scale : 8;
+    if (model.exact) await strategies(mine); // those of a network take longer: they wait for the reader's first position
+  }
+
+  /** Decode by the strategies that the reader plays against. */
+  async function strategies(mine) {
+    asked = true;
+    const stopped = () => mine !== busy, own = job.rule.name === "rws" ? job.rule.reward_scale : 8;
     for (const [name, rule] of [["confidence", { name: "default" }], [`RWS, s_R = ${figures(own)}`, { name: "rws", reward_scale: own }]]) {
       await breath();
       const made = stopped() ? null : await decoded(one(rule), stopped);
@@ -111,11 +120,16 @@ function chooseBoard(model, decoded, breath) {
   });
   byId("stop-hundred").addEventListener("click", () => { busy += 1; });
   byId("hundred").addEventListener("click", async () => {
-    const mine = busy += 1, stopped = () => mine !== busy, known = rivals.filter(row => !row.name.includes("random"));
-    let best = null, likely = null, n = 0;
+    const mine = busy += 1, stopped = () => mine !== busy;
     byId("stop-hundred").hidden = false;
     byId("hundred").disabled = true;
-    for (; n < 100; n += 1) {
+    if (rivals.length < 2) { // the strategies were not asked yet, or were cut short just now
+      rivals = [];
+      await strategies(mine);
+    }
+    const known = rivals.slice(0, 2);
+    let best = null, likely = null, n = 0;
+    for (; n < 100 && !stopped(); n += 1) {
       const found = scored("", engine.inOrder(model, one({ name: "random-order", seed: n })));
       if (!best || found.reward > best.reward) best = found;
       if (!likely || found.prob > likely.prob) likely = found;
@@ -123,10 +137,9 @@ function chooseBoard(model, decoded, breath) {
       rivals = [...known, { ...best, name: `best of ${n + 1} random orders, by reward` }, ...(model.exact ? [{ ...likely, name: `best of ${n + 1} random orders, by log p` }] : [])];
       if (n % 5 === 4) score();
       await breath();
-      if (stopped()) break;
     }
-    if (job) score();
-    byId("hundred").textContent = "Run 100 random orders";
+    score();
+    byId("hundred").textContent = usual;
     byId("hundred").disabled = false;
     byId("stop-hundred").hidden = true;
   });

@@ -16,6 +16,7 @@ from rws_decode.extra.playground.page import playground_page
 
 PROMPT = "our commerce and manufactures have been prosecuted with energy"
 DECODED = "document.getElementById('answer').dataset.tokens"
+COMMITTED = "document.getElementById('answer').dataset.commitStep"
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +182,14 @@ def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address:
     assert low == {} and tab.messages == []
 
 
-def test_keys_step_and_play(browser: Chromium, address: str) -> None:
+def test_keys_step_and_play_and_a_prompt_takes_blanks(browser: Chromium, address: str) -> None:
     tab = opened(browser, address, calm=True)
+    tab.evaluate("(field => { field.value = 'peace'; field.focus(); })(document.getElementById('prompt'))")
+    tab.press(" ")
+    tab.press("ArrowLeft")
+    assert tab.evaluate("document.getElementById('prompt').value") == "peace " and text(tab, "play") == "Play"
+    tab.until(f"location.hash.includes('=peace') && {DECODED}")
+    tab.evaluate("document.activeElement.blur()")
     tab.press("ArrowRight", 2)
     assert text(tab, "where").startswith("step 2")
     tab.press("ArrowLeft")
