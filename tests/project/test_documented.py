@@ -124,6 +124,8 @@ HERE: dict[str, Here] = {
     IMPORTED: Here(says=("a█ is█", "A step map does not tell: strategy"), leaves=("out/runs/1.parquet",)),
     "rws import STEPMAP -o TRACE": Here(stands={"STEPMAP": "runs.jsonl", "TRACE": "out/maps"}),
     "rws view out/runs/.*": Here(first=(IMPORTED,), leaves=("out/run.html",)),
+    "rws playground -o out/playground.html": Here(leaves=("out/playground.html",)),
+    "rws playground .* --model mini": Here(leaves=("out/playground-mini.html",)),
     "rws diff out/runs/.*": Here(first=(IMPORTED,), says=("not compared, as a step map", "step 0")),
     "rws view out/default/.*html": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.html",)),
     "rws view .*gif": Here(first=(GUIDED, UNGUIDED), leaves=("out/decodes.gif",)),

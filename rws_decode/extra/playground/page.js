@@ -189,7 +189,7 @@ async function playground() {
     const own = {
       default: "Confidence decoding: the factor is 1, and the most confident positions are committed first.",
       temperature: "All logits are multiplied by the same factor at every step. No reward is read.",
-      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised. Large s_R: large factors.",
+      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001.",
       "random-order": "Positions are committed in a random order. Factors change nothing here.",
       "left-to-right": "Positions are committed from left to right. Factors change nothing here.",
     }[job.rule.name];

@@ -46,22 +46,24 @@ _START = {
 }
 
 
-def playground_page(model: str = "english") -> Page:
+def playground_page(model: str = "english", other: str | None = None) -> Page:
     """Return the page on which a reader decodes with a shipped model, in the browser and without a network.
 
     model: "english", the 4-gram model of speeches; or "mini", the network, with its reward model. ValueError for
-    another.
+    another. other: address of the page with the other model, which the page then links to.
     """
     one_of("model", model, tuple(_OWN))
     data = {"english": english, "mini": mini}[model]() | {"start": _START[model]}
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    to_other = "with a network" if model == "english" else "with exact probabilities"
+    link = "" if other is None else f' <a href="{escape(other)}">The same {to_other}</a>.'
     log_prob = '<th scope="col">log p [nats]</th>' if model == "english" else ""
     own = [_own(name) for name in (*_SCRIPTS, *_OWN[model], "page.js")]
     html = part(
         "page.html",
         title="Playground: decode it yourself",
         style=read_part("page.css") + _own("page.css"),
-        body=Template(_own("page.html")).substitute(known=escape(_KNOWN[model]), log_prob=log_prob),
+        body=Template(_own("page.html")).substitute(known=escape(_KNOWN[model]), log_prob=log_prob, other=link),
         plain="It needs JavaScript: the model runs in your browser.",
         data=text.replace("<", "\\u003c"),
         script="\n".join([*map(read_part, _SHARED), *own]),
@@ -71,7 +73,8 @@ def playground_page(model: str = "english") -> Page:
 
 def site_pages() -> dict[str, str]:
     """Return the pages that the documentation site has of this extra, by their names."""
-    return {"playground.html": playground_page().html, "playground-mini.html": playground_page("mini").html}
+    first, second = "playground.html", "playground-mini.html"
+    return {first: playground_page("english", second).html, second: playground_page("mini", first).html}
 
 
 def packed(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, Any]:
