@@ -16,38 +16,44 @@ const network = (() => {
   }
   const POWERS = Array.from({ length: 32 }, (_, exponent) => 2 ** (exponent - 25));
 
-  /** Return x [rows, width] times the transpose of a weight [out, width], four rows and two outputs at a time. */
+  /** Return x [rows, width] times the transpose of a weight [out, width], four rows and four outputs at a time. */
   function linear(x, rows, weight, width, out) {
-    const result = new Float32Array(rows * out), whole = rows & ~3;
-    for (let r = 0; r < whole; r += 4) {
+    if (rows & 3) { // in fours
+      const filled = new Float32Array((rows + 3 & ~3) * width);
+      filled.set(x.subarray(0, rows * width));
+      return linear(filled, rows + 3 & ~3, weight, width, out).subarray(0, rows * out);
+    }
+    const result = new Float32Array(rows * out), most = out & ~3;
+    const put = (at, p, q, r, s) => {
+      result[at] = p;
+      result[at + 1] = q;
+      result[at + 2] = r;
+      result[at + 3] = s;
+    };
+    for (let r = 0; r < rows; r += 4) {
       const a = r * width, b = a + width, c = b + width, d = c + width;
-      for (let o = 0; o + 1 < out; o += 2) {
-        const w = o * width, v = w + width;
-        let aw = 0, bw = 0, cw = 0, dw = 0, av = 0, bv = 0, cv = 0, dv = 0;
+      for (let o = 0; o < most; o += 4) {
+        const e = o * width, f = e + width, g = f + width, h = g + width;
+        let ae = 0, af = 0, ag = 0, ah = 0, be = 0, bf = 0, bg = 0, bh = 0, ce = 0, cf = 0, cg = 0, ch = 0, de = 0, df = 0, dg = 0, dh = 0;
         for (let n = 0; n < width; n += 1) {
-          const one = weight[w + n], two = weight[v + n], xa = x[a + n], xb = x[b + n], xc = x[c + n], xd = x[d + n];
-          aw += xa * one;
-          bw += xb * one;
-          cw += xc * one;
-          dw += xd * one;
-          av += xa * two;
-          bv += xb * two;
-          cv += xc * two;
-          dv += xd * two;
+          const we = weight[e + n], wf = weight[f + n], wg = weight[g + n], wh = weight[h + n];
+          let y = x[a + n];
+          ae += y * we; af += y * wf; ag += y * wg; ah += y * wh;
+          y = x[b + n];
+          be += y * we; bf += y * wf; bg += y * wg; bh += y * wh;
+          y = x[c + n];
+          ce += y * we; cf += y * wf; cg += y * wg; ch += y * wh;
+          y = x[d + n];
+          de += y * we; df += y * wf; dg += y * wg; dh += y * wh;
         }
-        const at = r * out + o;
-        result[at] = aw;
-        result[at + 1] = av;
-        result[at + out] = bw;
-        result[at + out + 1] = bv;
-        result[at + 2 * out] = cw;
-        result[at + 2 * out + 1] = cv;
-        result[at + 3 * out] = dw;
-        result[at + 3 * out + 1] = dv;
+        put(r * out + o, ae, af, ag, ah);
+        put((r + 1) * out + o, be, bf, bg, bh);
+        put((r + 2) * out + o, ce, cf, cg, ch);
+        put((r + 3) * out + o, de, df, dg, dh);
       }
     }
     for (let r = 0; r < rows; r += 1) { // what is left over
-      for (let o = r < whole ? out & ~1 : 0; o < out; o += 1) {
+      for (let o = most; o < out; o += 1) {
         let sum = 0;
         for (let n = 0; n < width; n += 1) sum += x[r * width + n] * weight[o * width + n];
         result[r * out + o] = sum;

@@ -106,6 +106,7 @@ def mini() -> dict[str, Any]:
     from safetensors.numpy import load_file
 
     from rws_decode import load_reward
+    from rws_decode.rewards.base import bounds_of
 
     def weights(name: str) -> dict[str, Any]:
         halves = load_file(models_directory() / name / "model.safetensors")
@@ -121,7 +122,7 @@ def mini() -> dict[str, Any]:
         "network": weights("mini"),
         "judge": weights("mini-reward"),
         "heads": config["num_attention_heads"],
-        "reward": {"mean": judge.mean, "std": judge.std, "bounds": judge.bounds},
+        "reward": {"mean": judge.mean, "std": judge.std, "bounds": bounds_of(judge)},
         "words": sorted(vocabulary, key=vocabulary.__getitem__),
         "prompts": [example["prompt"] for example in examples if example["length"] <= 64],
     }
