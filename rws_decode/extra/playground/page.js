@@ -361,7 +361,7 @@ async function playground() {
   byId("stop-fifty").addEventListener("click", () => { counting += 1; });
   byId("fifty").addEventListener("click", async () => {
     const mine = counting += 1, stopped = () => mine !== counting;
-    const strategy = settings.strategy.startsWith("rws") ? settings.strategy : "rws:8", counted = byId("counted");
+    const asked = { ...settings }, strategy = asked.strategy.startsWith("rws") ? asked.strategy : "rws:8", counted = byId("counted");
     const prompts = [...data.prompts].map(prompt => [Math.random(), prompt]).sort(([a], [b]) => a - b).slice(0, 50).map(([, prompt]) => prompt);
     let same = 0, total = 0, gain = 0;
     const tell = ended => {
@@ -374,7 +374,7 @@ async function playground() {
     byId("fifty").disabled = true;
     try {
       for (const prompt of prompts) {
-        const job = jobOf({ ...settings, prompt, strategy }), one = await decoded(job, stopped);
+        const job = jobOf({ ...asked, prompt, strategy }), one = await decoded(job, stopped);
         const other = one && await decoded({ ...job, rule: meanRule(one) }, stopped);
         if (!other) break;
         const score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
@@ -398,7 +398,7 @@ async function playground() {
   const share = shareRun(model, () => run, () => settings);
   byId("known").dataset.usual = byId("known").textContent;
   completions(model, byId("prompt"), byId("completions"), () => {
-    settings.prompt = byId("prompt").value;
+    settings.prompt = byId("prompt").value.replace(/[\ud800-\udfff]/gu, "\ufffd"); // half a character is no part of an address
     at = 0;
     later(250);
   });
@@ -453,4 +453,8 @@ async function playground() {
   await begin();
 }
 
-playground();
+playground().catch(error => {
+  console.error(error);
+  byId("problem").hidden = false;
+  byId("problem").textContent = "This page could not start: it needs a browser of 2023 or newer.";
+});

@@ -90,6 +90,17 @@ def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium,
     assert tab.evaluate("document.querySelector('#known b, #python b') === null")
 
 
+def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address)
+    field = "document.getElementById('prompt')"
+    typed = f"{field}.value = {{}}, {field}.dispatchEvent(new Event('input'))"
+    tab.evaluate(typed.format("'peace \\ud800 and'"))
+    tab.until(f"location.hash.includes('%EF%BF%BD') && {DECODED}")
+    tab.evaluate(typed.format("'war '.repeat(4000)"))
+    tab.until("document.getElementById('problem').textContent.includes('4,000 words')")
+    assert tab.messages == []
+
+
 def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
     tab = opened(browser, address)
     tab.evaluate(
