@@ -241,7 +241,7 @@ const chainModel = (() => {
     const ids = new Map(words.map((word, id) => [word, id]));
     return {
       name, chain, words, mask: words.length, end: ids.get("<end>") ?? null, eps: 2 ** -52, exact: true, idOf: word => ids.get(word) ?? -1,
-      splitter: /[a-z]+(?:'[a-z]+)*|\d+(?:st|nd|rd|th)\b|\d[\d,.]*\d|\d|[.,;:?!]/g,
+      splitter: /[a-z]+(?:'[a-z]+)*|\p{Nd}+(?:st|nd|rd|th)(?![\p{L}\p{N}_])|\p{Nd}[\p{Nd},.]*\p{Nd}|\p{Nd}|[.,;:?!]/gu,
       longest: { answer: 64, prompt: 2000 },
       textOf: tokens => tokens.reduce((text, id) => {
         if (words[id] === "<end>" || words[id] === undefined) return text;

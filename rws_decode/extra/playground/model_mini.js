@@ -13,7 +13,7 @@ async function loadModel() {
     name: data.model, words, mask: MASK, end: EOS, eps: 2 ** -23, exact: false, unit: "words", frame, longest: { answer: 64, prompt: 400 },
     textOf: tokens => tokens.filter(token => !special.has(token)).map(token => words[token]).join(" "),
     read(text) {
-      const found = text.toLowerCase().split(/\s+/u).flatMap(word => word.split(/([.,:?])/)).filter(Boolean);
+      const found = text.toLowerCase().split(/\p{White_Space}+/u).flatMap(word => word.split(/([.,:?])/)).filter(Boolean);
       return { ids: found.map(word => (special.has(ids.get(word)) ? UNK : ids.get(word) ?? UNK)), unknown: [...new Set(found.filter(word => !ids.has(word)))], words: found.length };
     },
     logits(prompt, canvas) {

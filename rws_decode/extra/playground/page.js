@@ -368,7 +368,7 @@ async function playground() {
       counted.hidden = false;
       const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
       const mean = total ? gain / total : 0;
-      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same, in ${total - same} they differ. Mean reward with the reward model minus without: ${minus(mean)} SD.${ended ? " Zero would be no gain." : ""}`, bar);
+      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Mean reward with the reward model minus without: ${minus(mean)} SD.${ended ? " Zero would be no gain." : ""}`, bar);
     };
     byId("stop-fifty").hidden = false;
     byId("fifty").disabled = true;

@@ -84,7 +84,7 @@ function chooseBoard(model, decoded, breath) {
       ...(model.exact ? [cell("log p", row.prob, "prob")] : []), make("td", { class: "long" }, row.tokens ? model.textOf(engine.beforeEnd(row.tokens, model.end)) : "\u2013"))));
     if (!whole()) return void (byId("beaten").textContent = "");
     const beaten = rivals.filter(row => row.reward < mine.reward).map(row => row.name), likely = rivals.filter(row => row.prob < mine.prob).map(row => row.name);
-    byId("beaten").textContent = `In reward you beat ${beaten.join(", ") || "none of them"}.${model.exact ? ` In log-probability you beat ${likely.join(", ") || "none of them"}.` : ""}`;
+    byId("beaten").textContent = `In reward you beat ${beaten.join("; ") || "none of them"}.${model.exact ? ` In log-probability you beat ${likely.join("; ") || "none of them"}.` : ""}`;
   }
 
   async function restart(to) {

@@ -157,3 +157,23 @@ def test_two_close_crossings_are_found(tab: Tab) -> None:
     proved = [root for root in crossings(*map(np.array, pair)).roots if 2**-4 <= root <= 2**6]
     rows = ", ".join(f"engine.curve(Float64Array.from({json.dumps(row)}))" for row in pair)
     np.testing.assert_allclose(tab.evaluate(f"engine.crossings({rows})"), proved, rtol=1e-7)
+
+
+TEXTS = [
+    "Don\u2019t! the 1,000.5 men;",
+    "the 21st of may, 3rdx",
+    "\u0663 peace",
+    "\u212a of \u017f",
+    "<end> [MASK] and",
+    "a\tb\nwe",
+    "",
+    "THE 4 of",
+]
+
+
+def test_prompts_are_read_as_python_reads_them(tab: Tab) -> None:
+    predictor: Any = load_predictor("english")
+    read = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).ids))"
+    assert tab.awaited(read) == [predictor.encode_prompt(text) for text in TEXTS]
+    unknown = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).unknown))"
+    assert tab.awaited(unknown) == [predictor.unknown_words(text) for text in TEXTS]

@@ -24,6 +24,9 @@ def compare(browser: Chromium, folder: pytest.TempPathFactory, examples: list[in
     page = playground_page("mini")
     assert len(page.html.encode()) < 12e6
     tab = browser.open(page.save(folder.mktemp("mini") / "mini.html").as_uri(), width=1280)
+    texts = ["Write a Story, zzz .", "who: was [MASK] the [EOS]?", "a\u2003b\tc", ""]
+    read = tab.awaited(f"loadModel().then(model => {json.dumps(texts)}.map(text => model.read(text).ids))")
+    assert read == [predictor.encode_prompt(text)[1:-1] for text in texts]
     prompts, otherwise = [predictor.prompts[example] for example in examples], 0
     for shape in shapes:
         for strategy in ("default", "rws:8"):
