@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from chromium import Chromium, Tab
+from proved_crossings import missed_crossings
 
 from rws_decode import Options, Shape, Trace, decode, load_predictor, load_reward
 from rws_decode.extra.playground.page import playground_page
@@ -76,22 +77,12 @@ def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
     return tab.awaited(f"({DECODE})({job})")
 
 
-def same_crossings(found: dict[str, Any], prompt: list[int], rtol: float = 1e-9) -> int:
-    """Check the crossings of a step's pairs against those that are proved; return how many close twins were missed."""
+def missed(found: dict[str, Any], prompt: list[int]) -> int:
+    """Check the crossings of a step's pairs; return how many close twins were missed."""
     predictor: Any = load_predictor("english")
     canvas = torch.tensor([[*prompt, *found["before"]]])
     logits = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
-    missed = 0
-    for other, mine in zip(logits[1:], found["crossings"], strict=True):
-        proved = crossings(logits[0], other)
-        assert proved.complete
-        roots = np.array([root for root in proved.roots if 2**-4 <= root <= 2**6])
-        if len(roots) == len(mine):
-            np.testing.assert_allclose(mine, roots, rtol=rtol)
-        else:  # two crossings between neighbouring points of the grid, 2^(1/8) apart
-            assert (len(roots) - len(mine)) % 2 == 0 and np.diff(np.log2(roots)).min() < 1 / 8
-            missed += 1
-    return missed
+    return missed_crossings(logits, found["crossings"], rtol=1e-9)
 
 
 def compare(tab: Tab, prompts: list[str], settings: list[Setting]) -> dict[str, int]:
@@ -111,7 +102,7 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting]) -> dict[str, 
                 counts["otherwise"] += 1
                 continue
             same_numbers(found, trace)
-            counts["missed"] += same_crossings(found, predictor.encode_prompt(prompt))
+            counts["missed"] += missed(found, predictor.encode_prompt(prompt))
     return counts
 
 
@@ -134,7 +125,7 @@ def test_the_page_decodes_as_python_does(tab: Tab) -> None:
 def test_the_page_decodes_200_prompts_in_12_settings_as_python_does(tab: Tab) -> None:
     counts = compare(tab, load_predictor("english").prompts[:200], SETTINGS)
     print(counts)
-    assert counts["decodes"] == 2400 and counts["otherwise"] <= counts["near-tied"] and counts["missed"] <= 24
+    assert counts["decodes"] == 2400 and counts["otherwise"] <= counts["near-tied"] and counts["missed"] <= 5
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7, 2**31 + 5])
