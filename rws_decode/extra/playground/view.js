@@ -20,7 +20,7 @@ function runText(run, host) {
   };
 }
 
-/** The picture of a step. Returns `{ show(run, step), factor(), set(factor) }`; `moved(factor, by)` is told when the reader moves the line. */
+/** The picture of a step. Returns `{ show, hide, set }`; `moved(factor)` is told where the reader drags the line. */
 function whyChart(host, moved) {
   const tall = 300, top = 26, axis = logAxis(engine.GRID[0], engine.GRID.at(-1));
   const figure = draw("svg", { role: "img", "aria-label": "confidence of each masked position against the factor" });
@@ -82,12 +82,12 @@ function whyChart(host, moved) {
     show(curves, changes, factor, chosen, words) {
       now = { curves, changes, factor, chosen, words };
       at = factor;
-      host.hidden = false;
+      host.style.visibility = "";
       paint(host.clientWidth);
     },
     hide() {
       now = null;
-      host.hidden = true;
+      host.style.visibility = "hidden"; // its place stays
     },
   };
 }
