@@ -1,8 +1,9 @@
-"""The list of extras, docs/extras.md, which this script writes, and their pages in the navigation of the site."""
+"""The list of extras, docs/extras.md, which this script writes; on the site, their pages, and those that they build."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def listed() -> str:
     rows = []
     for name, about in extras().items():
         links = [f"[{title}](extra/{page})" for page, (own, title) in pages().items() if own == name]
-        rows.append(f"| `{name}` | {about} | {', '.join(links)} |\n")
+        rows.append(f'| <a id="{name}"></a>`{name}` | {about} | {", ".join(links)} |\n')
     return HEAD + "".join(rows)
 
 
@@ -54,6 +55,27 @@ def on_config(config: Any) -> Any:
     (section,) = (part["Extras"] for part in config["nav"] if "Extras" in part)
     section += [{title: f"extra/{name}"} for name, (_, title) in pages().items()]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the whole pages that an extra builds for the site, such as playground.html."""
+    from mkdocs.structure.files import File
+
+    from rws_decode.common.plugins import hook
+
+    for name, html in (hook("site-pages") or dict)().items():
+        files.append(File.generated(config, name, content=html))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Let links to an extra in the list lead to the page that the extra built, where it did."""
+
+    def link(found: re.Match[str]) -> str:
+        built = f"{found[2]}.html"
+        return f"({found[1]}{built})" if files.get_file_from_path(built) else found[0]
+
+    return re.sub(r"\(((?:\.\./)?)extras\.md#([\w-]+)\)", link, markdown)
 
 
 if __name__ == "__main__":

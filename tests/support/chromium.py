@@ -116,6 +116,14 @@ class Tab:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
+    def awaited(self, promise: str) -> Any:
+        """Return what a promise keeps; RuntimeError where it breaks."""
+        wait = {"awaitPromise": True, "returnByValue": True}
+        answer = self._browser.call("Runtime.evaluate", self._session, expression=promise, **wait)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
+        return answer["result"].get("value")
+
     def until(self, condition: str) -> None:
         """Return when an expression is true; RuntimeError if it is not within half a minute."""
         script = f"""new Promise((kept, broken) => {{

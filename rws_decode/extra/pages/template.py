@@ -27,11 +27,11 @@ def page_of(
     html = part(
         "page.html",
         title=escape(title),
-        style=_read("page.css"),
+        style=read_part("page.css"),
         body=part(body, **{"title": escape(title), "sentence": escape(plain), **values}),
         plain=escape(plain),
         data=text.replace("<", "\\u003c"),
-        script="\n".join(_read(name) for name in ("shared.js", *scripts)),
+        script="\n".join(read_part(name) for name in ("shared.js", *scripts)),
     )
     # A lone surrogate is no character of any file.
     return Page(html.encode("utf-8", "replace").decode("utf-8"))
@@ -39,7 +39,7 @@ def page_of(
 
 def part(name: str, **values: str) -> str:
     """Return a template of `parts/` with values, HTML, in place of its $names."""
-    return Template(_read(name)).safe_substitute(values)
+    return Template(read_part(name)).safe_substitute(values)
 
 
 def rounded(value: float, digits: int = 6) -> float | str | None:
@@ -52,7 +52,8 @@ def rounded(value: float, digits: int = 6) -> float | str | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """Return a file of `parts/`."""
     return files("rws_decode.extra.pages").joinpath("parts", name).read_text(encoding="utf-8")
 
 

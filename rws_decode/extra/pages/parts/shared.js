@@ -108,7 +108,9 @@ function tip(lines, x, y) {
 function onKeys(keys) {
   document.addEventListener("keydown", event => {
     if (event.altKey || event.ctrlKey || event.metaKey || !(event.key in keys)) return;
-    const at = event.target, own = at.matches("input[type=range]") ? event.key !== " "
+    const at = event.target;
+    if (at.matches("textarea, select, input[type=text]")) return;
+    const own = at.matches("input[type=range]") ? event.key !== " "
       : event.key === " " && at.matches("button, input, a, summary, select");
     if (own) return;
     event.preventDefault();

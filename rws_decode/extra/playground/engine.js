@@ -1,0 +1,394 @@
+/**
+ * The decode loop, the strategies, the rewards of the 4-gram model, and the crossings of two confidences, float64.
+ * The counterpart of rws_decode (step/, strategies/, canvas/schedule.py, rewards/world.py) and rws_theory.crossings.
+ * No DOM in here. A predictor is an object with `logits(prompt, canvas)`, a reward one with `score(tokens, prompt)`.
+ */
+const engine = (() => {
+  "use strict";
+  const MASK = -1, EPS = 1e-5, SHOWN = [2 ** -4, 2 ** 6]; // the factors that a picture shows
+
+  /** What a reader did wrong, in one line. */
+  class Refused extends Error {}
+
+  // ---- The plan: how many positions each step commits, and in which block (canvas/schedule.py, settings.py).
+
+  function usualBlock(length) {
+    for (let block = 32; block >= 8; block -= 1) if (length % block === 0) return block;
+    return length;
+  }
+
+  function plan({ length, steps, block }) {
+    const whole = (name, value, most) => {
+      if (!Number.isInteger(value) || value < 1 || value > most) throw new Refused(`${name} is ${value}: a whole number from 1 to ${most} is needed.`);
+    };
+    whole("length", length, 1024);
+    const size = block ?? usualBlock(length);
+    whole("block", size, length);
+    if (length % size) throw new Refused(`block is ${size}: it must divide the length, ${length}.`);
+    const blocks = length / size, all = steps ?? blocks * Math.ceil(size / 2);
+    whole("steps", all, length);
+    if (all % blocks) throw new Refused(`steps is ${all}: a multiple of ${blocks}, the number of blocks, is needed.`);
+    const each = Math.floor(size / (all / blocks)), rest = size % (all / blocks), steps_ = [];
+    for (let start = 0; start < length; start += size) {
+      for (let n = 0; n < all / blocks; n += 1) steps_.push({ start, stop: start + size, commits: each + (n < rest) });
+    }
+    return { length, steps: all, block: size, plan: steps_ };
+  }
+
+  // ---- Strategies: what the text "rws:8" or "default+apart:3" names (strategies/table.py).
+
+  const KINDS = { default: null, temperature: "scale", rws: "reward_scale", "random-order": null, "left-to-right": null };
+
+  function strategy(text, seed = 0) {
+    const [head, ...more] = text.split("+"), [name, number, ...odd] = head.split(":");
+    if (!Object.hasOwn(KINDS, name) || odd.length) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: one of ${Object.keys(KINDS).join(", ")} is needed here.`);
+    const rule = { name, seed, apart: 1 };
+    if (KINDS[name]) {
+      const value = number === undefined || number.trim() === "" ? NaN : Number(number);
+      if (!(value > 0 && value < 1e150)) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: a positive number is needed, as in ${name}:4.`);
+      rule[KINDS[name]] = value;
+    } else if (number !== undefined) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: ${name} takes no number.`);
+    for (const part of more) {
+      const apart = /^apart:(\d{1,4})$/.exec(part);
+      if (!apart || Number(apart[1]) < 1) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: after the plus, apart:3 or the like is needed.`);
+      rule.apart = Number(apart[1]);
+    }
+    if (!Number.isSafeInteger(seed) || seed < 0 || seed >= 2 ** 32) throw new Refused(`seed is ${seed}: a whole number from 0 is needed.`);
+    return rule;
+  }
+
+  const ordered = rule => rule.name === "random-order" || rule.name === "left-to-right" || rule.apart > 1;
+
+  function factorOf(rule, reward) {
+    if (rule.factor !== undefined) return rule.factor; // one that the reader drags
+    if (rule.name === "temperature") return rule.scale;
+    if (rule.name !== "rws") return 1;
+    return rule.reward_scale * Math.sqrt(1 / (1 + Math.exp(-reward)) + EPS);
+  }
+
+  /** Return the first `count` numbers of numpy.random.default_rng(seed).random: PCG64, seeded by SeedSequence. */
+  function randoms(seed, count) {
+    const times = Math.imul, pool = [], out = [];
+    let hash = 0x43b0d7e5;
+    const mixed = value => {
+      let v = (value ^ hash) >>> 0;
+      hash = times(hash, 0x931e8875) >>> 0;
+      v = times(v, hash) >>> 0;
+      return (v ^ (v >>> 16)) >>> 0;
+    };
+    for (let i = 0; i < 4; i += 1) pool.push(mixed(i ? 0 : seed));
+    for (let from = 0; from < 4; from += 1) {
+      for (let to = 0; to < 4; to += 1) {
+        if (from === to) continue;
+        const v = (times(0xca01f9dd, pool[to]) - times(0x4973f715, mixed(pool[from]))) >>> 0;
+        pool[to] = (v ^ (v >>> 16)) >>> 0;
+      }
+    }
+    hash = 0x8b51f9dd;
+    for (let i = 0; i < 8; i += 1) {
+      let v = (pool[i % 4] ^ hash) >>> 0;
+      hash = times(hash, 0x58f38ded) >>> 0;
+      v = times(v, hash) >>> 0;
+      out.push(BigInt((v ^ (v >>> 16)) >>> 0));
+    }
+    const word = n => out[2 * n] | (out[2 * n + 1] << 32n), big = (1n << 128n) - 1n;
+    const increment = (((word(2) << 64n | word(3)) << 1n) | 1n) & big, multiplier = 0x2360ed051fc65da44385df649fccf645n;
+    const advance = state => (state * multiplier + increment) & big;
+    let state = advance((advance(0n) + (word(0) << 64n | word(1))) & big);
+    return Array.from({ length: count }, () => {
+      state = advance(state);
+      const both = (state >> 64n) ^ (state & (1n << 64n) - 1n), turn = state >> 122n;
+      const turned = (both >> turn | both << (64n - turn) & (1n << 64n) - 1n) & (1n << 64n) - 1n;
+      return Number(turned >> 11n) * 2 ** -53;
+    });
+  }
+
+  // ---- Confidence (step/select.py): log-odds of the best token at a factor, which never saturate.
+
+  /** Return a row's best token, the first of equals, its lead over the next, and the row's largest finite number. */
+  function best(row) {
+    let token = 0, second = -Infinity, most = 0;
+    for (let v = 1; v < row.length; v += 1) {
+      if (row[v] > row[token]) {
+        second = row[token];
+        token = v;
+      } else if (row[v] > second) second = row[v];
+    }
+    for (let v = 0; v < row.length; v += 1) if (row[v] > -Infinity && Math.abs(row[v]) > most) most = Math.abs(row[v]);
+    return { token, second, lead: row[token] - second, most };
+  }
+
+  /** Return the log-odds of the best token of a row at a factor; what is below e^-60 of the next best adds nothing. */
+  function logOdds(row, { token, second }, factor) {
+    const top = row[token], anchor = (second - top) * factor;
+    if (second === -Infinity) return Infinity;
+    let sum = 0;
+    for (let v = 0; v < row.length; v += 1) {
+      const exponent = (row[v] - top) * factor - anchor;
+      if (exponent > -60 && v !== token) sum += Math.exp(exponent);
+    }
+    return -(Math.log(sum) + anchor);
+  }
+
+  /** Return the k places of largest value, the leftmost of equals first. */
+  function topOf(places, value, k) {
+    return [...places].sort((a, b) => value(b) - value(a) || a - b).slice(0, k).sort((a, b) => a - b);
+  }
+
+  /** Return 0 for the places that go, less for the others: those of largest value at least `apart` from each other. */
+  function spaced(places, value, k, apart) {
+    const chosen = [], lead = new Map(places.map(place => [place, -Infinity])), near = new Map(places.map(place => [place, apart]));
+    for (let n = 0; n < k; n += 1) {
+      const left = places.filter(place => !chosen.includes(place)), most = Math.max(...left.map(place => near.get(place)));
+      const far = left.filter(place => near.get(place) === most), [pick] = topOf(far, value, 1);
+      chosen.push(pick);
+      for (const place of far) lead.set(place, Math.max(lead.get(place), value(place) - value(pick) || 0));
+      for (const place of places) near.set(place, Math.min(near.get(place), Math.abs(place - pick)));
+    }
+    return new Map(places.map(place => [place, chosen.includes(place) ? 0 : Math.min(lead.get(place), -2.2250738585072014e-308)]));
+  }
+
+  // ---- Rewards (rewards/world.py): sums over the words before the end of text.
+
+  function beforeEnd(tokens, end) {
+    const at = end === null ? -1 : tokens.indexOf(end);
+    return at < 0 ? tokens : tokens.slice(0, at);
+  }
+
+  function era(model, { scores, mean, std }) {
+    return { name: "era", mean, std, bounds: null, score: tokens => beforeEnd(tokens, model.end).reduce((sum, word) => sum + scores[word], 0) };
+  }
+
+  function keywords(model, phrases, unigram) {
+    const rows = phrases.map(phrase => {
+      const { ids, unknown } = model.read(phrase);
+      if (unknown.length || !ids.length) throw new Refused(`The model does not know the keyword \u201c${phrase.trim().slice(0, 40)}\u201d: choose words that complete as you type.`);
+      return ids;
+    }).filter((row, n, all) => all.findIndex(other => String(other) === String(row)) === n);
+    if (rows.length > 12) throw new Refused(`These are ${rows.length} keywords: at most 12 fit here.`);
+    const seen = rows.map(row => 1 - (1 - row.reduce((product, word) => product * unigram[word], 1)) ** Math.max(0, 33 - row.length));
+    return {
+      name: `keywords:${rows.map(row => model.textOf(row)).join(",")}`, bounds: [0, rows.length],
+      mean: seen.reduce((sum, p) => sum + p, 0), std: Math.sqrt(seen.reduce((sum, p) => sum + p * (1 - p), 0)),
+      score: tokens => {
+        const text = beforeEnd(tokens, model.end);
+        return rows.filter(row => text.some((_, at) => row.every((word, n) => text[at + n] === word))).length;
+      },
+    };
+  }
+
+  const normalised = (reward, raw) => (raw - reward.mean) / reward.std;
+
+  // ---- The loop (step/step.py): complete, score, scale, commit.
+
+  /** Return a decode before its first step. job: prompt (ids), rule, reward or null, and a plan's length, steps, block. */
+  function begin(model, job) {
+    const shape = plan(job);
+    return {
+      model, prompt: job.prompt, rule: job.rule, reward: job.reward, ...shape, canvas: Array(shape.length).fill(MASK),
+      commitStep: Array(shape.length).fill(-1), records: [], known: new Map(),
+      order: job.rule.name === "random-order" ? randoms(job.rule.seed, shape.length) : null,
+    };
+  }
+
+  const done = run => run.records.length === run.steps;
+
+  /** Return the rows of a run's masked positions before its next step, or before one that it has done, with their best tokens. */
+  function look(run, canvas = run.canvas) {
+    const rows = run.model.logits(run.prompt, canvas), candidate = canvas.slice(), bests = new Map();
+    for (const [position, row] of rows) {
+      bests.set(position, best(row));
+      candidate[position] = bests.get(position).token;
+    }
+    return { rows, candidate, bests };
+  }
+
+  /** Return what a step would commit at a factor: log-odds of the block's masked positions, values, and the chosen. */
+  function choose(run, seen, number, factor, canvas = run.canvas) {
+    const { start, stop, commits } = run.plan[number];
+    const places = [...canvas.keys()].filter(place => place >= start && place < stop && canvas[place] === MASK);
+    const odds = new Map(places.map(place => [place, logOdds(seen.rows.get(place), seen.bests.get(place), factor)]));
+    let value = odds;
+    if (run.rule.name === "left-to-right") value = new Map(places.map(place => [place, 0 - place]));
+    if (run.order) value = new Map(places.map(place => [place, run.order[place]]));
+    if (run.rule.apart > 1) {
+      const own = value;
+      value = spaced(places, place => own.get(place), commits, run.rule.apart);
+    }
+    return { places, odds, value, chosen: topOf(places, place => value.get(place), commits), ...cutOf(run, seen, places, odds, value, commits, factor) };
+  }
+
+  /** Count the positions level with the last that goes, and those that rounding could move across the cut (rounding.py). */
+  function cutOf(run, seen, places, odds, value, commits, factor) {
+    const chosen = topOf(places, place => value.get(place), commits), rest = places.filter(place => !chosen.includes(place));
+    const least = Math.min(...chosen.map(place => value.get(place))), ties = rest.filter(place => value.get(place) === least).length;
+    if (!rest.length) return { ties, near: 0 };
+    const sensitive = run.rule.apart > 1 || !ordered(run.rule) ? 2 : 0;
+    const reach = place => {
+      const error = errorOf(run.model, seen.bests.get(place)) * factor * sensitive;
+      return ordered(run.rule) ? error : error + 2 ** -52 * (1 + Math.abs(odds.get(place)) || 0);
+    };
+    const floor = Math.min(...chosen.map(place => value.get(place) - reach(place))), roof = Math.max(...rest.map(place => value.get(place) + reach(place)));
+    const near = chosen.filter(place => value.get(place) - reach(place) <= roof).length + rest.filter(place => value.get(place) + reach(place) >= floor).length;
+    return { ties, near: floor <= roof ? near : 0 };
+  }
+
+  /** Return by how much a row of logits may differ from Python's: 64 units of rounding of its largest number. */
+  const errorOf = (model, found) => 64 * model.eps * found.most;
+
+  /** Return the raw reward of an answer, scored once for each text. */
+  function rewardOf(run, tokens, reward = run.reward) {
+    const key = `${reward.name}|${beforeEnd(tokens, run.model.end)}`;
+    if (!run.known.has(key)) run.known.set(key, reward.score(tokens, run.prompt));
+    return run.known.get(key);
+  }
+
+  /** Take a step of a run; return its record. */
+  function step(run) {
+    const number = run.records.length, before = run.canvas.slice();
+    const seen = look(run); // Step 1: every masked position gets its best token
+    const asks = run.rule.name === "rws" && run.rule.factor === undefined;
+    let raw = null, use = 0;
+    if (asks) { // Step 2: the reward of the completed draft
+      const had = run.known.size;
+      raw = rewardOf(run, seen.candidate);
+      use = run.known.size > had ? 1 : 2;
+    }
+    const factor = factorOf(run.rule, raw === null ? null : normalised(run.reward, raw)); // Step 3
+    const choice = choose(run, seen, number, factor); // Step 4
+    const plain = factor === 1 && !ordered(run.rule) ? choice.chosen
+      : topOf(choice.places, place => logOdds(seen.rows.get(place), seen.bests.get(place), 1), run.plan[number].commits);
+    const unsure = [...seen.bests].filter(([place, found]) => found.lead <= 2 * errorOf(run.model, found) && (asks || choice.chosen.includes(place))).length;
+    for (const place of choice.chosen) {
+      run.canvas[place] = seen.candidate[place];
+      run.commitStep[place] = number;
+    }
+    const record = {
+      step: number, before, candidate: seen.candidate, factor, raw, normalised: raw === null ? null : normalised(run.reward, raw), use,
+      places: choice.places, odds: choice.odds, value: choice.value, chosen: choice.chosen, unscaled: plain, ties: choice.ties, near: choice.near, unsure,
+    };
+    run.records.push(record);
+    return record;
+  }
+
+  /** Run all steps; return the run. */
+  function decode(model, job) {
+    const run = begin(model, job);
+    while (!done(run)) step(run);
+    return run;
+  }
+
+  /** Return the tokens that a random order gives, as `decode` does, without what else a step would look at. */
+  function inOrder(model, job) {
+    const { canvas, order, plan: steps } = begin(model, job);
+    if (!model.row) return decode(model, job).canvas;
+    for (const { start, stop, commits } of steps) {
+      const places = topOf([...canvas.keys()].filter(place => place >= start && place < stop && canvas[place] === MASK), place => order[place], commits);
+      places.map(place => best(model.row(job.prompt, canvas, place)).token).forEach((token, n) => { canvas[places[n]] = token; });
+    }
+    return canvas;
+  }
+
+  // ---- Crossings (rws_theory.crossings): factors at which two positions are equally confident.
+
+  /** Return the gaps of a row below its largest number, ascending, the largest itself left out. */
+  function gapsOf(row) {
+    const sorted = Float64Array.from(row).sort(), top = sorted.at(-1), gaps = new Float64Array(sorted.length - 1);
+    for (let n = 0; n < gaps.length; n += 1) gaps[n] = top - sorted[sorted.length - 2 - n];
+    return gaps;
+  }
+
+  function oddsOfGaps(gaps, r) {
+    let sum = 0;
+    for (let n = gaps.length - 1; n > 0; n -= 1) sum += Math.exp(-r * (gaps[n] - gaps[0]));
+    return r * gaps[0] - Math.log1p(sum);
+  }
+
+  const GRID = Array.from({ length: 81 }, (_, n) => SHOWN[0] * 2 ** (n / 8));
+
+  /** Return the log-odds of a row at the factors of GRID. By squaring: exp(-2 r u) = exp(-r u)^2. */
+  function curve(row) {
+    const gaps = gapsOf(row), values = new Float64Array(GRID.length), sums = new Float64Array(GRID.length);
+    for (let first = 0; first < 8; first += 1) {
+      for (let n = gaps.length - 1; n > 0; n -= 1) {
+        let power = Math.exp(-GRID[first] * (gaps[n] - gaps[0]));
+        for (let at = first; at < GRID.length && power > 1e-30; at += 8) {
+          sums[at] += power;
+          power *= power;
+        }
+      }
+    }
+    for (let at = 0; at < GRID.length; at += 1) values[at] = GRID[at] * gaps[0] - Math.log1p(sums[at]);
+    return { gaps, values };
+  }
+
+  /**
+   * Return the factors from low to high at which two positions are equally confident, ascending, from their curves.
+   * Between the points of the grid, where the difference of the two comes near 0 and turns, its turn is looked at, too.
+   */
+  function crossings(a, b, low = SHOWN[0], high = SHOWN[1]) {
+    const at = r => oddsOfGaps(a.gaps, r) - oddsOfGaps(b.gaps, r), points = [];
+    const d = GRID.map((r, n) => a.values[n] - b.values[n]);
+    if (d.every(value => value === 0 || Number.isNaN(value))) return [];
+    for (let n = 0; n + 1 < GRID.length; n += 1) {
+      if (Math.sign(d[n]) * Math.sign(d[n + 1]) < 0) points.push(zero(at, GRID[n], GRID[n + 1]));
+      else if (d[n] === 0) points.push(GRID[n]);
+      else if (n && Math.abs(d[n]) < Math.abs(d[n - 1]) && Math.abs(d[n]) <= Math.abs(d[n + 1]) && Math.sign(d[n - 1]) === Math.sign(d[n])) {
+        const turn = turning(r => Math.abs(at(r)) * (Math.sign(at(r)) === Math.sign(d[n]) ? 1 : -1), GRID[n - 1], GRID[n + 1]);
+        if (Math.sign(at(turn)) === -Math.sign(d[n])) points.push(zero(at, GRID[n - 1], turn), zero(at, turn, GRID[n + 1]));
+      }
+    }
+    return points.filter(r => r >= low && r <= high).sort((x, y) => x - y);
+  }
+
+  /** Return a zero of a function between two points where its signs differ (Chandrupatla 1997). */
+  function zero(at, low, high) {
+    let [a, b] = [low, high], [fa, fb] = [at(a), at(b)], c = a, fc = fa, share = 0.5;
+    if (fa * fb >= 0) return fa === 0 ? a : b;
+    for (let n = 0; n < 100; n += 1) {
+      const x = a + share * (b - a), f = at(x);
+      if (Math.sign(f) === Math.sign(fa)) [c, fc] = [a, fa];
+      else [c, fc, b, fb] = [b, fb, a, fa];
+      [a, fa] = [x, f];
+      const root = Math.abs(fa) < Math.abs(fb) ? a : b, least = 2 ** -51 * Math.abs(root) / Math.abs(b - a);
+      if (least > 0.5 || fa === 0) return root;
+      const xi = (a - b) / (c - b), phi = (fa - fb) / (fc - fb), smooth = 1 - Math.sqrt(1 - xi) < phi && phi < Math.sqrt(xi);
+      share = smooth ? fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb) : 0.5;
+      share = Math.min(1 - least, Math.max(least, share));
+    }
+    return a;
+  }
+
+  function turning(f, low, high) {
+    const golden = (Math.sqrt(5) - 1) / 2;
+    let [a, b] = [low, high];
+    for (let n = 0; n < 60; n += 1) {
+      const c = b - golden * (b - a), d = a + golden * (b - a);
+      if (f(c) < f(d)) b = d;
+      else a = c;
+    }
+    return (a + b) / 2;
+  }
+
+  /** Return the factors at which the k most confident places change: each with who leaves and who enters. curves: by place. */
+  function changes(curves, places, k) {
+    if (k >= places.length) return [];
+    const at = n => topOf(places, place => curves.get(place).values[n], k), found = [];
+    let before = at(0);
+    for (let n = 1; n < GRID.length; n += 1) {
+      const now = at(n), gone = before.filter(place => !now.includes(place)), came = now.filter(place => !before.includes(place));
+      for (const out of gone) {
+        for (const into of came) {
+          for (const r of crossings(curves.get(out), curves.get(into), GRID[n - 1], GRID[n])) found.push({ factor: r, out, into });
+        }
+      }
+      before = now;
+    }
+    return found.sort((x, y) => x.factor - y.factor);
+  }
+
+  return {
+    MASK, GRID, Refused, plan, usualBlock, strategy, ordered, randoms, best, logOdds, topOf, era, keywords, normalised, begin, done, look, choose, rewardOf,
+    step, decode, inOrder, beforeEnd, curve, crossings, changes, oddsOfGaps, gapsOf, factorOf,
+  };
+})();

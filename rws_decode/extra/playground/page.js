@@ -1,0 +1,460 @@
+/** The playground: what the reader asks for, what is decoded, and what is shown of it. */
+async function playground() {
+  const model = await loadModel(), { Refused } = engine;
+  const rewardNames = model.rewards;
+  const kinds = { temperature: ["Factor", 4], rws: ["Reward scale s_R", 8], "random-order": ["Seed", 0], apart: ["Least distance", 3] };
+  const lengths = [8, 12, 16, 24, 32, 48, 64], paces = [1, 2, 3, 4, 8];
+  let settings = { ...data.start }, run = null, twin = null, at = 0, turn = 0, playing = 0, factor = null, seen = null, away = false;
+  let showA = () => {}, showB = () => {}, slow = 0;
+  const breath = () => new Promise(kept => setTimeout(kept, 0));
+  const minus = value => figures(value, 4), wordAt = (record, place) => shown(model.words[record.candidate[place]]);
+  const cited = (record, place) => `\u201c${wordAt(record, place)}\u201d at ${place}`;
+
+  // ---- Settings: controls, and the address's fragment.
+
+  /** Return the settings that a fragment holds; a Refused for what is wrong with it. */
+  function fromFragment(text) {
+    const found = {};
+    for (const part of text.replace(/^#/, "").split("&").filter(Boolean)) {
+      const [name, ...rest] = part.split("="), raw = rest.join("=");
+      let value;
+      try {
+        value = decodeURIComponent(name === "prompt" || name === "reward" ? raw.replace(/\+/g, " ") : raw);
+      } catch {
+        throw new Refused(`The address is broken: ${name.slice(0, 20)} holds a % that ends nowhere.`);
+      }
+      if (!["prompt", "length", "steps", "block", "strategy", "reward", "seed"].includes(name)) throw new Refused(`The address holds \u201c${name.slice(0, 30)}\u201d: prompt, length, steps, block, strategy, reward and seed are known.`);
+      if (["length", "steps", "block", "seed"].includes(name)) {
+        if (!/^\d{1,9}$/.test(value)) throw new Refused(`The address is broken: ${name} is \u201c${value.slice(0, 20)}\u201d, a whole number is needed.`);
+        found[name] = Number(value);
+      } else found[name] = value;
+    }
+    return found;
+  }
+
+  function toFragment({ prompt, length, steps, block, strategy, reward, seed }) {
+    const parts = { prompt, length, steps, block, strategy, reward, seed: seed || undefined };
+    return `#${Object.entries(parts).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${encodeURIComponent(value).replace(/%3A/g, ":").replace(/%2C/g, ",")}`).join("&")}`;
+  }
+
+  /** Return the reward of a name; a Refused for one that is not here. */
+  function rewardNamed(name) {
+    const found = model.rewardNamed(name);
+    if (!found) throw new Refused(`reward is \u201c${name.slice(0, 40)}\u201d: ${rewardNames.map(([value]) => value).join(" or ")} is needed here.`);
+    return found;
+  }
+
+  /** Return what is to be decoded; a Refused for what cannot be. */
+  function jobOf({ prompt, length, steps, block, strategy, reward, seed = 0 }) {
+    const rule = engine.strategy(strategy, seed);
+    if (length > model.longest.answer) throw new Refused(`length is ${length}: this page decodes at most ${model.longest.answer} words.`);
+    const shape = engine.plan({ length, steps, block });
+    if (prompt.length > 20000) throw new Refused(`The prompt has ${prompt.length.toLocaleString("en")} characters: this page reads at most 20,000. Shorten it.`);
+    const read = model.read(prompt);
+    if (read.words > model.longest.prompt) throw new Refused(`The prompt has ${read.words.toLocaleString("en")} words: this page reads at most ${model.longest.prompt.toLocaleString("en")}. Shorten it.`);
+    if (/\[MASK:\d+\]/.test(prompt)) throw new Refused("The prompt holds gaps, [MASK:n]: they are for rws generate --infill, this page writes after the prompt.");
+    return { prompt: read.ids, read, rule, reward: rewardNamed(reward), length, steps: shape.steps, block: shape.block };
+  }
+
+  function fillControls() {
+    const { strategy } = settings, [name, number] = strategy.split("+")[0].split(":"), apart = /\+apart:(\d+)$/.exec(strategy);
+    if (byId("prompt").value !== settings.prompt) byId("prompt").value = settings.prompt;
+    const kind = apart && name === "default" ? "apart" : name;
+    if ([...byId("strategy").options].some(option => option.value === kind)) byId("strategy").value = kind;
+    setNumber(kind, kind === "apart" ? Number(apart[1]) : kind === "random-order" ? settings.seed ?? 0 : Number(number));
+    const keywords = settings.reward.startsWith("keywords");
+    byId("reward").replaceChildren(...rewardNames.map(([value, said]) => make("option", { value }, said)));
+    byId("reward").value = keywords ? "keywords" : settings.reward;
+    byId("keywords-field").hidden = !keywords;
+    if (settings.reward.startsWith("keywords:") && document.activeElement !== byId("keywords")) byId("keywords").value = settings.reward.slice(9);
+    choices("length", [...new Set([...lengths.filter(length => length <= model.longest.answer), settings.length])].sort((a, b) => a - b).map(n => [n, `${n} ${model.unit}`]), settings.length);
+    const shape = safely(() => engine.plan(settings)), pace = shape && shape.length / shape.steps;
+    const fits = paces.filter(n => n <= settings.length).map(n => [n, String(n)]);
+    choices("pace", paces.includes(pace) ? fits : [...fits, ["own", shape ? `${figures(pace, 3)} (${shape.steps} steps)` : "as given"]], paces.includes(pace) ? pace : "own");
+    const sizes = [...new Set([settings.length, 32, 16, 8, shape?.block ?? settings.length])].filter(size => settings.length % size === 0).sort((a, b) => b - a);
+    choices("block", sizes.map(size => [size, size === settings.length ? "whole answer" : `${size} ${model.unit}, left to right`]), shape?.block ?? settings.length);
+  }
+
+  function choices(id, pairs, value) {
+    byId(id).replaceChildren(...pairs.map(([key, said]) => make("option", { value: key }, said)));
+    byId(id).value = value;
+  }
+
+  const safely = get => { try { return get(); } catch { return null; } };
+
+  function setNumber(kind, value) {
+    byId("number-field").hidden = !kinds[kind];
+    if (!kinds[kind]) return;
+    const whole = kind === "apart" || kind === "random-order", slider = byId("number");
+    byId("number-name").textContent = kinds[kind][0];
+    dress(slider, whole ? { min: kind === "apart" ? 2 : 0, max: kind === "apart" ? 12 : 99, step: 1 } : { min: -4, max: 6, step: 0.25 }, []);
+    slider.value = whole ? value : Math.log2(value);
+    byId("number-said").textContent = figures(value, 3);
+    slider.setAttribute("aria-valuetext", figures(value, 3));
+  }
+
+  /** Read the strategy's controls into the settings. fresh: another kind was chosen, which begins at its usual number. */
+  function readStrategy(fresh) {
+    const kind = byId("strategy").value, position = Number(byId("number").value);
+    const value = fresh ? kinds[kind]?.[1] : kind === "apart" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3));
+    settings.strategy = { temperature: `temperature:${value}`, rws: `rws:${value}`, apart: `default+apart:${value}` }[kind] ?? kind;
+    if (kind === "random-order") settings.seed = value;
+    else delete settings.seed;
+    ask();
+  }
+
+  // ---- Decoding, in slices, so that the page stays alive.
+
+  /** Run a job to its end; null if `stopped` says so in between. */
+  async function decoded(job, stopped, told = () => {}) {
+    const made = engine.begin(model, job);
+    for (let last = performance.now(); !engine.done(made);) {
+      engine.step(made);
+      if (performance.now() - last < 30) continue;
+      told(made);
+      await breath();
+      if (stopped()) return null;
+      last = performance.now();
+    }
+    return made;
+  }
+
+  function problem(error) {
+    if (error && !(error instanceof Refused)) console.error(error);
+    byId("problem").hidden = !error;
+    byId("problem").textContent = error ? (error instanceof Refused ? error.message : "This page failed at what you asked for. Try another setting.") : "";
+    byId("decoded").hidden = Boolean(error) && !run;
+  }
+
+  /** Decode what the settings ask for, and show it. */
+  async function ask() {
+    const mine = turn += 1, stopped = () => mine !== turn;
+    pause();
+    byId("answer").removeAttribute("data-tokens");
+    byId("answer").removeAttribute("data-commit-step");
+    let job;
+    try {
+      fillControls();
+      job = jobOf(settings);
+    } catch (error) {
+      byId("decoded").inert = true;
+      return problem(error);
+    }
+    problem(null);
+    byId("decoded").inert = false;
+    known(job.read);
+    history.replaceState(null, "", toFragment({ ...settings, steps: job.steps }));
+    const told = one => { byId("where").textContent = `decoding, step ${one.records.length} of ${one.steps}`; };
+    byId("answer").setAttribute("aria-busy", "true");
+    const made = await decoded(job, stopped, told);
+    if (!made) return;
+    const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped, told) : null;
+    if (stopped()) return;
+    byId("answer").removeAttribute("aria-busy");
+    [run, twin, factor, seen] = [made, other, null, null];
+    byId("decoded").hidden = false;
+    showA = runText(run, byId("answer"));
+    if (twin) showB = runText(twin, byId("answer-b"));
+    dress(byId("answer"), { "data-tokens": JSON.stringify(run.canvas), "data-commit-step": JSON.stringify(run.commitStep) }, []);
+    byId("runs").classList.toggle("two", Boolean(twin));
+    byId("twin").hidden = !twin;
+    byId("name-a").textContent = twin ? `A: ${titleOf(run.rule)}` : titleOf(run.rule);
+    byId("name-b").textContent = twin ? `B: no reward, factor ${minus(twin.rule.scale)} at every step` : "";
+    byId("step").max = run.steps;
+    about(job);
+    board(job);
+    share(job);
+    tellDifference();
+    go(Math.min(at, run.steps));
+  }
+
+  const meanRule = made => ({ ...made.rule, name: "temperature", scale: made.records.reduce((sum, record) => sum + record.factor, 0) / made.steps });
+  const later = (() => {
+    let waiting = 0;
+    return milliseconds => {
+      clearTimeout(waiting);
+      waiting = setTimeout(ask, milliseconds);
+    };
+  })();
+
+  function titleOf(rule) {
+    const own = {
+      default: "Confidence", temperature: `Fixed factor ${minus(rule.scale)}`, rws: `RWS, s_R = ${minus(rule.reward_scale)}`,
+      "random-order": `Random order, seed ${rule.seed}`, "left-to-right": "Left to right",
+    }[rule.name];
+    return rule.apart > 1 ? `${own}, least distance ${rule.apart}` : own;
+  }
+
+  function about(job) {
+    const own = {
+      default: "Confidence decoding: the factor is 1, and the most confident positions are committed first.",
+      temperature: "All logits are multiplied by the same factor at every step. No reward is read.",
+      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001.",
+      "random-order": "Positions are committed in a random order. Factors change nothing here.",
+      "left-to-right": "Positions are committed from left to right. Factors change nothing here.",
+    }[job.rule.name];
+    const spacing = job.rule.apart > 1 ? ` Positions of one step are at least ${job.rule.apart} apart, as far as that is possible.` : "";
+    byId("about").textContent = own + spacing + (job.rule.name === "rws" ? "" : " The reward is shown beside the text and does not change it.");
+  }
+
+  function known({ unknown, words, ids }) {
+    const named = unknown.slice(0, 6).map(word => `\u201c${word.slice(0, 30)}\u201d`).join(", ") + (unknown.length > 6 ? ` and ${unknown.length - 6} more` : "");
+    const notes = unknown.length ? [model.unknownNote(named, ids.length, words)] : [];
+    byId("known").textContent = notes.length ? notes.join(" ") : byId("known").dataset.usual;
+  }
+
+  // ---- Steps.
+
+  function go(step) {
+    at = clamp(step, 0, run.steps);
+    byId("step").value = at;
+    const where = at === run.steps ? `end, after ${run.steps} steps` : `step ${at} (0 to ${run.steps - 1})`;
+    byId("where").textContent = where;
+    byId("step").setAttribute("aria-valuetext", where);
+    factor = seen = null;
+    showA(at, twin);
+    if (twin) showB(at, run);
+    const said = sentence(run);
+    byId("said-a").textContent = said;
+    byId("said-b").textContent = twin ? sentence(twin) : "";
+    if (!playing) say(said);
+    why();
+  }
+
+  function sentence(one) {
+    const record = one.records[at];
+    if (!record) {
+      const raw = engine.rewardOf(one, one.canvas), prob = model.exact ? ` Log-probability of the text: ${minus(model.logProb(one.prompt, one.canvas))} nats.` : "";
+      return `Done. Reward ${one.reward.name.split(":")[0]} of the text: ${minus(raw)}.${prob}${closeCalls(one)}`;
+    }
+    const named = record.chosen.slice(0, 4).map(place => cited(record, place)).join(", ") + (record.chosen.length > 4 ? ` and ${record.chosen.length - 4} more` : "");
+    return `Step ${at} commits ${named}. Factor ${minus(record.factor)}.${record.ties ? " A tie: the leftmost goes." : record.near ? " A near-tie: rounding could choose another position." : ""}`;
+  }
+
+  function closeCalls(one) {
+    const near = one.records.filter(record => record.near).map(record => record.step);
+    return near.length ? ` Near-ties, which rounding could turn: step${near.length > 1 ? "s" : ""} ${near.join(", ")}.` : "";
+  }
+
+  function pause() {
+    clearInterval(playing);
+    playing = 0;
+    byId("play").textContent = "Play";
+  }
+
+  function toggle() {
+    if (!run) return;
+    if (playing) {
+      pause();
+      return go(at);
+    }
+    if (at === run.steps) go(0);
+    byId("play").textContent = "Pause";
+    playing = setInterval(() => {
+      if (at + 1 >= run.steps) pause();
+      go(at + 1);
+    }, clamp(14000 / run.steps, 250, 900));
+  }
+
+  const move = step => () => { if (run) { pause(); go(step()); } };
+  byId("step").addEventListener("input", move(() => Number(byId("step").value)));
+  byId("play").addEventListener("click", toggle);
+  byId("back").addEventListener("click", move(() => at - 1));
+  byId("forward").addEventListener("click", move(() => at + 1));
+  onKeys({ " ": toggle, ArrowLeft: move(() => at - 1), ArrowRight: move(() => at + 1), Home: move(() => 0), End: move(() => run.steps) });
+
+  // ---- Why: the picture of the step, the line that is dragged, the draft.
+
+  const drags = byId("factor"), scale = 40, factorAt = value => 2 ** (value / scale - 4);
+  const chart = whyChart(byId("chart"), to => setFactor(to));
+  drags.addEventListener("input", () => setFactor(factorAt(Number(drags.value))));
+  byId("own").addEventListener("click", () => setFactor(null));
+  byId("fix").addEventListener("click", () => {
+    settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
+    delete settings.seed;
+    at = 0;
+    ask();
+    byId("strategy").scrollIntoView({ block: "center" });
+  });
+
+  function why() {
+    const record = run.records[at];
+    for (const id of ["factor", "own", "fix"]) byId(id).disabled = !record;
+    drawDraft(record);
+    if (!record) {
+      chart.hide();
+      byId("set").textContent = "All positions are committed. Go back a step to see its curves.";
+      byId("changes").replaceChildren();
+      byId("factor-said").textContent = "";
+      return;
+    }
+    if (playing && slow > 120) return; // the curves wait until it stands still
+    const begun = performance.now();
+    seen = engine.look(run, record.before);
+    const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
+    const plain = !engine.ordered(run.rule), changes = plain ? engine.changes(curves, record.places, record.chosen.length) : [];
+    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]]);
+    byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 6)}: ${cited(record, out)} gives way to ${cited(record, into)}`)));
+    if (plain && !changes.length && record.places.length > record.chosen.length) byId("changes").append(make("li", {}, "no factor from 1/16 to 64 changes what this step commits"));
+    setFactor(null);
+    slow = performance.now() - begun;
+  }
+
+  /** Move the line to a factor, null for the step's own, and show what would be committed there. */
+  function setFactor(to) {
+    const record = run?.records[at];
+    if (!record || !seen) return;
+    factor = to;
+    const here = to ?? record.factor, { chosen } = to === null ? record : engine.choose(run, seen, at, here, record.before);
+    drags.value = Math.round((Math.log2(here) + 4) * scale);
+    drags.setAttribute("aria-valuetext", figures(here));
+    byId("factor-said").textContent = figures(here);
+    chart.set(here, chosen);
+    showA(at, twin, chosen);
+    const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
+    const verdict = engine.ordered(run.rule) && run.rule.apart === 1 ? "This order does not look at confidence: no factor changes it."
+      : to === null ? "This is the factor of the step." : same ? "The same positions as in the step." : "Not what the step committed: the line has passed a crossing.";
+    byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}`;
+    if (to !== null) say(byId("set").textContent);
+  }
+
+  function drawDraft(record) {
+    const tokens = record ? record.candidate : run.canvas, raw = engine.rewardOf(run, tokens), r = engine.normalised(run.reward, raw);
+    byId("draft").textContent = model.textOf(engine.beforeEnd(tokens, model.end));
+    const scored = `Reward ${run.reward.name.split(":")[0]}: ${minus(raw)}. Normalised, in SD from its mean: r = ${minus(r)}.`;
+    const read = run.rule.name === "rws" && record ? ` RWS makes it the factor ${minus(run.rule.reward_scale)} \u00b7 \u221a(\u03c3(${minus(r)}) + \u03b5) = ${minus(record.factor)}.` : " This strategy does not read it.";
+    byId("worth").textContent = scored + (record ? read : "");
+  }
+
+  // ---- Take the reward away.
+
+  byId("away").addEventListener("click", () => {
+    away = !away;
+    byId("away").setAttribute("aria-checked", away);
+    if (away && !settings.strategy.startsWith("rws")) settings.strategy = "rws:8";
+    ask();
+  });
+
+  function tellDifference() {
+    byId("differ").hidden = !away;
+    if (!away) return;
+    if (!twin) {
+      byId("differ").textContent = "Only RWS reads the reward: choose RWS above.";
+      return;
+    }
+    byId("differ").textContent = difference(run, twin);
+  }
+
+  function difference(one, other) {
+    const places = one.canvas.filter((token, place) => token !== other.canvas[place]).length;
+    const first = one.records.findIndex((record, step) => String(record.chosen.map(place => [place, record.candidate[place]])) !== String(other.records[step].chosen.map(place => [place, other.records[step].candidate[place]])));
+    const mean = minus(other.rule.scale);
+    if (first < 0) return `Both texts are the same, and so is every step. Here the reward did nothing that the fixed factor ${mean} does not do.`;
+    const where = `At step ${first} they commit different positions.`;
+    if (!places) return `${where} Yet both texts are the same in the end: the reward changed the order, not the text.`;
+    const [a, b] = [one, other].map(each => engine.rewardOf(each, each.canvas));
+    const more = a === b ? "Both have the same reward." : `The text ${a > b ? "with" : "without"} the reward model has more reward: ${minus(Math.max(a, b))} against ${minus(Math.min(a, b))}.`;
+    return `${where} The texts differ in ${places} of ${one.length} words. ${more}`;
+  }
+
+  let counting = 0;
+  byId("stop-fifty").addEventListener("click", () => { counting += 1; });
+  byId("fifty").addEventListener("click", async () => {
+    const mine = counting += 1, stopped = () => mine !== counting;
+    const asked = { ...settings }, strategy = asked.strategy.startsWith("rws") ? asked.strategy : "rws:8", counted = byId("counted");
+    const prompts = [...data.prompts].map(prompt => [Math.random(), prompt]).sort(([a], [b]) => a - b).slice(0, 50).map(([, prompt]) => prompt);
+    let same = 0, total = 0, gain = 0;
+    const tell = ended => {
+      counted.hidden = false;
+      const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
+      const mean = total ? gain / total : 0;
+      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Mean reward with the reward model minus without: ${minus(mean)} SD.${ended ? " Zero would be no gain." : ""}`, bar);
+    };
+    byId("stop-fifty").hidden = false;
+    byId("fifty").disabled = true;
+    try {
+      for (const prompt of prompts) {
+        const job = jobOf({ ...asked, prompt, strategy }), one = await decoded(job, stopped);
+        const other = one && await decoded({ ...job, rule: meanRule(one) }, stopped);
+        if (!other) break;
+        const score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
+        total += 1;
+        same += String(one.canvas) === String(other.canvas);
+        gain += score(one) - score(other);
+        tell(false);
+        await breath();
+      }
+      tell(true);
+    } catch (error) {
+      problem(error);
+    }
+    byId("stop-fifty").hidden = true;
+    byId("fifty").disabled = false;
+  });
+
+  // ---- Controls.
+
+  const board = chooseBoard(model, decoded, breath);
+  const share = shareRun(model, () => run, () => settings);
+  byId("known").dataset.usual = byId("known").textContent;
+  completions(model, byId("prompt"), byId("completions"), () => {
+    settings.prompt = byId("prompt").value.replace(/[\ud800-\udfff]/gu, "\ufffd"); // half a character is no part of an address
+    at = 0;
+    later(250);
+  });
+  byId("ask").addEventListener("submit", event => event.preventDefault());
+  byId("strategy").addEventListener("change", () => readStrategy(true));
+  byId("number").addEventListener("input", () => {
+    readStrategyLater();
+  });
+  const readStrategyLater = () => {
+    const kind = byId("strategy").value, position = Number(byId("number").value);
+    byId("number-said").textContent = figures(kind === "apart" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3)), 3);
+    clearTimeout(readStrategyLater.waiting);
+    readStrategyLater.waiting = setTimeout(() => readStrategy(false), 120);
+  };
+  byId("reward").addEventListener("change", () => {
+    settings.reward = byId("reward").value === "keywords" ? `keywords:${byId("keywords").value}` : byId("reward").value;
+    ask();
+  });
+  byId("keywords").addEventListener("input", () => {
+    settings.reward = `keywords:${byId("keywords").value}`;
+    later(400);
+  });
+  byId("length").addEventListener("change", () => resize({ length: Number(byId("length").value) }));
+  byId("pace").addEventListener("change", () => resize({}));
+  byId("block").addEventListener("change", () => resize({ block: Number(byId("block").value) }));
+  function resize({ length = settings.length, block }) {
+    const pace = Number(byId("pace").value) || 1, size = block ?? (length === settings.length ? settings.block : undefined);
+    const own = size ?? engine.usualBlock(length), blocks = length / own;
+    Object.assign(settings, { length, block: size, steps: Math.max(blocks, Math.ceil(own / pace) * blocks) });
+    at = 0;
+    ask();
+  }
+  byId("another").addEventListener("click", () => {
+    settings.prompt = data.prompts[Math.floor(Math.random() * data.prompts.length)];
+    at = 0;
+    ask();
+  });
+
+  /** Begin with what the address says. */
+  function begin() {
+    try {
+      settings = { ...data.start, ...(location.hash.length > 1 ? { steps: undefined, block: undefined, ...fromFragment(location.hash) } : {}) };
+    } catch (error) {
+      fillControls();
+      byId("decoded").hidden = !run;
+      return problem(error);
+    }
+    at = 0;
+    return ask();
+  }
+  addEventListener("hashchange", begin);
+  await begin();
+}
+
+playground().catch(error => {
+  console.error(error);
+  byId("problem").hidden = false;
+  byId("problem").textContent = "This page could not start: it needs a browser of 2023 or newer.";
+});

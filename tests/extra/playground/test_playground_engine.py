@@ -1,0 +1,170 @@
+"""The playground's engine, in a browser, against Python: tokens, steps, crossings, rewards, log-probabilities."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from chromium import Chromium, Tab
+from proved_crossings import missed_crossings
+
+from rws_decode import Options, Shape, Trace, decode, load_predictor, load_reward
+from rws_decode.extra.playground.page import playground_page
+from rws_theory import crossings
+
+
+class Setting(NamedTuple):
+    """What a decode is asked for, beside its prompt."""
+
+    strategy: str
+    reward: str
+    length: int
+    steps: int
+    block: int
+
+
+SETTINGS = [
+    Setting("default", "era", 16, 16, 16),
+    Setting("temperature:4", "era", 16, 8, 16),
+    Setting("temperature:0.1", "era", 32, 16, 32),
+    Setting("rws:8", "era", 16, 16, 16),
+    Setting("rws:1", "era", 16, 8, 16),
+    Setting("rws:2", "keywords", 24, 12, 24),
+    Setting("rws:8", "keywords:peace,the united states", 48, 24, 24),
+    Setting("random-order", "era", 16, 16, 16),
+    Setting("left-to-right", "era", 16, 4, 16),
+    Setting("default+apart:3", "era", 16, 8, 16),
+    Setting("rws:0.5+apart:2", "era", 16, 8, 16),
+    Setting("random-order+apart:4", "era", 32, 8, 16),
+]
+SEED = 3
+# Decodes a prompt as the page does. Returns what is compared, and of one step the crossings of some pairs.
+DECODE = """async job => {
+  globalThis.loaded ??= await loadModel();
+  const model = loaded, prompt = model.read(job.prompt).ids, reward = model.rewardNamed(job.reward);
+  const run = engine.decode(model, { ...job, prompt, reward, rule: engine.strategy(job.strategy, job.seed) });
+  const step = Math.floor(run.steps / 2), { before, places } = run.records[step], seen = engine.look(run, before);
+  const curves = places.slice(0, 4).map(place => engine.curve(seen.rows.get(place)));
+  return {
+    tokens: run.canvas, commit: run.commitStep, factor: run.records.map(record => record.factor),
+    near: run.records.map(record => record.near), ties: run.records.map(record => record.ties),
+    reward: engine.rewardOf(run, run.canvas), logProb: model.exact ? model.logProb(prompt, run.canvas) : null,
+    before: before.map(token => (token < 0 ? model.mask : token)), places: places.slice(0, 4),
+    crossings: curves.slice(1).map(curve => engine.crossings(curves[0], curve)),
+  };
+}"""
+
+
+@cache
+def written(folder: Path, model: str = "english") -> str:
+    """Return the address of the page."""
+    return playground_page(model).save(folder / f"{model}.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
+    """Return the page of the 4-gram model, once it has decoded."""
+    opened = browser.open(written(tmp_path_factory.getbasetemp()), width=1280)
+    opened.until("document.getElementById('answer').dataset.tokens")
+    return opened
+
+
+def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
+    job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
+    return tab.awaited(f"({DECODE})({job})")
+
+
+def missed(found: dict[str, Any], prompt: list[int]) -> int:
+    """Check the crossings of a step's pairs; return how many close twins were missed."""
+    predictor: Any = load_predictor("english")
+    canvas = torch.tensor([[*prompt, *found["before"]]])
+    logits = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
+    return missed_crossings(logits, found["crossings"], rtol=1e-9)
+
+
+def compare(tab: Tab, prompts: list[str], settings: list[Setting]) -> dict[str, int]:
+    """Decode prompts in the page and in Python; return how many decodes were compared, and what was near-tied."""
+    counts = {"decodes": 0, "near-tied": 0, "otherwise": 0, "missed": 0}
+    predictor: Any = load_predictor("english")
+    for setting in settings:
+        shape = Shape(setting.length, setting.steps, setting.block)
+        reward = load_reward(setting.reward)
+        run = decode(predictor, prompts, setting.strategy, shape, reward=reward, options=Options(seed=SEED))
+        for prompt, trace in zip(prompts, run, strict=True):
+            found = in_page(tab, prompt, setting)
+            counts["decodes"] += 1
+            counts["near-tied"] += any(found["near"])
+            if found["tokens"] != trace.tokens.tolist() or found["commit"] != trace.commit_step.tolist():
+                assert any(found["near"]) or trace.near_tokens.any(), (prompt, setting)
+                counts["otherwise"] += 1
+                continue
+            same_numbers(found, trace)
+            counts["missed"] += missed(found, predictor.encode_prompt(prompt))
+    return counts
+
+
+def same_numbers(found: dict[str, Any], trace: Trace) -> None:
+    assert trace.final_reward is not None and trace.log_prob is not None
+    assert abs(found["reward"] - trace.final_reward["raw"]) <= 1e-9
+    assert abs(found["logProb"] - trace.log_prob) <= 1e-9
+    np.testing.assert_allclose(found["factor"], trace.factor, rtol=1e-12)
+    assert [near > 0 for near in found["near"]] == (trace.near_ties > 0).tolist()
+    assert found["ties"] == trace.ties.tolist()
+
+
+def test_the_page_decodes_as_python_does(tab: Tab) -> None:
+    prompts = load_predictor("english").prompts
+    counts = compare(tab, [prompts[40]], SETTINGS)
+    assert counts["decodes"] == 12 and counts["otherwise"] == 0
+
+
+@pytest.mark.long
+def test_the_page_decodes_200_prompts_in_12_settings_as_python_does(tab: Tab) -> None:
+    counts = compare(tab, load_predictor("english").prompts[:200], SETTINGS)
+    print(counts)
+    assert counts["decodes"] == 2400 and counts["otherwise"] <= counts["near-tied"] and counts["missed"] <= 5
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**31 + 5])
+def test_random_numbers_are_those_of_numpy(seed: int, tab: Tab) -> None:
+    assert tab.evaluate(f"engine.randoms({seed}, 20)") == np.random.default_rng(seed).random(20).tolist()
+
+
+def test_the_quick_random_orders_are_those_of_a_decode(tab: Tab) -> None:
+    same = """(async () => {
+      const model = await loadModel(), prompt = model.read("we ask congress for").ids;
+      const job = { prompt, reward: model.rewardNamed("era"), length: 12, steps: 6, block: 12 };
+      return [0, 1, 2].map(seed => ({ ...job, rule: engine.strategy("random-order", seed) }))
+        .every(job => String(engine.inOrder(model, job)) === String(engine.decode(model, job).canvas));
+    })()"""
+    assert tab.awaited(same)
+
+
+def test_two_close_crossings_are_found(tab: Tab) -> None:
+    pair = ([0, *[-1.0] * 8, *[-3.0] * 24], [0, *[0.0] * 1, *[-2.0] * 22, *[-4.02] * 9])
+    proved = [root for root in crossings(*map(np.array, pair)).roots if 2**-4 <= root <= 2**6]
+    rows = ", ".join(f"engine.curve(Float64Array.from({json.dumps(row)}))" for row in pair)
+    np.testing.assert_allclose(tab.evaluate(f"engine.crossings({rows})"), proved, rtol=1e-7)
+
+
+TEXTS = [
+    "Don\u2019t! the 1,000.5 men;",
+    "the 21st of may, 3rdx",
+    "\u0663 peace",
+    "\u212a of \u017f",
+    "<end> [MASK] and",
+    "a\tb\nwe",
+    "",
+    "THE 4 of",
+]
+
+
+def test_prompts_are_read_as_python_reads_them(tab: Tab) -> None:
+    predictor: Any = load_predictor("english")
+    read = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).ids))"
+    assert tab.awaited(read) == [predictor.encode_prompt(text) for text in TEXTS]
+    unknown = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).unknown))"
+    assert tab.awaited(unknown) == [predictor.unknown_words(text) for text in TEXTS]

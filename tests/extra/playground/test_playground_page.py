@@ -1,0 +1,211 @@
+"""The playground in a browser: what a reader does on it, what it says of bad input, how it looks, what it asks for."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from chromium import CONTRASTS, Chromium, Tab
+
+from rws_decode import Options, Shape, decode, load_predictor, load_reward, load_trace
+from rws_decode.__main__ import main
+from rws_decode.extra.playground.page import playground_page
+
+PROMPT = "our commerce and manufactures have been prosecuted with energy"
+DECODED = "document.getElementById('answer').dataset.tokens"
+COMMITTED = "document.getElementById('answer').dataset.commitStep"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return playground_page().save(tmp_path_factory.mktemp("page") / "playground.html").as_uri()
+
+
+def opened(browser: Chromium, address: str, width: int = 1280, **how: Any) -> Tab:
+    tab = browser.open(address, width=width, **how)
+    tab.until(DECODED)
+    return tab
+
+
+def text(tab: Tab, element: str) -> str:
+    return tab.evaluate(f"document.getElementById('{element}').textContent")
+
+
+def click(tab: Tab, element: str) -> None:
+    tab.evaluate(f"document.getElementById('{element}').click()")
+
+
+def test_the_command_writes_a_page_within_its_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["playground", "-o", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").stat().st_size < 4e6
+    assert main(["playground", "-o", str(tmp_path / "page.txt")]) == 2
+    assert "FILE.html" in capsys.readouterr().err
+
+
+def test_the_fragment_is_decoded_at_load_and_nothing_is_asked_of_a_network(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=16&strategy=rws:8")
+    (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 16), reward=load_reward("era"))
+    assert json.loads(tab.evaluate(DECODED)) == trace.tokens.tolist()
+    assert (
+        json.loads(tab.evaluate("document.getElementById('answer').dataset.commitStep")) == trace.commit_step.tolist()
+    )
+    assert tab.messages == [] and [url for url in tab.requests if not url.startswith("file:")] == []
+
+
+@pytest.mark.parametrize(
+    ("fragment", "said"),
+    [
+        ("prompt=%E0%A4%A", "broken"),
+        ("length=many", "whole number"),
+        ("length=0", "from 1 to"),
+        ("length=999", "at most 64"),
+        ("length=16&steps=17", "steps is 17"),
+        ("strategy=wino:0.6", "strategy"),
+        ("strategy=rws:-1", "positive number"),
+        ("strategy=%3Cimg%20src=x%20onerror=alert(1)%3E", "<img"),
+        ("reward=keywords:zzzz", "does not know the keyword"),
+        ("reward=mini", "reward is"),
+        ("colour=red", "colour"),
+        (f"prompt={'peace%20' * 10000}", "characters"),
+        (f"prompt={'a%20' * 10000}", "10,000 words"),
+        ("prompt=%5BMASK:3%5D", "gaps"),
+    ],
+)
+def test_bad_input_gets_a_line(fragment: str, said: str, browser: Chromium, address: str) -> None:
+    tab = browser.open(f"{address}#{fragment}", width=390)
+    tab.until("!document.getElementById('problem').hidden")
+    assert said in text(tab, "problem") and len(text(tab, "problem")) < 250
+    assert tab.evaluate("document.images.length") == 0 and tab.messages == []
+    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=8&strategy=default'")  # and the page goes on
+    tab.until(DECODED)
+    assert tab.evaluate("document.getElementById('problem').hidden")
+
+
+def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote('<b>zyzzyva</b> of the people')}&length=8&steps=8&strategy=default")
+    assert "zyzzyva" in text(tab, "known") and "does not know" in text(tab, "known")
+    assert tab.evaluate("document.querySelector('#known b, #python b') === null")
+
+
+def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address)
+    field = "document.getElementById('prompt')"
+    typed = f"{field}.value = {{}}, {field}.dispatchEvent(new Event('input'))"
+    tab.evaluate(typed.format("'peace \\ud800 and'"))
+    tab.until(f"location.hash.includes('%EF%BF%BD') && {DECODED}")
+    tab.evaluate(typed.format("'war '.repeat(4000)"))
+    tab.until("document.getElementById('problem').textContent.includes('4,000 words')")
+    assert tab.messages == []
+
+
+def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address)
+    tab.evaluate(
+        "(field => { field.value = 'we ask cong'; field.selectionStart = 11; field.focus();"
+        "field.dispatchEvent(new Event('input')); })(document.getElementById('prompt'))"
+    )
+    assert text(tab, "completions").startswith("congress")
+    tab.evaluate("document.querySelector('#completions button').click()")
+    assert tab.evaluate("document.getElementById('prompt').value") == "we ask congress "
+    tab.until("location.hash.includes('we%20ask%20congress')")
+
+
+def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
+    tab.evaluate("document.getElementById('forward').click()")
+    marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
+    before, at = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
+    drag = (
+        "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
+    )
+    tab.evaluate(drag.format(40 * (np.log2(at) + 4) - 2))
+    assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
+    click(tab, "own")
+    assert tab.evaluate(marked) == before
+    x, y = tab.middle("document.querySelector('#chart svg')")
+    tab.point(x, y, click=True)
+    assert tab.evaluate("document.getElementById('factor-said').textContent") != "4.572"
+
+
+def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
+    click(tab, "away")
+    tab.until("document.querySelectorAll('#answer-b .word').length === 16")
+    assert "the same" in text(tab, "differ")
+    (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
+    assert f"{trace.factor.mean():.4g}" in text(tab, "name-b")
+
+
+def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=4&steps=4&strategy=default")
+    tab.until("document.querySelectorAll('#board tbody tr').length === 3")
+    for _ in range(4):
+        tab.evaluate("document.querySelector('#yours button.word').click()")
+    assert text(tab, "beaten").startswith("In reward you beat")
+    left = decode(load_predictor("english"), ["peace"], "left-to-right", Shape(4, 4), reward=load_reward("era"))[0]
+    assert left.log_prob is not None and f"{left.log_prob:.4g}".replace("-", "\u2212") in text(tab, "board")
+    click(tab, "undo")
+    assert tab.evaluate("document.querySelectorAll('#yours button.word').length") == 1
+    click(tab, "hundred")
+    tab.until("document.getElementById('board').textContent.includes('best of 100 random orders')")
+
+
+@pytest.mark.parametrize("strategy", ["rws:8", "random-order", "default+apart:3"])
+def test_the_trace_is_the_one_of_python(strategy: str, browser: Chromium, address: str, tmp_path: Path) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&seed=2&strategy={strategy}")
+    tab.evaluate("URL.createObjectURL = blob => { window.kept = blob; return 'blob:'; }")
+    tab.evaluate("HTMLAnchorElement.prototype.click = () => {}")
+    click(tab, "download")
+    data = tab.awaited("kept.arrayBuffer().then(data => btoa(String.fromCharCode(...new Uint8Array(data))))")
+    (tmp_path / "trace.parquet").write_bytes(base64.b64decode(data))
+    found = load_trace(tmp_path / "trace.parquet")
+    options = Options(seed=2)
+    (mine,) = decode(
+        load_predictor("english"), [PROMPT], strategy, Shape(16, 8), reward=load_reward("era"), options=options
+    )
+    mine = load_trace(mine.save(tmp_path / "mine.parquet"))
+    for name, array in mine.arrays().items():
+        np.testing.assert_allclose(found.arrays()[name], array, rtol=1e-9, err_msg=name)
+    differ = {name for name, value in mine.metadata().items() if found.metadata()[name] != value}
+    assert differ <= {"savings", "log_prob", "final_reward"} and found.log_prob == pytest.approx(
+        mine.log_prob, abs=1e-9
+    )
+    assert main(["view", str(tmp_path / "trace.parquet"), "-o", str(tmp_path / "view.html")]) == 0
+
+
+def test_the_python_that_is_copied_gives_the_same(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=12&steps=6&strategy=random-order&seed=5")
+    space: dict[str, Any] = {}
+    exec(text(tab, "python"), space)
+    assert json.loads(tab.evaluate(DECODED)) == space["run"][0].tokens.tolist()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, width=390, dark=dark)
+    click(tab, "away")
+    tab.until("!document.getElementById('differ').hidden")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    low = {name: found for name, found in tab.evaluate(CONTRASTS).items() if found[0] < 4.5 or found[1] < 12}
+    assert low == {} and tab.messages == []
+
+
+def test_keys_step_and_play_and_a_prompt_takes_blanks(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, calm=True)
+    tab.evaluate("(field => { field.value = 'peace'; field.focus(); })(document.getElementById('prompt'))")
+    tab.press(" ")
+    tab.press("ArrowLeft")
+    assert tab.evaluate("document.getElementById('prompt').value") == "peace " and text(tab, "play") == "Play"
+    tab.until(f"location.hash.includes('=peace') && {DECODED}")
+    tab.evaluate("document.activeElement.blur()")
+    tab.press("ArrowRight", 2)
+    assert text(tab, "where").startswith("step 2")
+    tab.press("ArrowLeft")
+    assert text(tab, "where").startswith("step 1")
+    tab.press(" ")
+    tab.until("document.getElementById('where').textContent.startsWith('step 2')")
+    tab.press(" ")
+    assert text(tab, "play") == "Play"
