@@ -187,6 +187,8 @@ class Trial:
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
         settings = [self.method or describe(self.strategy), models.predictor.name, models.reward.name]
+        if models.function is None:
+            settings += [models.reward.mean, models.reward.std]  # they decide the factors
         settings += [getattr(models.judge, "name", None), asdict(resolved), asdict(options), seed, validation]
         settings += [[str(text) for text in texts]]
         self.rows = AblationRows(directory, hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:16])

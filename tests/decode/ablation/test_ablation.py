@@ -202,8 +202,10 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="another ablation"):
         ablate(PREDICTOR, PROMPTS[:100], "rws:9", SHAPE, reward=CASES["no effect"], directory=tmp_path)
     model = CallableReward(counted([]), mean=0.0, std=0.2, name="counted")
-    with pytest.raises(ValueError, match="another ablation"):  # its twins have other factors
-        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=model, validation=9, directory=tmp_path)
+    other = CallableReward(counted([]), mean=0.0, std=0.4, name="counted")
+    for given in ({"reward": model, "validation": 9}, {"reward": other}):  # their twins have other factors
+        with pytest.raises(ValueError, match="another ablation"):
+            ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, directory=tmp_path, **given)
 
 
 def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
