@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def ablate(options: AblateOptions) -> None:
         return
     chosen = options.reward.needed(options.predictor.model, "ablate")
     loading("ablate", options.predictor.model, chosen.reward)
-    load = LoadNamed(replace(options, reward=chosen))
+    load = LoadNamed(options.predictor, chosen, options.judge, options.reward_mean, options.reward_sd)
     predictor, reward, judge = load()
     source = options.data or _SOURCES.get(options.predictor.model, "examples")
     found = prompts_of(source, options.prompts, seed=options.seed, model=options.predictor.model).test
@@ -117,26 +117,27 @@ def ablate(options: AblateOptions) -> None:
 class LoadNamed:
     """Load the predictor, reward and judge that the options name, in whatever process."""
 
-    options: AblateOptions
+    predictor: PredictorOptions
+    reward: RewardOptions
+    judge: str | None
+    mean: float | None
+    sd: float | None
 
     def __call__(self) -> tuple[Any, Any, Any]:
         from rws_decode.rewards import load_reward
 
-        device, judge = self.options.predictor.loading.device, self.options.judge
-        reward = self._reward(str(self.options.reward.reward), device)
-        return self.options.predictor.load(), reward, None if judge is None else load_reward(judge, device)
+        device = self.predictor.loading.device
+        judge = None if self.judge is None else load_reward(self.judge, device)
+        return self.predictor.load(), self._reward(str(self.reward.reward), device), judge
 
     def _reward(self, name: str, device: str) -> Any:
         """Return the reward model; a function of a module as it is, where no mean and SD are given."""
-        from rws_decode.rewards import load_reward
         from rws_decode.rewards.callable import module_object
         from rws_decode.rewards.registry import kind_of
 
-        if self.options.reward_mean is not None:
-            return load_reward(name, device, mean=self.options.reward_mean, std=self.options.reward_sd)
-        if kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
+        if self.mean is None and kind_of(name) == "module" and not hasattr(found := module_object(name), "score"):
             return found
-        return self.options.reward.load(device)
+        return self.reward.load(device, self.mean, self.sd)
 
 
 def _print_records(name: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor
@@ -25,7 +26,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.steering import is_method, steering
-from rws_decode.strategies.protocol import Strategy, describe, gives_factor, gives_order
+from rws_decode.strategies.protocol import Strategy, describe, factor_alone, gives_factor, gives_order
 from rws_decode.strategies.table import as_strategy
 from rws_decode.trace.labels import strategy_label
 from rws_decode.trace.trace import Trace
@@ -104,7 +105,11 @@ def ablate(
     ('undecided', 'confidence')
     """
     check_arguments(predictor, options, shape, savings)
+    finite("level", level, above=0, below=1)
+    finite("bound", bound, above=0)
     finite("margin", margin, above=0, below=bound)
+    if budget is not None:
+        finite("budget", budget, above=0)
     one_of("budget_of", budget_of, get_args(AblationBudget))
     whole("batch", batch)
     if (executor is None) != (load is None):
@@ -146,8 +151,7 @@ def ablate(
         if until == "decided" and result.verdict != "undecided":
             break
     assert result is not None
-    examples, name = trial.examples(known)
-    return replace(result, leverage=trial.leverage(known), examples=examples, examples_of=name)
+    return trial.with_looks(result, known)
 
 
 class Trial:
@@ -186,7 +190,12 @@ class Trial:
         if self.method is None or not self.method.startswith("best-of"):
             self.twins.append("best of")
         resolved = (shape or Shape()).resolved()
-        settings = [self.method or describe(self.strategy), models.predictor.name, models.reward.name]
+        settings = [
+            self.method or describe(self.strategy),
+            re.sub(" at 0x[0-9a-f]+", "", repr(self.strategy)),
+            models.predictor.name,
+            models.reward.name,
+        ]
         if models.function is None:
             settings += [models.reward.mean, models.reward.std]  # they decide the factors
         settings += [getattr(models.judge, "name", None), asdict(resolved), asdict(options), seed, validation]
@@ -198,6 +207,7 @@ class Trial:
     def validate(self) -> dict[str, Any]:
         """Decode the validation prompts; return the SD of each score, and what the twins are made from."""
         rows = self.validation
+        there = all(self.rows.has(row, WITHOUT) for row in rows)
         first = self._decoded(rows, {WITHOUT: self.without})[WITHOUT]
         scores = np.array([each["reward"] for each in first])
         name = self.models.reward.name
@@ -213,6 +223,8 @@ class Trial:
         prompts, tokens = [self.texts[row] for row in rows], [each["tokens"] for each in first]
         again = self.models.scored(self.models.reward, prompts, tokens)
         if (moved := np.abs(np.array(again) - scores).max()) > 1e-6 * scores.std():
+            if there and self.models.scored(self.models.reward, prompts, tokens) == again:
+                raise ValueError(f"reward {name} scores texts in the directory otherwise: give a directory of its own")
             self.notes.append(f"Reward {name}: two calls on one text differ by {moved:.3g}.")
         known: dict[str, Any] = {"sd": {"reward": float(scores.std())}, "scales": None}
         for name in ("judge", "log_prob"):
@@ -291,15 +303,26 @@ class Trial:
     def leverage(self, known: dict[str, Any]) -> dict[str, float] | None:
         """Return at which share of the validation prompts' steps a factor decides what is unmasked.
 
-        None where nothing is scaled, and where a step's logits do not follow from its canvas or its order from them.
+        None where nothing is scaled, and where a step's logits do not follow from its canvas, or what it unmasks from
+        more than its confidences.
         """
-        greedy = self.options.sampling_temperature == 0 and self.options.key_cache == "none"
-        if known["scales"] is None or not greedy:
+        options = self.options
+        alone = options.key_cache == "none" and options.ranking == "log-odds" and options.end_of_text == "none"
+        if known["scales"] is None or options.sampling_temperature > 0 or not alone or not factor_alone(self.strategy):
             return None
         rows = self.validation[:_LEVERAGE]
         runs = [self.rows.get(row, "strategy") for row in self.validation]
         traces = self._task("strategy", rows, self.strategy).traces(self.models)
         return measure_leverage(self.models.predictor, traces, [factor for run in runs for factor in run["factors"]])
+
+    def with_looks(self, result: Ablation, known: dict[str, Any]) -> Ablation:
+        """Return a result with leverage and pairs of runs; a note in their place where the decodes for them fail."""
+        try:
+            examples, name = self.examples(known)
+            return replace(result, leverage=self.leverage(known), examples=examples, examples_of=name)
+        except Exception as error:
+            note = f"No leverage and no pairs of texts: {type(error).__name__}: {' '.join(str(error).split())}"
+            return replace(result, notes=(*result.notes, note))
 
     def examples(self, known: dict[str, Any]) -> tuple[tuple[tuple[Trace, Trace], ...], str]:
         """Return the runs of the first prompts whose text by a twin is another, decoded again, and the twin's name."""

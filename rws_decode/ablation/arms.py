@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from rws_decode.ablation.twins import ShuffledScores
@@ -24,6 +24,7 @@ from rws_decode.trace.trace import Trace
 # Returns predictor, reward and judge, as `ablate` takes them, in each process of an executor. It is a function at the
 # top of a module or a frozen dataclass: equal ones load once.
 Load = Callable[[], tuple[MaskPredictor, Any, Any]]
+_LOADING, _HELD = threading.Lock(), dict[Load, tuple[MaskPredictor, Any, Any]]()  # the last models of this process
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Task:
                 "tokens": trace.tokens.tolist(),
                 "forwards": trace.forwards,
                 "reward_calls": trace.reward_calls,
-                **(_scales(trace) | {"note": note} if self.arm == "strategy" else {}),
+                **(_scales(trace, note) if self.arm == "strategy" and not self.steered else {}),
             }
             for row, trace, score, judge in zip(self.rows, traces, scores, judged, strict=True)
         ]
@@ -131,7 +132,7 @@ def run_tasks(
     elsewhere: tuple[Executor, Load] | None,
     keep: Callable[[list[dict[str, Any]]], None],
 ) -> None:
-    """Hand the results of all tasks to `keep`, each as soon as it is there; what fails ends the others.
+    """Hand the results of all tasks to `keep`, each as soon as it is there; where one fails no other is begun.
 
     elsewhere: an executor and what loads the models there, once for each process; None for this thread and `models`.
     """
@@ -141,12 +142,22 @@ def run_tasks(
         return
     executor, load = elsewhere
     waiting = [executor.submit(_elsewhere, load, task) for task in tasks]
+    failed: BaseException | None = None
     try:
         for done in as_completed(waiting):
-            keep(done.result())
+            if done.cancelled():
+                continue
+            if (error := done.exception()) is None:
+                keep(done.result())
+            elif failed is None:
+                failed = error
+                for future in waiting:
+                    future.cancel()
     finally:
         for future in waiting:
             future.cancel()
+    if failed is not None:
+        raise failed
 
 
 def _elsewhere(load: Load, task: Task) -> list[dict[str, Any]]:
@@ -154,11 +165,14 @@ def _elsewhere(load: Load, task: Task) -> list[dict[str, Any]]:
     return task.results(Models.of(predictor, reward, judge, task.measured))
 
 
-@cache
 def _loaded(load: Load) -> tuple[MaskPredictor, Any, Any]:
-    return load()
+    with _LOADING:
+        if load not in _HELD:
+            _HELD.clear()  # first, as two networks may not fit
+            _HELD[load] = load()
+        return _HELD[load]
 
 
-def _scales(trace: Trace) -> dict[str, list[float]]:
-    """Return factors and normalised rewards by step, NaN where no reward was asked."""
-    return {"factors": trace.factor.tolist(), "rewards": trace.reward_normalised.tolist()}
+def _scales(trace: Trace, note: str | None) -> dict[str, Any]:
+    """Return factors and normalised rewards by step, NaN where no reward was asked, and a note on these."""
+    return {"factors": trace.factor.tolist(), "rewards": trace.reward_normalised.tolist(), "note": note}

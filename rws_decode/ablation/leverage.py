@@ -37,8 +37,8 @@ def measure_leverage(
     given = np.concatenate([trace.factor for trace in traces]) if factors is None else np.asarray(factors, np.float64)
     observed = attainable = steps = 0
     for trace in traces:
-        mean = float(np.mean(trace.factor))
         low, high = min(given.min(), *trace.factor), max(given.max(), *trace.factor)
+        mean = min(max(float(np.mean(trace.factor)), low), high)  # a mean of equal numbers can be a digit off
         for step in range(trace.steps_run):
             seen = step_logits(trace, predictor, step)
             path = selection_path(seen.logits, int(seen.chosen.sum()), low, high)

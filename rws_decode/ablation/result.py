@@ -230,15 +230,16 @@ class AblationRows:
     def __init__(self, directory: str | os.PathLike[str] | None, digest: str) -> None:
         self.digest = digest
         self._path = None if directory is None else Path(directory) / DECODED
+        self._head = json.dumps({"layout": _LAYOUT, "ablation": digest}) + "\n"
         self._rows: dict[tuple[int, str], dict[str, Any]] = {}
-        if self._path is None:
-            return
-        if not self._path.is_file():
-            write_text(self._path, json.dumps({"layout": _LAYOUT, "ablation": digest}) + "\n")
+        if self._path is None or not self._path.is_file():
             return
         whole, newline, _ = self._path.read_text(encoding="utf-8").rpartition("\n")
-        head, *lines = [parse_json(line) for line in whole.split("\n")]
-        if head.get("ablation") != digest:
+        try:
+            head, *lines = [parse_json(line) for line in whole.split("\n")]
+        except ValueError as error:
+            raise ValueError(f"{self._path} is damaged ({error}): give another directory") from None
+        if not isinstance(head, dict) or head.get("ablation") != digest:
             raise ValueError(f"directory {directory} holds another ablation: give one of its own")
         write_text(self._path, whole + newline)
         self._rows = {(row["prompt"], row["arm"]): row for row in lines}
@@ -256,6 +257,8 @@ class AblationRows:
         """Keep rows; OSError where the directory is full: lines that are whole are read again."""
         new = list(rows)
         if self._path is not None:
+            if not self._path.is_file():
+                write_text(self._path, self._head)
             with self._path.open("a", encoding="utf-8") as stream:
                 stream.write("".join(json.dumps(row) + "\n" for row in new))
                 stream.flush()
@@ -270,6 +273,8 @@ class AblationRows:
         """Return where the rows are, in words."""
         if self._path is None:
             return "nothing is kept: give a directory, and the same call goes on"
+        if not self._rows:
+            return "nothing is kept"
         return f"{len(self._rows)} texts are kept in {self._path.parent}, the same call goes on"
 
 
@@ -283,7 +288,9 @@ def compared(
     """
     margin, level, bound = settings["margin"], settings["corrected"], settings["bound"]
     found: dict[str, tuple[TwinComparison, ...]] = {}
-    for score, sd in about["sd"].items():
+    seen = [rows.get(row, arm) for unit in units for row in unit for arm in ("strategy", *about["twins"])]
+    known = {score: sd for score, sd in about["sd"].items() if all(row[score] is not None for row in seen)}
+    for score, sd in known.items():
         found[score] = tuple(
             _against(rows, units, arm, name, score, sd, margin, level, bound) for arm, name in about["twins"].items()
         )
@@ -291,7 +298,7 @@ def compared(
     verdicts = {
         score: verdict_of({each.twin: each.verdict for each in several}, blind) for score, several in found.items()
     }
-    factors = [rows.get(row, "strategy")["factors"] for unit in units for row in unit]
+    factors = [rows.get(row, "strategy").get("factors") for unit in units for row in unit]
     scaled = [np.std(run) / np.mean(run) for run in factors if run]
     more = _more(found["reward"], blind, margin) if verdicts["reward"] == "undecided" else None
     return Ablation(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rws_decode.rewards.base import RewardModel
 from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.protocol import Abilities, MaskedPositions, Strategy, abilities_of, factor_alone
 from rws_theory.show import one_line
 
@@ -116,11 +115,9 @@ class GivenFactors:
 def scaled(strategy: Strategy, factors: Sequence[Sequence[float]]) -> Strategy:
     """Return a strategy without its reward: the factors of each row by step, and all else that the strategy does."""
     rows = tuple(map(tuple, factors))
-    if not factor_alone(strategy):
-        return cast("Strategy", GivenFactors(strategy, rows))
-    if all(len(row) == 1 for row in rows):
+    if factor_alone(strategy) and all(len(row) == 1 for row in rows):
         return Temperature(rows[0][0] if len(rows) == 1 else tuple(row[0] for row in rows))
-    return Schedule(rows[0] if len(rows) == 1 else rows)
+    return cast("Strategy", GivenFactors(strategy, rows))  # it goes on beyond its last step, as runs may
 
 
 class ShuffledScores:
@@ -132,6 +129,7 @@ class ShuffledScores:
 
     def __init__(self, reward: RewardModel, seed: int) -> None:
         self.name, self.mean, self.std = f"{reward.name}, shuffled", reward.mean, reward.std
+        self.reads_turns = getattr(reward, "reads_turns", False)
         self._reward, self._seed = reward, seed
         self._by_prompt: dict[str, np.random.Generator] = {}  # so that nothing depends on who else is in the batch
 

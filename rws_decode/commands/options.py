@@ -120,7 +120,7 @@ class RewardOptions:
             raise ValueError(f"--reward is missing: {what} needs it, and {model} has none of its own; give {call}")
         return replace(self, reward=OWN_REWARDS[model][0], usual_of=model)
 
-    def load(self, device: str) -> RewardModel:
+    def load(self, device: str, mean: float | None = None, std: float | None = None) -> RewardModel:
         """Load the reward model, onto `device` unless --reward-device names another; ValueError if none is named."""
         from rws_decode.rewards import load_reward
 
@@ -134,6 +134,8 @@ class RewardOptions:
             dtype=self.reward_dtype,
             revision=self.reward_revision,
             statistics=self.reward_statistics,
+            mean=mean,
+            std=std,
             progress=_is_large(self.reward),
         )
 

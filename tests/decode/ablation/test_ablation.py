@@ -32,7 +32,7 @@ from rws_decode import (
     load_predictor,
     load_reward,
 )
-from rws_decode.ablation import SENTENCES, VERDICTS
+from rws_decode.ablation import SENTENCES, VERDICTS, measure_leverage
 
 SHAPE = Shape(2, 2, 2)
 A, B = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]  # of Appendix D: the first is ahead up to scale 4.81, the second above
@@ -268,6 +268,36 @@ def test_groups_are_the_units() -> None:
     assert result.comparisons[0].difference == pytest.approx(1.0, abs=0.3)  # half of the prompts gain two SD
 
 
+def test_a_directory_of_another_reward_is_refused_and_a_refused_call_leaves_none(tmp_path: Path) -> None:
+    asked = partial(ablate, PREDICTOR, strategy="rws:10", shape=SHAPE, until=16, directory=tmp_path)
+    with pytest.raises(ValueError, match="prompts are 12"):
+        asked(PROMPTS[:12], reward=matters)
+    asked(PROMPTS[:60], reward=CASES["no effect"])
+
+    def score(prompt: str, answer: str) -> float:
+        return -CASES["no effect"](prompt, answer)
+
+    with pytest.raises(ValueError, match="otherwise"):
+        asked(PROMPTS[:60], reward=score)  # both are called "score"
+    (tmp_path / "decoded.jsonl").write_text("[]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="another ablation"):
+        asked(PROMPTS[:60], reward=score)
+
+
+@pytest.mark.parametrize("steps", [3, 7, 11])
+def test_a_factor_that_stays_is_no_leverage(steps: int) -> None:
+    english, reward = load_predictor("english"), CallableReward(lambda answer: 3.0, mean=0.0, std=1.0)
+    runs = decode(english, english.prompts[:1], "rws:5", Shape(steps, steps, steps), reward=reward)
+    assert measure_leverage(english, runs) == {"attainable": 0.0, "observed": 0.0}
+
+
+def test_a_strategy_that_counts_has_no_leverage_and_a_method_no_factor() -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    asked = partial(ablate, PREDICTOR, PROMPTS[:60], shape=SHAPE, reward=reward, until=16)
+    assert asked("threshold:0.7+rws:10").leverage is None
+    assert asked("best-of:2").factor_variation is None
+
+
 def test_a_reward_of_noise_is_told() -> None:
     rng = np.random.default_rng(0)
     reward = CallableReward(lambda prompt, answer: float(rng.standard_normal()), name="noise")
@@ -286,6 +316,9 @@ REWARD = CallableReward(matters, mean=0.0, std=0.2)
         ({"reward": lambda answer: 1.0}, "reward"),
         ({"reward": None}, "reward"),
         ({"margin": 0.0}, "margin"),
+        ({"level": 95}, "level"),
+        ({"bound": -1.0}, "bound"),
+        ({"budget": float("nan")}, "budget"),
         ({"groups": ["a"]}, "groups"),
         ({"until": 0}, "until"),
         ({"budget_of": "euros"}, "budget_of"),
