@@ -279,18 +279,8 @@ class Trial:
         return {arm: [self.rows.get(row, arm) for row in rows] for arm in arms}
 
     def _task(self, arm: str, rows: Sequence[int], how: Any) -> Task:
-        return Task(
-            arm=arm,
-            rows=tuple(rows),
-            prompts=tuple(self.texts[row] for row in rows),
-            how=how,
-            shape=self.shape,
-            options=self.options,
-            savings=self.savings,
-            seed=self.seed,
-            steered=self.method is not None,
-            measured=self.measured,
-        )
+        prompts = tuple(self.texts[row] for row in rows)
+        return Task(arm, tuple(rows), prompts, how, self.shape, self.options, self.savings, self.seed, self.measured)
 
     def about(self, known: dict[str, Any]) -> dict[str, Any]:
         """Return what `result.compared` is to know of the trial."""

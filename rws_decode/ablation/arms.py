@@ -74,12 +74,15 @@ class Task:
     options: Options
     savings: Savings
     seed: int
-    steered: bool
     measured: tuple[float, float] | None = None
+
+    @property
+    def steered(self) -> bool:
+        return isinstance(self.how, str) and is_method(self.how)
 
     def traces(self, models: Models) -> Sequence[Trace]:
         options = replace(self.options, seed=tuple(self.seed + row for row in self.rows))
-        if not isinstance(self.how, str) or not is_method(self.how):
+        if not self.steered:
             plain = models.function is not None and self.arm == WITHOUT  # its texts give mean and SD
             return decode(
                 models.predictor,
@@ -132,7 +135,7 @@ def run_tasks(
     elsewhere: tuple[Executor, Load] | None,
     keep: Callable[[list[dict[str, Any]]], None],
 ) -> None:
-    """Hand the results of all tasks to `keep`, each as soon as it is there; where one fails no other is begun.
+    """Hand the results of all tasks to `keep`, each as soon as it is there; an error is raised when all have ended.
 
     elsewhere: an executor and what loads the models there, once for each process; None for this thread and `models`.
     """
@@ -142,27 +145,18 @@ def run_tasks(
         return
     executor, load = elsewhere
     waiting = [executor.submit(_elsewhere, load, task) for task in tasks]
-    failed: BaseException | None = None
-    try:
-        for done in as_completed(waiting):
-            if done.cancelled():
-                continue
-            if (error := done.exception()) is None:
-                keep(done.result())
-            elif failed is None:
-                failed = error
-                for future in waiting:
-                    future.cancel()
-    finally:
-        for future in waiting:
-            future.cancel()
-    if failed is not None:
-        raise failed
+    errors = []
+    for done in as_completed(waiting):
+        if (error := done.exception()) is None:
+            keep(done.result())
+        else:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def _elsewhere(load: Load, task: Task) -> list[dict[str, Any]]:
-    predictor, reward, judge = _loaded(load)
-    return task.results(Models.of(predictor, reward, judge, task.measured))
+    return task.results(Models.of(*_loaded(load), task.measured))
 
 
 def _loaded(load: Load) -> tuple[MaskPredictor, Any, Any]:
