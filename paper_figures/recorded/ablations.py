@@ -12,8 +12,8 @@ from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.studies.evidence import chosen_scales, with_one_score
 from paper_figures.studies.evidence_arms import WORLDS, worlds_of
 from paper_figures.table import records
-from rws_decode.ablation.ablate import BLIND
 from rws_decode.ablation.result import Ablation, AblationRows, compared
+from rws_decode.ablation.twins import BLIND
 from rws_theory.gain import reward_factor
 
 # A twin's name in an ablation, and its method in a record.
@@ -42,7 +42,7 @@ def recorded_ablation(
 
     answers: of a record, `with_one_score`. All test prompts are compared, in an order drawn from `seed`. The tuned
     fixed factor is the best of the recorded temperatures on the validation prompts, and the SD is that of the reward
-    over their confidence texts. ValueError for a scale without RWS.
+    over their confidence texts. Twins that the record lacks at this scale are left out. ValueError for one without RWS.
     """
     steps = WORLDS[world].steps
     rows = answers[(answers["world"] == world) & (answers["steps"] == steps) & ~answers["drawn"].astype(bool)]

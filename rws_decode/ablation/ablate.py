@@ -19,7 +19,7 @@ from rws_decode.ablation.arms import Load, Models, Task, run_tasks
 from rws_decode.ablation.leverage import measure_leverage
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.sequence import least_prompts
-from rws_decode.ablation.twins import TUNED, by_step, scaled, twins_of
+from rws_decode.ablation.twins import BLIND, TUNED, by_step, scaled, twins_of
 from rws_decode.ablation.verdict import WITHOUT
 from rws_decode.job import Prompts, as_prompts, check_arguments
 from rws_decode.predictors.base import MaskPredictor
@@ -39,8 +39,6 @@ AblationBudget = Literal["prompts", "forwards", "reward_calls", "seconds"]
 _OPTIONS, _SAVINGS = Options(), Savings()
 _EXAMPLES = 3  # pairs of texts on the page
 _LEVERAGE = 4  # validation prompts whose steps are looked at
-BLIND = (WITHOUT, "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
-BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")
 
 
 def ablate(

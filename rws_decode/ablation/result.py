@@ -67,9 +67,10 @@ class Ablation:
 
     comparisons: of the reward; judged and log_probs: the same of the judge and of the text's own log-probability, where
     there are any, with verdicts of their own. factor_variation: the median over prompts of the SD of the factor within
-    a run as a share of its mean, None of a steering method; leverage: at which share of steps another factor could have
-    unmasked other positions, "attainable" by any reward seen here and "observed" by the strategy's own, against the
-    mean factor of the run. stopped_after: prompts compared, of `prompts`. unit: the SD of the reward, in its own unit.
+    a run as a share of its mean, None of a steering method; leverage: at which share of four validation prompts' steps
+    other positions would be unmasked than by the mean factor of the run, "attainable" by the factors that all
+    validation prompts had and "observed" by the step's own. stopped_after: prompts compared, of `prompts`. unit: the SD
+    of the reward, in its own unit.
 
     rows: what each prompt's text by each method is, and is worth. examples: traces of prompts on which the strategy and
     the twin `examples_of` wrote different texts; they are not saved but on the page. digest: of what was asked.

@@ -27,6 +27,8 @@ SENTENCES = {
     "prompts.",
     "best of": "As many independent samples as cost the same model calls; the one with the greatest reward is taken.",
 }
+BLIND = ("confidence", "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
+BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")
 TUNED = np.geomspace(0.1, 32.0, 16)  # the factors that are tried on the validation prompts
 
 

@@ -85,7 +85,7 @@ STATEMENTS: dict[str, dict[str, Any]] = json.loads(
 
 
 def named(id: str, check: Callable[[], Finding]) -> Check:
-    """Return the check of a statement as the ledger has it: with the statement of the id, and the theorems."""
+    """Return the check of a statement as the claim check has it: with the statement of the id, and the theorems."""
 
     @wraps(check)
     def of_ledger() -> Claim:

@@ -69,7 +69,7 @@ def looking(run: Step) -> Step:
         look = done.choice.completion.view.look
         assert isinstance(look, Hypotheses)
         commits, choice = done.choice.completion.commits, done.choice
-        if isinstance(commits, Count):  # what is asked of rounding afterwards must take no forward
+        if isinstance(commits, Count):  # its rounding is measured afterwards, without a forward
             commits = commits._replace(view=commits.view._replace(look=None), seen=look.seen)
             choice = choice._replace(completion=choice.completion._replace(commits=commits))
         forwards, calls = done.forwards.cpu() + look.forwards, done.calls + look.calls

@@ -223,10 +223,11 @@ def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_
 def test_a_network_of_transformers_is_asked_in_one_call() -> None:
     folder = Path(rws_decode.__file__).parent / "mini" / "models" / "mini"
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 16}
     config = BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes)
-    network = HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
     prompts = [
         f"write a story with {name} ." for name in ("lenses", "crater", "wharf", "tariff", "meteor") for _ in "1234567"
     ]

@@ -44,5 +44,13 @@ def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[st
     assert len(told) == 7 and {*told} <= {*lines}
     (exception,) = [line for line in lines if line.startswith("| 4-gram model of speeches | modern words | 2 |")]
     assert f"RWS has {exception.split(' | ')[4]} more reward than its fixed factor" in page("README.md")
-    sides = {each.twin: each for each in recorded_ablations(("evidence",))["english:era", 2.0].comparisons}
+    found = recorded_ablations(chosen=True)
+    varied = [f"{100 * (result.factor_variation or 0):.0f}" for result in found.values()]
+    assert f"by {varied[0]} % and {varied[1]} %" in page("README.md") and max(map(int, varied[2:])) <= 3
+    of_both = recorded_ablations(("evidence",))
+    text = page("docs/results.md")
+    for told, world in (("With modern words it varies by", "english:era"), ("in stories by", "mini:mini")):
+        spread = [100 * (result.factor_variation or 0) for (name, _), result in of_both.items() if name == world]
+        assert f"{told} {min(spread):.0f} % to {max(spread):.0f} %" in text
+    sides = {each.twin: each for each in of_both["english:era", 2.0].comparisons}
     assert sides["fixed factor"].verdict == "better" and sides["tuned fixed factor"].verdict == "worse"
