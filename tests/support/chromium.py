@@ -110,16 +110,9 @@ class Tab:
                 yield event["params"]
 
     def evaluate(self, script: str) -> Any:
-        """Return the value of an expression; RuntimeError where it throws."""
-        answer = self._browser.call("Runtime.evaluate", self._session, expression=script, returnByValue=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
-        return answer["result"].get("value")
-
-    def awaited(self, promise: str) -> Any:
-        """Return what a promise keeps; RuntimeError where it breaks."""
-        wait = {"awaitPromise": True, "returnByValue": True}
-        answer = self._browser.call("Runtime.evaluate", self._session, expression=promise, **wait)
+        """Return the value of an expression, or what its promise keeps; RuntimeError where it throws or breaks."""
+        how = {"awaitPromise": True, "returnByValue": True}
+        answer = self._browser.call("Runtime.evaluate", self._session, expression=script, **how)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")

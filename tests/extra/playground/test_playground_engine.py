@@ -74,7 +74,7 @@ def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
 
 def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
     job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
-    return tab.awaited(f"({DECODE})({job})")
+    return tab.evaluate(f"({DECODE})({job})")
 
 
 def missed(found: dict[str, Any], prompt: list[int]) -> int:
@@ -140,7 +140,7 @@ def test_the_quick_random_orders_are_those_of_a_decode(tab: Tab) -> None:
       return [0, 1, 2].map(seed => ({ ...job, rule: engine.strategy("random-order", seed) }))
         .every(job => String(engine.inOrder(model, job)) === String(engine.decode(model, job).canvas));
     })()"""
-    assert tab.awaited(same)
+    assert tab.evaluate(same)
 
 
 def test_two_close_crossings_are_found(tab: Tab) -> None:
@@ -165,6 +165,6 @@ TEXTS = [
 def test_prompts_are_read_as_python_reads_them(tab: Tab) -> None:
     predictor: Any = load_predictor("english")
     read = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).ids))"
-    assert tab.awaited(read) == [predictor.encode_prompt(text) for text in TEXTS]
+    assert tab.evaluate(read) == [predictor.encode_prompt(text) for text in TEXTS]
     unknown = f"loadModel().then(model => {json.dumps(TEXTS)}.map(text => model.read(text).unknown))"
-    assert tab.awaited(unknown) == [predictor.unknown_words(text) for text in TEXTS]
+    assert tab.evaluate(unknown) == [predictor.unknown_words(text) for text in TEXTS]

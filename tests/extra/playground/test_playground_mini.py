@@ -34,7 +34,7 @@ def compare(browser: Chromium, folder: pytest.TempPathFactory, examples: list[in
     assert len(page.html.encode()) < 12e6
     tab = browser.open(page.save(folder.mktemp("mini") / "mini.html").as_uri(), width=1280)
     texts = ["Write a Story, zzz .", "who: was [MASK] the [EOS]?", "a\u2003b\tc", ""]
-    read = tab.awaited(f"loadModel().then(model => {json.dumps(texts)}.map(text => model.read(text).ids))")
+    read = tab.evaluate(f"loadModel().then(model => {json.dumps(texts)}.map(text => model.read(text).ids))")
     assert read == [predictor.encode_prompt(text)[1:-1] for text in texts]
     prompts, otherwise, missed = [predictor.prompts[example] for example in examples], 0, 0
     for shape in shapes:
@@ -42,7 +42,7 @@ def compare(browser: Chromium, folder: pytest.TempPathFactory, examples: list[in
             run = decode(predictor, prompts, strategy, shape, reward=reward)
             for prompt, trace in zip(prompts, run, strict=True):
                 size = {"length": shape.length, "steps": trace.steps, "block": trace.block}
-                found = tab.awaited(f"({DECODE})({json.dumps({'prompt': prompt, 'strategy': strategy} | size)})")
+                found = tab.evaluate(f"({DECODE})({json.dumps({'prompt': prompt, 'strategy': strategy} | size)})")
                 same = found["tokens"] == trace.tokens.tolist() and found["commit"] == trace.commit_step.tolist()
                 assert same or found["near"] or trace.near_ties.any() or trace.near_tokens.any(), (prompt, strategy)
                 otherwise += not same

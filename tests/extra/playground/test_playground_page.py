@@ -159,7 +159,7 @@ def test_the_trace_is_the_one_of_python(strategy: str, browser: Chromium, addres
     tab.evaluate("URL.createObjectURL = blob => { window.kept = blob; return 'blob:'; }")
     tab.evaluate("HTMLAnchorElement.prototype.click = () => {}")
     click(tab, "download")
-    data = tab.awaited("kept.arrayBuffer().then(data => btoa(String.fromCharCode(...new Uint8Array(data))))")
+    data = tab.evaluate("kept.arrayBuffer().then(data => btoa(String.fromCharCode(...new Uint8Array(data))))")
     (tmp_path / "trace.parquet").write_bytes(base64.b64decode(data))
     found = load_trace(tmp_path / "trace.parquet")
     options = Options(seed=2)
