@@ -313,7 +313,7 @@ async function playground() {
     showA(at, twin, chosen);
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
     const verdict = engine.ordered(run.rule) && run.rule.apart === 1 ? "This order does not look at confidence: no factor changes it."
-      : to === null ? "This is the factor of the step." : same ? "The same positions as in the step." : "Not what the step committed: the line has passed a crossing.";
+      : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
     byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}`;
     if (to !== null) say(byId("set").textContent);
   }
@@ -363,12 +363,12 @@ async function playground() {
     const mine = counting += 1, stopped = () => mine !== counting;
     const asked = { ...settings }, strategy = asked.strategy.startsWith("rws") ? asked.strategy : "rws:8", counted = byId("counted");
     const prompts = [...data.prompts].map(prompt => [Math.random(), prompt]).sort(([a], [b]) => a - b).slice(0, 50).map(([, prompt]) => prompt);
-    let same = 0, total = 0, gain = 0;
+    let same = 0, total = 0, gain = 0, squares = 0;
     const tell = ended => {
       counted.hidden = false;
       const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
-      const mean = total ? gain / total : 0;
-      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Mean reward with the reward model minus without: ${minus(mean)} SD.${ended ? " Zero would be no gain." : ""}`, bar);
+      const mean = total ? gain / total : 0, error = total > 1 ? Math.sqrt(Math.max(0, squares / total - mean ** 2) / (total - 1)) : 0;
+      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Reward of RWS minus that of each prompt's fixed factor: mean ${mean.toFixed(2).replace("-", "\u2212")} SD of the reward, standard error ${error.toFixed(2)}.`, bar);
     };
     byId("stop-fifty").hidden = false;
     byId("fifty").disabled = true;
@@ -380,7 +380,9 @@ async function playground() {
         const score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
         total += 1;
         same += String(one.canvas) === String(other.canvas);
-        gain += score(one) - score(other);
+        const more = score(one) - score(other);
+        gain += more;
+        squares += more ** 2;
         tell(false);
         await breath();
       }

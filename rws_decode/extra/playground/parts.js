@@ -156,7 +156,7 @@ function shareRun(model, shownRun, settings) {
     } catch {
       done = false;
     }
-    button.textContent = done ? "Copied" : "The browser does not let it: copy it by hand";
+    button.textContent = done ? "Copied" : "Copying is blocked: select it";
     say(button.textContent);
     setTimeout(() => { button.textContent = before; }, 1600);
   });

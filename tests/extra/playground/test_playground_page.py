@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -137,6 +138,17 @@ def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium,
     assert "the same" in text(tab, "differ")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
     assert f"{trace.factor.mean():.4g}" in text(tab, "name-b")
+
+
+def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#length=6&steps=3&block=6&strategy=rws:2")
+    click(tab, "fifty")
+    tab.until("!document.getElementById('counted').hidden && !document.getElementById('fifty').disabled")
+    same, differ = map(int, re.findall(r"in (\d+) ", text(tab, "counted")))
+    assert same + differ == 50 and same > 0
+    words = r"mean (\u2212?[\d.]+) SD of the reward, standard error ([\d.]+)\."
+    ((mean, error),) = re.findall(words, text(tab, "counted"))
+    assert differ or (mean, error) == ("0.00", "0.00")
 
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
