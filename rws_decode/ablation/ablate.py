@@ -19,7 +19,7 @@ from rws_decode.ablation.arms import Load, Models, Task, run_tasks
 from rws_decode.ablation.leverage import measure_leverage
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.sequence import least_prompts
-from rws_decode.ablation.twins import BLIND, TUNED, by_step, scaled, twins_of
+from rws_decode.ablation.twins import BLIND, TUNED, by_step, fixed_factor, scaled, twins_of
 from rws_decode.ablation.verdict import WITHOUT
 from rws_decode.job import Prompts, as_prompts, check_arguments
 from rws_decode.predictors.base import MaskPredictor
@@ -175,7 +175,7 @@ class Trial:
         self.twins: list[str] = list(BLIND)
         self.method = strategy if isinstance(strategy, str) and is_method(strategy) else None
         if self.method is not None:
-            steering(f"strategy is {strategy}").check_method(strategy, "strategy")
+            steering(f"strategy is {strategy}").check_method(strategy, "strategy", shuffles=True)
             self.label, self.twins = self.method, [WITHOUT, "shuffled rewards"]
             self.strategy: Any = None
         else:
@@ -320,7 +320,7 @@ class Trial:
         pairs = []
         for row in differ[:_EXAMPLES]:
             run = self.rows.get(row, "strategy")
-            how = self.without if twin == WITHOUT else scaled(self.strategy, [[float(np.mean(run["factors"]))]])
+            how = self.without if twin == WITHOUT else fixed_factor(self.strategy, [run])
             mine = self._task("strategy", [row], self.method or self.strategy).traces(self.models)
             pairs.append((mine[0], self._task(twin, [row], how).traces(self.models)[0]))
         return tuple(pairs), twin

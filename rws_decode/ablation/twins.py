@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -33,20 +34,22 @@ TUNED = np.geomspace(0.1, 32.0, 16)  # the factors that are tried on the validat
 
 
 @dataclass(frozen=True)
-class ChangedRewards:
-    """A strategy that is given other rewards than those of its text.
+class Twin:
+    """A strategy that is given other rewards than those of its text, and may be given other factors than its own.
 
-    rewards: normalised, one for each step, or one such tuple per row; None for the text's own with the sign turned.
+    rewards: normalised, one tuple per row, or one of all rows; after its last step it goes on with the last. None for
+    the text's own with the sign turned. factors: likewise; None for those that the strategy gives by these rewards.
 
     >>> from rws_decode import RWS
-    >>> rule = ChangedRewards(RWS(8.0), rewards=((0.0, 3.0),))
+    >>> rule = Twin(RWS(8.0), rewards=((0.0, 3.0),))
     >>> rule.factor(MaskedPositions(step=1, rows=1)).round(3).tolist(), rule.needs_reward
     ([7.808], False)
     """
 
-    of: Any
+    strategy: Any
     rewards: tuple[tuple[float, ...], ...] | None = None
-    name = "changed-rewards"
+    factors: tuple[tuple[float, ...], ...] | None = None
+    name = "twin"
 
     __repr__ = one_line
 
@@ -57,69 +60,47 @@ class ChangedRewards:
     @property
     def abilities(self) -> Abilities:
         # What follows from the reward alone is not offered: it would be asked of the text's own.
-        return replace(abilities_of(self.of), factor_range=False, tensor_factor=False)
+        return replace(abilities_of(self.strategy), factor_range=False, tensor_factor=False)
 
     def __getattr__(self, name: str) -> Any:
         """Return the strategy's own method, `factor`, `order` and those of its abilities, of the other rewards."""
-        if name.startswith("_") or name == "of":
+        if name.startswith("_") or name == "strategy":
             raise AttributeError(name)
-        found = getattr(self.of, name)
+        found = getattr(self.strategy, name)
         if not callable(found):
             return found
 
         def changed(view: Any, *rest: Any) -> Any:
+            if name == "factor" and self.factors is not None:
+                return _of_step(self.factors, view)
             return found(self._seen(view) if isinstance(view, MaskedPositions) else view, *rest)
 
         return changed
 
     def _seen(self, view: MaskedPositions) -> MaskedPositions:
-        if self.rewards is None:
-            turned = None if view.reward is None else -view.reward
-            return view._replace(reward=turned)
-        step = min(view.step, len(self.rewards[0]) - 1)
-        return view._replace(reward=np.array([row[step] for row in self.rewards], np.float64))
+        if self.rewards is not None:
+            return view._replace(reward=_of_step(self.rewards, view))
+        return view._replace(reward=None if view.reward is None else -view.reward)
 
 
-@dataclass(frozen=True)
-class GivenFactors:
-    """A strategy with other factors than its own, one for each step, and all else that it does; no reward is asked.
+def scaled(
+    strategy: Strategy, factors: Sequence[Sequence[float]], rewards: Sequence[Sequence[float]] = ((0.0,),)
+) -> Strategy:
+    """Return a strategy without its reward: the factors of each row by step, and all else that the strategy does.
 
-    factors: one tuple per row, or one of all rows; after its last step it goes on with the last.
-
-    >>> from rws_decode.strategies.table import as_strategy
-    >>> rule = GivenFactors(as_strategy("threshold:0.9+rws:8"), ((1.0, 2.0),))
-    >>> rule.factor(MaskedPositions(step=5, rows=2)).tolist(), rule.abilities.counts
-    ([2.0, 2.0], True)
+    rewards: normalised, what its rules of order and count read in place of the text's own.
     """
-
-    of: Any
-    factors: tuple[tuple[float, ...], ...]
-    name = "given-factors"
-    needs_reward = False
-
-    __repr__ = one_line
-
-    @property
-    def abilities(self) -> Abilities:
-        return replace(abilities_of(self.of), factor_range=False, tensor_factor=False)
-
-    def factor(self, view: MaskedPositions) -> NDArray[np.float64]:
-        now = [row[min(view.step, len(row) - 1)] for row in self.factors]
-        return np.array(now if len(now) == view.rows else now * view.rows, np.float64)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the strategy's own method: how many positions go, which, and in which order."""
-        if name.startswith("_") or name == "of":
-            raise AttributeError(name)
-        return getattr(self.of, name)
-
-
-def scaled(strategy: Strategy, factors: Sequence[Sequence[float]]) -> Strategy:
-    """Return a strategy without its reward: the factors of each row by step, and all else that the strategy does."""
     rows = tuple(map(tuple, factors))
     if factor_alone(strategy) and all(len(row) == 1 for row in rows):
         return Temperature(rows[0][0] if len(rows) == 1 else tuple(row[0] for row in rows))
-    return cast("Strategy", GivenFactors(strategy, rows))  # it goes on beyond its last step, as runs may
+    return cast("Strategy", Twin(strategy, tuple(map(tuple, rewards)), rows))
+
+
+def fixed_factor(strategy: Strategy, runs: Sequence[Mapping[str, Any]]) -> Strategy:
+    """Return a strategy with the mean factor of each run, and the mean of the rewards that it asked for."""
+    asked = [[value for value in run["rewards"] if not math.isnan(value)] or [0.0] for run in runs]
+    means = [[float(np.mean(row))] for row in asked]
+    return scaled(strategy, [[float(np.mean(run["factors"]))] for run in runs], means)
 
 
 class ShuffledScores:
@@ -161,19 +142,25 @@ def twins_of(
     rewards, given = ([np.asarray(run["rewards"], np.float64) for run in each] for each in (runs, others))
     twins: dict[str, Any] = {}
     if known is not None:
-        twins["fixed factor"] = scaled(strategy, [[float(np.mean(run["factors"]))] for run in runs])
+        twins["fixed factor"] = fixed_factor(strategy, runs)
         twins["one fixed factor"] = scaled(strategy, [[known["factor"]]])
         twins["factor by step"] = scaled(strategy, [known["factors"]])
         twins["tuned fixed factor"] = scaled(strategy, [[known["tuned"]]])
-    twins["other prompt's rewards"] = ChangedRewards(strategy, _table(given))
-    twins["shuffled rewards"] = ChangedRewards(strategy, _table(list(map(_shuffled, rewards, seeds))))
-    twins["sign turned"] = ChangedRewards(strategy)
+    twins["other prompt's rewards"] = Twin(strategy, _table(given))
+    twins["shuffled rewards"] = Twin(strategy, _table(list(map(_shuffled, rewards, seeds))))
+    twins["sign turned"] = Twin(strategy)
     return twins
 
 
 def by_step(rows: Sequence[Sequence[float]], steps: int) -> NDArray[np.float64]:
     """Return rows of `steps` numbers: one of a run that ended early goes on with its last."""
     return np.array([[row[min(step, len(row) - 1)] for step in range(steps)] for row in rows], np.float64)
+
+
+def _of_step(rows: Sequence[Sequence[float]], view: MaskedPositions) -> NDArray[np.float64]:
+    """Return the number of this step of each row; a single row is that of all."""
+    now = [row[min(view.step, len(row) - 1)] for row in rows]
+    return np.array(now if len(now) == view.rows else now * view.rows, np.float64)
 
 
 def _table(rows: Sequence[NDArray[np.float64]]) -> tuple[tuple[float, ...], ...]:

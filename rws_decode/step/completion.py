@@ -242,6 +242,9 @@ class Scheduled(NamedTuple):
 
     k: int | Tensor
 
+    def seeing(self, view: MaskedPositions) -> Scheduled:
+        return self
+
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
         """Return the numbers, and which positions wait for the others, bool [N] or None.
 

@@ -31,6 +31,9 @@ class Count(NamedTuple):
     most: Tensor
     seen: Look | None = None
 
+    def seeing(self, view: MaskedPositions) -> Count:
+        return self._replace(view=view)
+
     def of(self, value: Tensor, odds: bool, scale: Tensor) -> tuple[int | Tensor, Tensor | None]:
         """Return the numbers, and which positions wait; ValueError for counts of another shape."""
         if not abilities_of(self.strategy).own_count:

@@ -201,7 +201,8 @@ def rewarded(completion: Completion, reward: Tensor) -> Completion:
     """Return the completion, its view with the normalised rewards of its rows, float64 [b]."""
     by_prompt = torch.zeros(completion.view.rows, dtype=torch.float64)
     by_prompt[completion.rows.cpu()] = reward
-    return completion._replace(view=completion.view._replace(reward=by_prompt.numpy()))
+    view = completion.view._replace(reward=by_prompt.numpy())
+    return completion._replace(view=view, commits=completion.commits.seeing(view))
 
 
 def select(decoder: Decoder, completion: Completion, factor: Tensor) -> Choice:

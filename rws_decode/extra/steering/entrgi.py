@@ -69,6 +69,7 @@ class GradientGuidance:
     )
     update: Update = number("adam or plain", metavar="NAME", default="adam", check=one_of, choices=get_args(Update))
     name = "gradient-guidance"
+    follows_gradient = True
     about = "logits moved by N gradients of the reward (EntRGi)"
     draws = True
     orders = False
@@ -261,6 +262,7 @@ class GuidedParticles(Particles):
     """
 
     name = "guided-particles"
+    follows_gradient = True
     about = "particles drawn by the reward's gradient (optimal proposal)"
 
     def reward_calls(self, steps: int) -> int:

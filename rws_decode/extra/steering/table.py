@@ -97,10 +97,18 @@ def _with_first(text: str, numbers: dict[str, Any]) -> str:
     return f"{head}:{numbers[first]}{plus}{rest}" if first in numbers else text
 
 
-def check_method(text: str, argument: str) -> None:
-    """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses."""
+def check_method(text: str, argument: str, *, shuffles: bool = False) -> None:
+    """Raise ValueError, naming the argument, where a text names no steering method or numbers that it refuses.
+
+    shuffles: also for a method that follows the reward's gradient, as scores that copies exchange have none.
+    """
     try:
-        _, base = with_base(text, argument)
+        method, base = with_base(text, argument)
+        if shuffles and getattr(method, "follows_gradient", False):
+            raise ValueError(
+                "it follows the reward's gradient, which has no reward-blind twin; rws_decode.compare decodes it "
+                "beside another strategy"
+            )
         if base is not None:
             check_base(as_strategy(base))
     except ValueError as error:

@@ -19,6 +19,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import rws_decode
 from rws_decode import (
+    Abilities,
     Ablation,
     CallablePredictor,
     CallableReward,
@@ -141,6 +142,33 @@ def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
     mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=reward, batch=32) for how in (Own(), "rws:10"))
     assert mine.verdict == usual.verdict == "the reward matters"
     assert [each.difference for each in mine.comparisons] == [each.difference for each in usual.comparisons]
+
+
+@dataclass(frozen=True)
+class OwnCount(Own):
+    """A strategy that unmasks both positions at once where the reward is high."""
+
+    abilities = Abilities(counts=True)
+
+    def count(self, view: Any) -> Any:
+        return torch.as_tensor(np.where(view.reward > 0, 2, 1))
+
+
+@dataclass(frozen=True)
+class OwnOrder:
+    """A strategy without a factor that unmasks the right position first where the reward is high."""
+
+    name = "own-order"
+    needs_reward = True
+
+    def order(self, view: Any) -> Any:
+        return view.position * torch.as_tensor(np.sign(view.reward))[view.row]
+
+
+@pytest.mark.parametrize("strategy", [OwnCount(), OwnOrder()])
+def test_twins_of_a_strategy_whose_count_or_order_reads_the_reward_give_it_other_rewards(strategy: Any) -> None:
+    reward = CallableReward(matters, mean=0.0, std=0.2)
+    assert ablate(PREDICTOR, PROMPTS, strategy, SHAPE, reward=reward, batch=32).verdict == "the reward matters"
 
 
 def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
@@ -313,6 +341,7 @@ REWARD = CallableReward(matters, mean=0.0, std=0.2)
     ("given", "named"),
     [
         ({"strategy": "temperature:4"}, "strategy"),
+        ({"strategy": "gradient-guidance:3"}, "no reward-blind twin"),
         ({"prompts": PROMPTS[:12]}, "prompts"),
         ({"reward": lambda answer: 1.0}, "reward"),
         ({"reward": None}, "reward"),
