@@ -76,7 +76,7 @@ def test_results_open_as_a_table_and_two_runs_are_compared_prompt_by_prompt(
 
 
 def test_a_decode_is_compared_with_one_read_of_its_logits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ran(guide("speed"))["least"] > 0 and "times one read of the logits" in capsys.readouterr().out
+    assert ran(guide("speed"))["least"] > 0 and "times the exponentials alone" in capsys.readouterr().out
 
 
 def test_a_strategy_of_ones_own_runs() -> None:
