@@ -298,47 +298,82 @@ const engine = (() => {
     return gaps;
   }
 
-  function oddsOfGaps(gaps, r) {
-    let sum = 0;
-    for (let n = gaps.length - 1; n > 0; n -= 1) sum += Math.exp(-r * (gaps[n] - gaps[0]));
-    return r * gaps[0] - Math.log1p(sum);
+  /** Return the log-odds of a row at a factor, and their slope. They are concave in the factor (docs/theory.md). */
+  function pointOf(gaps, r) {
+    let sum = 0, moment = 0;
+    for (let n = gaps.length - 1; n > 0; n -= 1) {
+      const gap = gaps[n] - gaps[0], power = Math.exp(-r * gap);
+      sum += power;
+      if (power > 0) moment += power * gap; // a gap may be infinite
+    }
+    const rest = Math.log1p(sum);
+    return { value: r * gaps[0] - rest, rest, slope: gaps[0] + moment / (1 + sum) };
   }
+
+  const oddsOfGaps = (gaps, r) => pointOf(gaps, r).value;
 
   const GRID = Array.from({ length: 81 }, (_, n) => SHOWN[0] * 2 ** (n / 8));
 
-  /** Return the log-odds of a row at the factors of GRID. By squaring: exp(-2 r u) = exp(-r u)^2. */
+  /** Return the log-odds of a row at the factors of GRID, and their slopes. By squaring: exp(-2 r u) = exp(-r u)^2. */
   function curve(row) {
-    const gaps = gapsOf(row), values = new Float64Array(GRID.length), sums = new Float64Array(GRID.length);
-    for (let first = 0; first < 8; first += 1) {
-      for (let n = gaps.length - 1; n > 0; n -= 1) {
-        let power = Math.exp(-GRID[first] * (gaps[n] - gaps[0]));
+    const gaps = gapsOf(row), [values, rests, slopes, sums, moments] = Array.from({ length: 5 }, () => new Float64Array(GRID.length));
+    for (let n = gaps.length - 1; n > 0; n -= 1) {
+      const gap = gaps[n] - gaps[0];
+      for (let first = 0; first < 8; first += 1) {
+        let power = Math.exp(-GRID[first] * gap);
         for (let at = first; at < GRID.length && power > 1e-30; at += 8) {
           sums[at] += power;
+          moments[at] += power * gap;
           power *= power;
         }
       }
     }
-    for (let at = 0; at < GRID.length; at += 1) values[at] = GRID[at] * gaps[0] - Math.log1p(sums[at]);
-    return { gaps, values };
+    for (let at = 0; at < GRID.length; at += 1) {
+      rests[at] = Math.log1p(sums[at]);
+      values[at] = GRID[at] * gaps[0] - rests[at];
+      slopes[at] = gaps[0] + moments[at] / (1 + sums[at]);
+    }
+    return { gaps, values, rests, slopes };
   }
 
   /**
-   * Return the factors from low to high at which two positions are equally confident, ascending, from their curves.
-   * Between the points of the grid, where the difference of the two comes near 0 and turns, its turn is looked at, too.
+   * Return the factors that are shown at which two positions are equally confident, ascending, from their curves.
+   * An interval is left where it holds none, as tangents and chords bound concave curves, or where the difference of the
+   * curves is monotone; else it is halved, up to `budget.left` times: two curves that all but coincide take more.
    */
-  function crossings(a, b, low = SHOWN[0], high = SHOWN[1]) {
-    const at = r => oddsOfGaps(a.gaps, r) - oddsOfGaps(b.gaps, r), points = [];
-    const d = GRID.map((r, n) => a.values[n] - b.values[n]);
-    if (d.every(value => value === 0 || Number.isNaN(value))) return [];
-    for (let n = 0; n + 1 < GRID.length; n += 1) {
-      if (Math.sign(d[n]) * Math.sign(d[n + 1]) < 0) points.push(zero(at, GRID[n], GRID[n + 1]));
-      else if (d[n] === 0) points.push(GRID[n]);
-      else if (n && Math.abs(d[n]) < Math.abs(d[n - 1]) && Math.abs(d[n]) <= Math.abs(d[n + 1]) && Math.sign(d[n - 1]) === Math.sign(d[n])) {
-        const turn = turning(r => Math.abs(at(r)) * (Math.sign(at(r)) === Math.sign(d[n]) ? 1 : -1), GRID[n - 1], GRID[n + 1]);
-        if (Math.sign(at(turn)) === -Math.sign(d[n])) points.push(zero(at, GRID[n - 1], turn), zero(at, turn, GRID[n + 1]));
+  function crossings(a, b, budget = { left: 1000 }) {
+    const points = [], lead = a.gaps[0] - b.gaps[0];
+    if (!Number.isFinite(a.gaps[0]) || !Number.isFinite(b.gaps[0])) return points; // one token is certain at every factor
+    const end = (r, x, y) => ({ r, x, y, d: r * lead - (x.rest - y.rest), noise: 2 ** -46 * (r * Math.abs(lead) + x.rest + y.rest) + 1e-26 });
+    const between = r => end(r, pointOf(a.gaps, r), pointOf(b.gaps, r)), sure = one => Math.abs(one.d) > one.noise;
+    const stored = (one, n) => ({ value: one.values[n], rest: one.rests[n], slope: one.slopes[n] });
+    let last = null; // where the sign was last beyond rounding
+    const search = (from, to) => {
+      const middle = Math.sqrt(from.r * to.r), tight = middle <= from.r || middle >= to.r || (!sure(from) && !sure(to));
+      const monotone = to.x.slope > from.y.slope || from.x.slope < to.y.slope; // slopes fall along a concave curve
+      const none = from.d * to.d > 0 && (from.d > 0 ? clearance(from, to, "x", "y") : clearance(from, to, "y", "x")) > from.noise;
+      if (!tight && !monotone && !none && budget.left > 0) {
+        budget.left -= 1;
+        const half = between(middle);
+        search(from, half);
+        search(half, to);
+      } else if (sure(to)) {
+        if (last && Math.sign(last.d) !== Math.sign(to.d)) points.push(zero(r => between(r).d, last.r, to.r));
+        last = to;
       }
-    }
-    return points.filter(r => r >= low && r <= high).sort((x, y) => x - y);
+    };
+    const ends = GRID.map((r, n) => end(r, stored(a, n), stored(b, n)));
+    if (sure(ends[0])) [last] = ends;
+    for (let n = 0; n + 1 < ends.length; n += 1) search(ends[n], ends[n + 1]);
+    return points;
+  }
+
+  /** Return the least distance between the chord of a concave curve and the two tangents of another one below it. */
+  function clearance(from, to, above, below) {
+    const width = to.r - from.r, low = [from[below], to[below]], high = [from[above], to[above]];
+    const bend = low[0].slope - low[1].slope, t = bend > 0 ? (low[1].value - low[0].value - low[1].slope * width) / bend : 0;
+    const x = Math.min(width, Math.max(0, t)), chord = high[0].value + (high[1].value - high[0].value) * x / width;
+    return Math.min(Math.abs(from.d), Math.abs(to.d), chord - (low[0].value + low[0].slope * x));
   }
 
   /** Return a zero of a function between two points where its signs differ (Chandrupatla 1997). */
@@ -359,32 +394,25 @@ const engine = (() => {
     return a;
   }
 
-  function turning(f, low, high) {
-    const golden = (Math.sqrt(5) - 1) / 2;
-    let [a, b] = [low, high];
-    for (let n = 0; n < 60; n += 1) {
-      const c = b - golden * (b - a), d = a + golden * (b - a);
-      if (f(c) < f(d)) b = d;
-      else a = c;
-    }
-    return (a + b) / 2;
-  }
-
   /** Return the factors at which the k most confident places change: each with who leaves and who enters. curves: by place. */
   function changes(curves, places, k) {
     if (k >= places.length) return [];
-    const at = n => topOf(places, place => curves.get(place).values[n], k), found = [];
-    let before = at(0);
-    for (let n = 1; n < GRID.length; n += 1) {
-      const now = at(n), gone = before.filter(place => !now.includes(place)), came = now.filter(place => !before.includes(place));
-      for (const out of gone) {
-        for (const into of came) {
-          for (const r of crossings(curves.get(out), curves.get(into), GRID[n - 1], GRID[n])) found.push({ factor: r, out, into });
-        }
+    const tops = GRID.map((_, n) => topOf(places, place => curves.get(place).values[n], k)), ever = new Set(tops.flat());
+    const chosen = new Set(tops[0]), meetings = [], found = [], budget = { left: 1000 };
+    for (const a of ever) {
+      for (const b of places) {
+        if (a === b || (ever.has(b) && b < a)) continue; // each pair once
+        for (const factor of crossings(curves.get(a), curves.get(b), budget)) meetings.push({ factor, a, b });
       }
-      before = now;
     }
-    return found.sort((x, y) => x.factor - y.factor);
+    for (const { factor, a, b } of meetings.sort((x, y) => x.factor - y.factor)) {
+      if (chosen.has(a) === chosen.has(b)) continue; // the chosen set stays
+      const [out, into] = chosen.has(a) ? [a, b] : [b, a];
+      chosen.delete(out);
+      chosen.add(into);
+      found.push({ factor, out, into });
+    }
+    return found;
   }
 
   return {

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from chromium import Chromium, Tab
-from proved_crossings import missed_crossings
+from numpy.typing import NDArray
+from proved_crossings import HIGH, LOW, missed_crossings
 
 from rws_decode import Options, Shape, Trace, decode, load_predictor, load_reward
 from rws_decode.extra.playground.page import playground_page
-from rws_theory import crossings
+from rws_theory import crossings, selection_path
 
 
 class Setting(NamedTuple):
@@ -47,13 +48,15 @@ DECODE = """async job => {
   const model = loaded, prompt = model.read(job.prompt).ids, reward = model.rewardNamed(job.reward);
   const run = engine.decode(model, { ...job, prompt, reward, rule: engine.strategy(job.strategy, job.seed) });
   const step = Math.floor(run.steps / 2), { before, places } = run.records[step], seen = engine.look(run, before);
-  const curves = places.slice(0, 4).map(place => engine.curve(seen.rows.get(place)));
+  const curves = new Map(places.map(place => [place, engine.curve(seen.rows.get(place))]));
+  const [first, ...others] = curves.values();
   return {
+    k: run.records[step].chosen.length, changes: engine.changes(curves, places, run.records[step].chosen.length),
     tokens: run.canvas, commit: run.commitStep, factor: run.records.map(record => record.factor),
     near: run.records.map(record => record.near), ties: run.records.map(record => record.ties),
     reward: engine.rewardOf(run, run.canvas), logProb: model.exact ? model.logProb(prompt, run.canvas) : null,
-    before: before.map(token => (token < 0 ? model.mask : token)), places: places.slice(0, 4),
-    crossings: curves.slice(1).map(curve => engine.crossings(curves[0], curve)),
+    before: before.map(token => (token < 0 ? model.mask : token)), places,
+    crossings: others.slice(0, 3).map(curve => engine.crossings(first, curve)),
   };
 }"""
 
@@ -77,16 +80,30 @@ def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
     return tab.evaluate(f"({DECODE})({job})")
 
 
-def missed(found: dict[str, Any], prompt: list[int]) -> int:
-    """Check the crossings of a step's pairs; return how many close twins were missed."""
+def logits_of(found: dict[str, Any], prompt: list[int]) -> NDArray[np.float64]:
+    """Return the logits of the masked positions of the step that was looked at."""
     predictor: Any = load_predictor("english")
     canvas = torch.tensor([[*prompt, *found["before"]]])
-    logits = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
-    return missed_crossings(logits, found["crossings"], rtol=1e-9)
+    rows: NDArray[np.float64] = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
+    return rows
 
 
-def compare(tab: Tab, prompts: list[str], settings: list[Setting]) -> dict[str, int]:
-    """Decode prompts in the page and in Python; return how many decodes were compared, and what was near-tied."""
+def check_changes(found: dict[str, Any], logits: NDArray[np.float64]) -> None:
+    """Check the factors at which what a step unmasks changes, against the proved path of the chosen set."""
+    path = selection_path(logits, found["k"], LOW, HIGH)
+    chosen, *rest = (frozenset(found["places"][n] for n in piece.selected) for piece in path.pieces)
+    assert path.certified and len(rest) == len(found["changes"])
+    for change, piece, after in zip(found["changes"], path.pieces[1:], rest, strict=True):
+        assert after == chosen - {change["out"]} | {change["into"]}
+        assert change["factor"] == pytest.approx(piece.lower, rel=1e-9)
+        chosen = after
+
+
+def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool = False) -> dict[str, int]:
+    """Decode prompts in the page and in Python; return how many decodes were compared, and what was near-tied.
+
+    changes: also compare where a step's chosen set changes.
+    """
     counts = {"decodes": 0, "near-tied": 0, "otherwise": 0, "missed": 0}
     predictor: Any = load_predictor("english")
     for setting in settings:
@@ -102,7 +119,10 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting]) -> dict[str, 
                 counts["otherwise"] += 1
                 continue
             same_numbers(found, trace)
-            counts["missed"] += missed(found, predictor.encode_prompt(prompt))
+            logits = logits_of(found, predictor.encode_prompt(prompt))
+            counts["missed"] += missed_crossings(logits[:4], found["crossings"], rtol=1e-9)
+            if changes:
+                check_changes(found, logits)
     return counts
 
 
@@ -117,8 +137,8 @@ def same_numbers(found: dict[str, Any], trace: Trace) -> None:
 
 def test_the_page_decodes_as_python_does(tab: Tab) -> None:
     prompts = load_predictor("english").prompts
-    counts = compare(tab, [prompts[40]], SETTINGS)
-    assert counts["decodes"] == 12 and counts["otherwise"] == 0
+    counts = compare(tab, [prompts[40]], SETTINGS, changes=True)
+    assert counts == {"decodes": 12, "near-tied": counts["near-tied"], "otherwise": 0, "missed": 0}
 
 
 @pytest.mark.long
