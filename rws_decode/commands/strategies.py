@@ -5,7 +5,7 @@ from __future__ import annotations
 from rws_decode.commands.shown import print_json
 from rws_decode.common.plugins import hook
 from rws_decode.steering import METHODS
-from rws_decode.strategies.table import APART, offered
+from rws_decode.strategies.table import SPACING, offered
 
 GROUP = "Decode"
 
@@ -40,8 +40,8 @@ def strategies(*, json: bool = False) -> None:
         parts = [f":{first.metavar}{first.limits}"]
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
         print(f"{name:{width}}  {method.about}\n{'':{width}}  [{' '.join(parts)}]")
-    if hook(APART) is not None:
-        print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
+    if hook(SPACING) is not None:
+        print(f"\n+{SPACING}:N keeps a step's commits N or more positions apart, as in default+{SPACING}:3")
 
 
 _OTHERS = {"reward": "NAME", "run": "FILE"}

@@ -37,8 +37,8 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     if "base" in described:  # a steering method: its copies, its other numbers, and what its copies follow
         label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
         return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
-    if described["name"] == "apart":
-        return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
+    if described["name"] == "spacing":
+        return f"{strategy_label(described['of'])}+{described['name']}:{described['spacing']}"
     numbers = _told(described)
     count = 2 if described.get("edits") else 1  # two thresholds, and not one
     first = numbers[:count] if numbers and numbers[0][0] in _FIRST else []

@@ -19,7 +19,7 @@ def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: py
         "default": "default",
         "rws:8": "rws --reward-scale 8",
         "threshold:0.9+rws:8": "threshold --threshold 0.9 --reward-scale 8",
-        "margin+apart:2": "margin --apart 2",
+        "margin+spacing:2": "margin --spacing 2",
         "best-of:2+rws:8": "default --steer best-of:2+rws:8",
     }
     small = [*MINI[: -len(SIZE)], "--length", "8", "--steps", "4"]
@@ -50,7 +50,7 @@ def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, caps
 
 def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, distance = printed(capsys, "strategies").split("\n\n")
-    assert "default+apart:3" in distance
+    assert "default+spacing:3" in distance
     lines, methods = first.splitlines(), second.replace("\n   ", "").splitlines()[1:]  # numbers on a line of their own
     assert [line.split()[0] for line in lines] == list(offered())
     assert [line.split()[0] for line in methods] == list(METHODS)
