@@ -102,8 +102,8 @@ class LawsOptions(RunOptions):
         choices=tuple(WORLDS),
     )
     device: str = option("cpu", "cpu, cuda, ...")
-    prompts: int = option(400, "prompts of each world", least=2)
-    seed: int = option(0, "of prompts and draws", least=0)
+    prompts: int = option(400, "prompts of each model", least=2)
+    seed: int = option(0, "of prompts and samples", least=0)
     batch: int = 100
 
 
@@ -170,8 +170,8 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
         settings={"drawing": drawing},
         labels={"world": name, "method": method, "words": words, "answer": answer},
     )
-    # Every sampler has seeds of its own, so that differences are of independent texts. Where a spacing is kept, the seed
-    # is of the name that the strategy had when the texts were recorded.
+    # Every sampler has seeds of its own, so that differences are of independent texts. With a spacing the seed is of
+    # the name that the strategy had when the texts were recorded.
     seeded = method.replace("+spacing:", "+apart:")
     return replace(base, seed=seed_of(base, prompt.name, f"{name} {seeded} {words} {drawing}"))
 

@@ -121,7 +121,7 @@ STRATEGIES = Table(
     "rws.strategies",
     {
         "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
-        "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
+        "temperature": Entry("factors.Temperature", "a fixed factor --scale of all logits"),
         "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
         "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
         "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),

@@ -94,7 +94,7 @@ Commits = Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]
 def commits_of(values: Callable[[NDArray[np.bool_]], Floats], rows: int, words: int, distance: int) -> Commits:
     """Yield what is masked before each step and what the step commits, bool [rows, 8]: the largest of `values` first.
 
-    values: of what is masked, [rows, 8]. The rule of a distance is that of `with_spacing`; the leftmost of equals goes first.
+    values: of what is masked, [rows, 8]. A spacing is kept as by `with_spacing`; the leftmost of equals goes first.
     """
     masked, rule = np.ones((rows, LENGTH), dtype=bool), with_spacing(Confidence(), distance)
     for _, _, count in shape_of(words).plan:

@@ -36,8 +36,8 @@ class Spaced:
         able = check_abilities(self.of)
         if able.changes or able.memory or able.hypotheses or isinstance(self.of, Spaced):
             raise ValueError(
-                f"spacing is {self.spacing}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps a "
-                "spacing already, use one that ranks or counts, as in default+spacing:3"
+                f"spacing is {self.spacing}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps "
+                "one already, use one that ranks or counts, as in default+spacing:3"
             )
 
     __repr__ = one_line
