@@ -133,11 +133,28 @@ def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert [re.findall(r"'([a-z]+)'", line)[0] for line in cell] == ["confidence", "constant", "shuffled", "flipped"]
 
 
+def test_the_verdicts_are_those_of_the_claim_check() -> None:
+    text = page(guide("claims"))
+    claims = json.loads((ROOT / "tests/theory/ledger.json").read_text(encoding="utf-8"))
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims}
+    told = dict(re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([\w ]+) \|", text, re.MULTILINE))
+    for start, verdict in (
+        ("As printed", "true"),
+        ("With a correction", "true with correction"),
+        ("Ours, true", "true"),
+    ):
+        told |= dict.fromkeys(re.findall(r"`([\w-]+)`", text.split(f"{start}: ")[1].split("\n\n")[0]), verdict)
+    assert told == verdicts
+    assert dict(re.findall(r"^\| ([a-zRWS ]+) \| (\d+) \|$", text, re.MULTILINE)) == {
+        verdict: str(list(verdicts.values()).count(verdict)) for verdict in verdicts.values()
+    }
+
+
 def test_the_study_is_told_as_it_was_made() -> None:
     text = " ".join(page("docs/evidence.md").split())
     assert f"{ABOUT['prompts']} test prompts, and {ABOUT['validation']} further prompts" in text
     assert f"{ABOUT['seconds']:,} seconds" in text and f"on {ABOUT['date']}" in text
-    assert f"{ABOUT['answers']:,} answers and {ABOUT['frontiers']} frontiers" in text
+    assert f"{ABOUT['answers']:,} answers and {ABOUT['frontiers']} Pareto fronts" in text
     assert f"at {ABOUT['weights']} weights of the reward" in text
     assert ", ".join(f"{scale:g}" for scale in GRID[:-1]) + f" and {GRID[-1]:g}" in text
     for world, chosen in ABOUT["chosen"].items():
