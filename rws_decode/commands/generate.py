@@ -36,9 +36,7 @@ class _Strategy:
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
-    spacing: int | None = option(
-        None, "commit positions at least N apart in a step, by any order", least=1, metavar="N"
-    )
+    spacing: int | None = option(None, "minimum spacing of the positions of a step, by any order", least=1, metavar="N")
 
     def __post_init__(self) -> None:
         """Put the numbers of a text in place of options; ValueError for an option beside them."""

@@ -103,7 +103,7 @@ def worth(trace: TraceData) -> list[str]:
     parts = []
     if trace.final_reward is not None:
         reward = trace.final_reward
-        parts.append(f"reward {reward['raw']:.3g} ({reward['normalised']:+.2f} deviations, by {reward['model']})")
+        parts.append(f"reward {reward['raw']:.3g} ({reward['normalised']:+.2f} SD, by {reward['model']})")
     if trace.log_prob is not None:
         parts.append(f"log-probability {trace.log_prob:.2f} nats")
     if trace.rules_broken is not None:

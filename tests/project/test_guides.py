@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_lines import decoding as rws_decode
-from command_lines import figures
+from command_lines import figures, rws
 from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
 import rws_theory
@@ -148,6 +148,23 @@ def test_the_verdicts_are_those_of_the_claim_check() -> None:
     assert dict(re.findall(r"^\| ([a-zRWS ]+) \| (\d+) \|$", text, re.MULTILINE)) == {
         verdict: str(list(verdicts.values()).count(verdict)) for verdict in verdicts.values()
     }
+
+
+@pytest.mark.long
+def test_the_tutorial_is_short_and_its_commands_print_what_it_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page("docs/tutorial.md")
+    assert len(text.split()) <= 1_500
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], encoding="utf-8")
+    out = ""
+    for kind, block in re.findall(r"^```(bash|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if kind == "text":
+            assert block in out
+        elif block.startswith("rws "):
+            assert rws(block.split()[1:]) == 0
+            out = capsys.readouterr().out
 
 
 def test_the_study_is_told_as_it_was_made() -> None:

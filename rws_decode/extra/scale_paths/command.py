@@ -185,4 +185,4 @@ def _text(path: ScalePath) -> str:
 
 
 def _reward(reward: FinalReward) -> str:
-    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} deviations)"
+    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} SD)"
