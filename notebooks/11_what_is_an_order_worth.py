@@ -34,7 +34,7 @@ from paper_figures.extra.lessons import order_worth as lesson
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, load_predictor
 
-ORDERS = ("default", "left-to-right", "default+apart:3")
+ORDERS = ("default", "left-to-right", "default+spacing:3")
 
 # %% [markdown]
 # ## Eight words, and every text
@@ -95,7 +95,7 @@ lesson.draw_recorded(recorded)
 most = max(abs(kl) for _, kl in found[1].values())
 by_two = {name: each[2].mean for name, each in recorded.items()}
 ratio = by_two["default"] / by_two["random-order"]
-left = {words: recorded["default+apart:3"][words].mean / recorded["default"][words].mean for words in (2, 4)}
+left = {words: recorded["default+spacing:3"][words].mean / recorded["default"][words].mean for words in (2, 4)}
 rws = {words: lesson.difference("rws:8", "temperature:5.6", words) for words in (2, 4)}
 said = [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]" for (mean, low, high), _ in rws.values()]
 
@@ -105,8 +105,8 @@ findings = f"""
 2. Two words a step: confidence order is **{ratio:.1f} times** as far from p as random order in `english`
    ({by_two["default"]:.2f} against {by_two["random-order"]:.2f} nats).
 3. Three or more apart, **{left[2]:.0%}** of its divergence is left with two words a step, and {left[4]:.0%} with four.
-   It is then {"nearer" if by_two["default+apart:3"] < by_two["random-order"] else "no nearer"} than random order.
-   Random order apart is nearest, {by_two["random-order+apart:3"]:.2f} nats.
+   It is then {"nearer" if by_two["default+spacing:3"] < by_two["random-order"] else "no nearer"} than random order.
+   Random order apart is nearest, {by_two["random-order+spacing:3"]:.2f} nats.
 """
 
 # %%

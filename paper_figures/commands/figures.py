@@ -28,7 +28,9 @@ class FiguresOptions:
     names: tuple[str, ...] = option((), "a figure or table (default: all)", metavar="NAME", positional=True)
     runs: Path = option(Path("out/runs"), "results of experiments", metavar="DIR")
     out: Path = option(Path("out"), "where files go", metavar="DIR")
-    workers: int = option(2, "processes that run what is missing, and draw; 0: run nothing", least=0, most=MOST_THREADS)
+    workers: int = option(
+        2, "processes that run what is missing and make figures; 0: run nothing", least=0, most=MOST_THREADS
+    )
     full: bool = option(False, "run missing experiments in their own sizes: about 45 minutes for all")
     width: float | None = option(
         None, "of each picture, in inches, in place of its own; the height follows", metavar="IN", least=1, most=20

@@ -37,16 +37,18 @@ class ScoreOptions:
     answer: str | None = option(None, "the answer", metavar="TEXT")
     answer_ids: str | None = option(None, "the answer as a JSON list of token ids", metavar="JSON")
     draw: int | None = option(
-        None, "in place of texts: KL between the world's law and the strategy's, by N texts a prompt", least=1
+        None, "in place of texts: KL between the model's distribution and the strategy's, by N texts a prompt", least=1
     )
-    prompts: int | None = option(None, f"of --draw: held-out prompts of the world (default: {_FEWEST})", least=_FEWEST)
+    prompts: int | None = option(None, f"of --draw: held-out prompts of the model (default: {_FEWEST})", least=_FEWEST)
     length: int | None = option(None, f"of --draw: tokens of a text (default: {_LENGTH})", least=1)
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
     steps: int | None = option(None, "forwards (default: two tokens a step)", least=1)
     block: int | None = option(None, "tokens per block (default: at most 32, a divisor of the length)", least=1)
     counts: tuple[int, ...] | None = option(None, COUNTS, least=1)
-    sampling_temperature: float = option(1.0, "at which words are drawn; 0 takes the best word", metavar="T", least=0)
+    sampling_temperature: float = option(
+        1.0, "at which tokens are sampled; 0 takes the best word", metavar="T", least=0
+    )
     top_p: float = option(1.0, "draw from the fewest words with this share of the probability", metavar="P")
     top_k: int | None = option(None, "draw from so many of the likeliest words, and all that equal the last")
     seed: int = option(0, "of random-order and rws-random", least=0)

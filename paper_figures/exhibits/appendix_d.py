@@ -37,7 +37,7 @@ class Example:
         """Return the scale at which the curves cross; ValueError unless it is proved to be the only one."""
         if not (self.crossings.complete and self.crossings.count == 1):
             raise ValueError(
-                f"the example has {self.crossings.count} crossings, at most {self.crossings.bound}: one is drawn"
+                f"the example has {self.crossings.count} crossings, at most {self.crossings.bound}: one is shown"
             )
         return self.crossings.roots[0]
 

@@ -60,8 +60,8 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
             | {"margin": row.margin, "p equivalent alone": row.p_equivalent_alone, "p equivalent": row.p_equivalent}
             | {"factor's variation": row.variation, "least with 80 % power": row.least}
             | {"verdict": row.verdict, "within margin": row.within}
-            | {"verdict by address": row.verdict_by_address}
-            | {f"{name} by address": of and of[at] for at, name in enumerate(("low", "high", "p", "p equivalent"))}
+            | {"verdict by speech": row.verdict_by_address}
+            | {f"{name} by speech": of and of[at] for at, name in enumerate(("low", "high", "p", "p equivalent"))}
         )
     for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
         kept, measure = list(group), MEASURES[name]
@@ -85,19 +85,19 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
 
 
 def address_table(rows: Sequence[Comparison]) -> Table:
-    """Return the comparisons whose verdict is another one where openings of one address may be alike."""
+    """Return the comparisons whose verdict is another one where prompts of one speech may be alike."""
     shown = []
     for row in rows:
         if row.by_address and row.verdict != row.verdict_by_address:
             measure, (low, high, p, _) = MEASURES[row.measure], row.by_address
             shown.append(
-                {"measure": f"{measure.title}{', tokens drawn' if row.drawn else ''}", "s_R": f"{row.scale:g}"}
+                {"measure": f"{measure.title}{', tokens sampled' if row.drawn else ''}", "s_R": f"{row.scale:g}"}
                 | {"RWS minus": row.title, "by prompt": f"{row.verdict}: {row.text()}"}
-                | {"by address": f"{row.verdict_by_address}: [{measure.text(low)}, {measure.text(high)}], p {p:.2g}"}
+                | {"by speech": f"{row.verdict_by_address}: [{measure.text(low)}, {measure.text(high)}], p {p:.2g}"}
             )
     caption = (
-        "Verdicts on openings that another one replaces where openings of one address may be alike: interval over "
-        "addresses, p by the signs of whole addresses (wild cluster bootstrap), max-T as before."
+        "Verdicts that another one replaces where prompts of one speech may be alike: interval over "
+        "speeches, p by the signs of whole speeches (wild cluster bootstrap), max-T as before."
     )
     return Table("evidence_by_address", shown, shown, caption)
 

@@ -121,7 +121,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"tokens, masked as in q(x_t | x_0): each with probability t / T, T = {trace.steps}. One random number per "
         f"token (seed {_SEED}) makes the masks nested. Reverse: model {trace.predictor} answers the same prompt by "
         f"confidence ({trace.length} tokens, {trace.steps} steps, blocks of {trace.block}); the first "
-        f"{len(data.written)} are drawn. Hatched: masked. Blue: filled since the state above. The two texts differ: "
+        f"{len(data.written)} are shown. Hatched: masked. Blue: filled since the state above. The two texts differ: "
         "the model wrote the lower one. “(end)” is the end-of-text token."
     )
     alt = (

@@ -118,7 +118,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"s_R = {trace.strategy['reward_scale']:g}. A row is the answer after {every} more "
         f"step{'s' if every > 1 else ''}: hatched cells are masked, coloured ones are committed, and those with an "
         "outline were committed since the row above. Reward (normalised) and factor are those of the row's last step. "
-        f"The first {data.columns} positions are drawn{rest}. GOD is of all positions."
+        f"The first {data.columns} positions are shown{rest}. GOD is of all positions."
     )
     alt = (
         f"Two grids of {len(data.steps)} rows of steps by {data.columns} columns of positions, masked cells hatched, "

@@ -44,7 +44,7 @@ from paper_figures.table import Column, Table
 from rws_theory.printed import printed_in
 
 NEEDS = ("reward-bench",)
-RELATIONS = {"own": "own guide", "other": "other reward models"}
+RELATIONS = {"own": "own reward", "other": "other reward models"}
 # Who wins: RWS or its control, and the default.
 _LOOKS = {"method wins": LINES["rws"], "default wins": LINES["default"]}
 
@@ -102,7 +102,7 @@ def draw(data: MeanWinRates) -> Figure:
     means = zip(_LOOKS.items(), (text["win_mean"], text["default_mean"]), strict=True)
     marks = [Dots(look, f"{who}, as printed", {"RWS": (mean, None, None)}, hollow=True) for (who, look), mean in means]
     draw_dots(top, ["RWS"], marks)
-    panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
+    panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} rewards, by own reward, no interval")
     panels = [picture.add_subplot(grid[1, index]) for index in range(len(data.relations))]
     for axes, relation in zip(panels, data.relations, strict=True):
         series = []
@@ -113,7 +113,7 @@ def draw(data: MeanWinRates) -> Figure:
         panel_title(axes, f"Here: by {RELATIONS[relation]}")
     for axes in (top, *panels):
         axes.set_xlim(-3, 103)
-    picture.supxlabel("prompts won by each side; the rest are draws  [percent, mean over guides]", fontsize=9)
+    picture.supxlabel("prompts won by each side; the rest are ties  [percent, mean over rewards]", fontsize=9)
     joint_legend(picture, 2, "outside upper center")
     return picture
 
@@ -134,7 +134,7 @@ def table(data: MeanWinRates) -> Table:
     columns.append(Column("net of RWS minus this", "minus"))
     caption = (
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
-        f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % intervals over "
+        f"{setting(data.run)} Means over {data.guides} rewards, prompt by prompt, with 95 % intervals over "
         "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
         "methods. For RWS itself it is its net over the default. *: the interval excludes zero and p is at most 0.05."
     )
@@ -148,12 +148,12 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Top, hollow: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their "
         f"own, what was measured. {setting(data.run)} Per method: prompts that it wins from the default, and below "
-        f"them those that the default wins; mean over {data.guides} guides, 95 % intervals over prompts. A control "
+        f"them those that the default wins; mean over {data.guides} rewards, 95 % intervals over prompts. A control "
         "that does as well as RWS needs no reward for it."
     )
     alt = (
         f"Dots. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of dots "
-        "with intervals for RWS and each control, by their own guide and by other reward models."
+        "with intervals for RWS and each control, by their own reward and by other reward models."
     )
     lines = []  # by kind of judge, the net of RWS and the same minus that of its constant
     for scale in dict.fromkeys(scale for _, scale in data.lines):
@@ -163,7 +163,7 @@ def exhibit(runs: Path) -> Exhibit:
             less = f"; minus that of {in_words('constant')}, {minus.text()}" if minus else ""
             if net:
                 lines.append(
-                    f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: net win rate of RWS, points, "
+                    f"Mean over {data.guides} rewards{at}, by {RELATIONS[relation]}: net win rate of RWS, points, "
                     f"{net.text()}{less}."
                 )
     pictures = (Picture("fig5_mean_win_rate", draw(data), caption, alt),)

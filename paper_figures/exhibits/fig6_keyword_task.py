@@ -120,7 +120,7 @@ def tables(data: KeywordTask) -> tuple[Table, ...]:
     }
     measures = {name: label for name, label in _MEASURES.items() if data.of("rws", name)}
     return (
-        ranges_table("fig6_keyword_task", ours, f"the guides ({', '.join(names_of(data.means))})"),
+        ranges_table("fig6_keyword_task", ours, f"the rewards ({', '.join(names_of(data.means))})"),
         differences_table("fig6_differences", data.means, measures),
     )
 
@@ -136,12 +136,12 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['length']} tokens, {settings['steps']} steps; s_R {chosen}: {', '.join(scales.values())}. Left: "
         "means with 95 % intervals. Right: the same answers against the default's, prompt by prompt. Hatched: what the "
         f"paper's text says of RWS ({printed_in('keyword_task')['where']}); its Figure 6 prints no number. The "
-        "constant is the factor of equal mean: what it reaches too does not come from the reward. Model, language and "
+        "fixed factor has the mean of RWS's: what it reaches too does not come from the reward. Model, language and "
         "causal model are not the paper's: the right side can be compared with the paper, the left side cannot."
     )
     alt = (
-        "Dots with intervals by guide for the default, RWS and a constant of equal mean: perplexity and Generation "
-        "Order Deviation, and how both compare with the default's."
+        "Dots with intervals by reward for confidence decoding, RWS and a fixed factor of equal mean: perplexity and "
+        "Generation Order Deviation, and how both compare with the default's."
     )
     lines = (
         _claim_line(data, "Perplexity of RWS, % below the default's (negative: above)", BELOW),

@@ -30,9 +30,9 @@ NEEDS: tuple[str, ...] = ()  # the record ships with the package
 WORLD = "english:era"
 RWS, BEST = ("rws:8", 2, "commit"), ("best-of:8", 1, "commit")
 _SHOWN: dict[Key, tuple[str, str, str]] = {  # name, colour, marker
-    ("rws:8+apart:3", 2, "commit"): ("3 apart: random, RWS 8, default", VERMILION, "s"),
-    ("random-order+apart:3", 2, "commit"): ("", AMBER, "v"),
-    ("default+apart:3", 2, "commit"): ("", BLACK, "D"),
+    ("rws:8+spacing:3", 2, "commit"): ("spacing 3: random, RWS 8, default", VERMILION, "s"),
+    ("random-order+spacing:3", 2, "commit"): ("", AMBER, "v"),
+    ("default+spacing:3", 2, "commit"): ("", BLACK, "D"),
     ("random-order", 2, "commit"): ("random order", AMBER, "v"),
     ("temperature:5.6", 2, "commit"): ("c 5.6", BLUE, "o"),
     RWS: ("RWS 8", VERMILION, "s"),

@@ -96,8 +96,8 @@ def table(ledger: Ledger) -> Table:
         for against in (claim["counterexample"],)
     ]
     caption = (
-        "Every statement of the paper that can be checked, in the ledger's order: the method, Theorem 1, its example, "
-        "rewards, tables. Verdicts are computed by proof, exact arithmetic, certified enclosure or exhaustive search; "
+        "Every statement of the paper that can be checked, in the paper's order: the method, Theorem 1, its example, "
+        "rewards, tables. Verdicts are computed by proof, exact arithmetic, certified interval or exhaustive search; "
         "the proofs stand in docs/theory.md. “Ours” marks one that is not in the paper."
     )
     if not ledger.current:
@@ -127,7 +127,7 @@ def exhibit(runs: Path) -> Exhibit:
         ("claims/results.json",),
         _story(ledger, total),
     )
-    return Exhibit("The ledger of claims", (picture,), (table(ledger),), (said, *lines), inputs, story)
+    return Exhibit("The claim check", (picture,), (table(ledger),), (said, *lines), inputs, story)
 
 
 def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:

@@ -108,7 +108,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
     story = _story(data)
     alt = (
-        "Quality against GOD, a row of panels for each world, two tokens a step and one: the default, temperatures, "
+        "Quality against GOD, a row of panels for each model, two tokens a step and one: the default, temperatures, "
         "RWS, and orders that are fixed or random."
     )
     return Exhibit(

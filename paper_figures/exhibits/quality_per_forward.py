@@ -128,22 +128,22 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         "Quality against cost: the forwards and reward calls of an answer, of all copies of a method. Grey steps: the "
         "best mean of no greater cost, chosen on the same prompts and named. RWS below the steps: another method "
-        "is at least as cheap and has a higher mean. Draws of the exact tilt take no forward and are left out. "
-        "Hollow: tokens are drawn; half-filled: one token a step. Bars: 95 % intervals over prompts. A point far below "
-        f"is named at the lower edge, with its value. {evidence.source_line(data.evidence)}"
+        "is at least as cheap and has a higher mean. Samples of the exact reward-tilted distribution take no forward "
+        "and are left out. Hollow: tokens are sampled; half-filled: one token a step. Bars: 95 % intervals over "
+        f"prompts. A point far below is named at the lower edge, with its value. {evidence.source_line(data.evidence)}"
     )
-    alt = "Quality against forwards and reward calls per answer, two panels for each world, a marker for each method."
+    alt = "Quality against forwards and reward calls per answer, two panels for each model, a marker for each method."
     chosen = [(evidence.chosen_scale(data.evidence, world), places) for (world, _), places in data.places.items()]
     among = [rws in _best(places) for rws, places in chosen if rws in places]
     first, count = sum(among), len(among)
     said = (
-        f"In {first or 'none'} of {count} comparisons, by world and measure, RWS at the scale chosen for it has "
+        f"In {first or 'none'} of {count} comparisons, by model and measure, RWS at the scale chosen for it has "
         "the best mean among arms of no more forwards and reward calls."
     )
     story = Story(
-        f"In {first} of {count} worlds and measures RWS has the highest mean among methods of no greater cost."
+        f"In {first} of {count} models and measures RWS has the highest mean among methods of no greater cost."
         if first
-        else "In each world and measure, some method of no greater cost has a higher mean than RWS.",
+        else "In each model and measure, some method of no greater cost has a higher mean than RWS.",
         (said,),
         "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
         "that depends on the reward model.",

@@ -22,7 +22,7 @@ _SHOWN = (
     ("RWS, {}", "rws", "usual"),
     ("RWS, {}, no savings", "rws", "nothing"),
     ("RWS, {}, all savings", "rws", "everything"),
-    ("constant, {}", "constant", "usual"),
+    ("fixed factor, {}", "constant", "usual"),
 )
 INCREASE = Column("increase, %", "increase", "+.1f", ("increase_low", "increase_high"))
 CPU = Column("increase of CPU time, %", "cpu_increase", "+.1f", ("cpu_increase_low", "cpu_increase_high"))
@@ -63,13 +63,13 @@ def table(run: Results, rows: Sequence[Row]) -> Table:
     }
     columns = [Column("seconds"), Column("default's seconds", "base"), INCREASE, CPU]
     columns += [Column("reward calls", "reward_calls"), Column("calls saved", "reward_calls_saved")]
-    columns += [Column("guide's weights, MiB", "reward_mib"), Column("memory added, MiB", "added_mib")]
+    columns += [Column("reward's weights, MiB", "reward_mib"), Column("memory added, MiB", "added_mib")]
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {_told(run, rows)}, with the usual savings unless said "
-        "otherwise. Brackets: 95 % intervals over prompts, rough where these are few. The constant of equal mean asks "
-        "no reward, so its slowdown is the machine's noise. Memory added is measured on CUDA alone. Seconds and memory "
-        "are of other hardware, models and code and cannot be compared. Increases can be compared roughly: they depend "
-        "on how large the guide is beside the model."
+        "otherwise. Brackets: 95 % intervals over prompts, rough where these are few. The fixed factor of equal mean "
+        "asks no reward, so its slowdown is the machine's noise. Memory added is measured on CUDA alone. Seconds and "
+        "memory are of other hardware, models and code and cannot be compared. Increases can be compared roughly: they "
+        "depend on how large the reward model is beside the model."
     )
     return beside(_STEM, "method", printed, here, caption, columns)
 

@@ -25,7 +25,7 @@ def _told(run: Results) -> str:
     """Return in words what was run and timed."""
     settings, prompts = run.settings, run.prompts
     return (
-        f"model {settings['model']}, means over the guides ({', '.join(settings['rewards'])}), one s_R each, of "
+        f"model {settings['model']}, means over the rewards ({', '.join(settings['rewards'])}), one s_R each, of "
         f"{prompts['test']} prompts of {prompts['source']}, of which {settings['timing_prompts']} are timed, "
         f"{settings['repetitions']} times each, an answer at a time"
     )
@@ -64,7 +64,7 @@ def table(run: Results, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {_told(run)}. Brackets: 95 % intervals over prompts, "
         "rough where these are few. Seconds are of other hardware, models and code; ratios and increases can be "
-        "compared roughly. The constant asks no reward, so its slowdown is the machine's noise."
+        "compared roughly. The fixed factor asks no reward, so its slowdown is the machine's noise."
     )
     return beside(_STEM, "method", printed, {_name(method): row for method, row in order}, caption, columns)
 

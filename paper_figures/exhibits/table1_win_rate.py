@@ -46,7 +46,7 @@ from rws_theory.printed import printed_in
 
 NEEDS = ("reward-bench",)
 DRAWN = ("rws", "constant", "shuffled")
-JUDGES = {"net": "own guide", "others_net": "other reward models"}
+JUDGES = {"net": "own reward", "others_net": "other reward models"}
 _STEM = "table1_win_rate"
 _DEFAULT = "confidence (default)"
 _MINUS = {name: f"net by {title}, points" for name, title in JUDGES.items()}
@@ -68,7 +68,7 @@ class WinRates:
         """Return in words for how many guides the net win rate of RWS is above that of a method."""
         names = names_of(self.rows)
         minus = [rws_minus(self.of(name, method, "net")) for name in names]
-        return tally(minus, "guides", ("above zero", "below zero"))
+        return tally(minus, "rewards", ("above zero", "below zero"))
 
 
 def compute(runs: Path) -> WinRates:
@@ -88,7 +88,7 @@ def draw(data: WinRates) -> Figure:
     first, *panels = picture.subplots(1, 1 + len(judges), width_ratios=(2, *[3] * len(judges)), squeeze=False)[0]
     draw_dots(first, [*printed], [Dots(LINES["rws"], "RWS, as printed", printed, hollow=True)])
     first.set_xlim(min(0, *first.get_xlim()), 1.1 * max(value for value, _, _ in printed.values()))
-    panel_title(first, "Printed: own guide")
+    panel_title(first, "Printed: own reward")
     for axes, (measure, title) in zip(panels, judges.items(), strict=True):
         rows = {method: {n: row for n in names if (row := data.of(n, method, measure))} for method in DRAWN}
         series = [Dots(LINES[method], LINES[method].label, marks_of(of)) for method, of in rows.items()]
@@ -122,10 +122,10 @@ def tables(data: WinRates) -> tuple[Table, Table]:
     columns += [measured(label, names[name], ".0f") for name, label in labels.items()]
     columns += [measured("net, points", "net", "+.0f"), Column("p of net", "p", ".2g")]
     caption = (
-        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. "
-        "The rest are draws: equal scores. Brackets: 95 % intervals, Wilson's for shares, Tango's for net, else the "
-        "bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides "
-        "by Holm's method. The paper does not say in which unit it counts GOD."
+        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the reward itself "
+        "judges. The rest are draws: equal scores. Brackets: 95 % intervals, Wilson's for shares, Tango's for net, "
+        "else the bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over "
+        "the rewards by Holm's method. The paper does not say in which unit it counts GOD."
     )
     whole = beside(_STEM, "reward model", printed, here, caption, columns)
     return whole, differences_table("table1_differences", data.rows, _MINUS)
@@ -136,17 +136,17 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     printed = [row["win"] - row["default_win"] for row in printed_in(_STEM)["rows"]]
     caption = (
-        f"Net win rate against the default by guide. Left, hollow: {printed_in(_STEM)['where']}, RWS win minus default "
-        f"win as printed, without intervals. {setting(data.run)} Bars are 95 % intervals over prompts. If the "
-        "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed. If only the guide sees "
-        "a gain, it may be the judge's own taste."
+        f"Net win rate against confidence decoding by reward. Left, hollow: {printed_in(_STEM)['where']}, RWS win "
+        f"minus default win as printed, without intervals. {setting(data.run)} Bars are 95 % intervals over prompts. "
+        "If the fixed factor of equal mean or shuffled rewards gain as much as RWS, no reward was needed. If only the "
+        "reward sees a gain, it may be the judge's own taste."
     )
     alt = (
-        f"Panels of net win rates, a row per guide: as printed, {min(printed):+.1f} to {max(printed):+.1f} points; "
-        "here by the own guide, and by other reward models, with intervals."
+        f"Panels of net win rates, a row per reward: as printed, {min(printed):+.1f} to {max(printed):+.1f} points; "
+        "here by the own reward, and by other reward models, with intervals."
     )
     said = (
-        f"Net win rate of RWS against the default, by its own guide: {data.net('default')}; minus that of "
+        f"Net win rate of RWS against confidence decoding, by its own reward: {data.net('default')}; minus that of "
         f"{in_words('constant')}: {data.net('constant')}."
     )
     pictures = (Picture(_STEM, draw(data), caption, alt),)

@@ -54,7 +54,7 @@ def tables(run: Results, rows: Sequence[Row]) -> tuple[Table, ...]:
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {_task(run)}; model {settings['model']}, "
         f"{run.prompts['test']} problems, {settings['length']} tokens, {settings['steps']} steps, one s_R per "
-        f"guide ({chosen}). Brackets: Wilson's 95 % interval of a share. Problems and model are not the paper's: "
+        f"reward ({chosen}). Brackets: Wilson's 95 % interval of a share. Problems and model are not the paper's: "
         "levels cannot be compared."
     )
     columns = [measured(label, _PASS, ".1f"), Column("problems", "prompts"), Column("s_R")]

@@ -48,7 +48,7 @@ def table(run: Results) -> Table:
                     here[labels[row["fifth"] - 1]] |= dict(zip(fields, share(row, outcome), strict=True))
     caption = (
         f"Left: {paper['where']}, {paper['task']}, without intervals. {setting(run)} The same here: percent of "
-        "prompts that RWS wins in its guide's judgement, and that the default wins; the rest are draws. Brackets: "
+        "prompts that RWS wins by its own reward, and that confidence decoding wins; the rest are ties. Brackets: "
         f"Wilson's 95 % intervals. Fifths are of GOD in tokens; equal GOD is in one fifth. {_NO_EFFECT}"
         + ("" if fifths else f" Ours are left out: {run.prompts['test']} prompts are too few for fifths.")
     )
@@ -65,7 +65,7 @@ def exhibit(runs: Path) -> Exhibit:
     up, down = (sum(sign * row["tau"] > 0 for row in clear) for sign in (1, -1))
     said = (
         f"From prompts of low GOD to prompts of high GOD the outcome of RWS is shown to rise for {up or 'none'} of "
-        f"{len(trends)} guides, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
+        f"{len(trends)} rewards, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
         "correction). A trend would not show an effect of order: prompts differ in more."
     )
     return Exhibit("Table 5: win rate by fifth of GOD", tables=(made,), conclusions=(said,), inputs=run.inputs)

@@ -63,7 +63,7 @@ def exhibit(runs: Path) -> Exhibit:
     """Return Table 7 from the registry and the shipped models; `runs` is not read."""
     others, count = unlike(), len(PUBLISHED)
     said = (
-        f"The means and deviations that normalise rewards here are the printed ones of Table 7 for "
+        f"The means and SDs that normalise rewards here are the printed ones of Table 7 for "
         f"{count - len(others)} of {count} entries of its reward models"
         + (f"; not for {', '.join(others)}." if others else ".")
     )

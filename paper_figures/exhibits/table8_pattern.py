@@ -1,6 +1,6 @@
 """The pattern of Table 8: what of it needs a reward?
 
-Shows: perplexity against GOD for temperature, RWS and the constant of equal mean, beside the same as printed;
+Shows: perplexity against GOD for temperature, RWS and the fixed factor of equal mean, beside the same as printed;
 and what share of RWS's change its constant makes.
 """
 
@@ -121,7 +121,7 @@ def _table(data: Placed) -> Table:
     columns = [Column("world"), Column("s_R"), Column("measure", form=lambda row: _MEASURES[row["measure"]])]
     columns += [Column(name, f"{name} text") for name in ("RWS", "constant", "share")]
     caption = (
-        "Change from the default, paired. Perplexity as its natural logarithm. Share: constant's change over RWS's."
+        "Change from the default, paired. Perplexity as its natural logarithm. Share: fixed factor's change over RWS's."
     )
     return make_table("table8_pattern", rows, columns, caption)
 
@@ -134,7 +134,7 @@ def _headline(numbers: Table) -> list[str]:
         if None not in shares and god["RWS"] > 0 > level["RWS"]:
             lines.append(
                 f"RWS {god['s_R']:g} in {WORLDS[god['world']].model} changes GOD by {god['RWS text']} tokens and log "
-                f"perplexity by {level['RWS text']} from the default: Table 8's pattern. Its constant makes "
+                f"perplexity by {level['RWS text']} from the default: Table 8's pattern. Its fixed factor makes "
                 f"{100 * shares[0]:.0f} % and {100 * shares[1]:.0f} % of these."
             )
     return lines
@@ -147,15 +147,15 @@ def exhibit(runs: Path) -> Exhibit:
         return Exhibit(title, conclusions=("The results have no default, temperature or RWS.",), inputs=inputs)
     printed, numbers = printed_in("table8_temperature"), _table(data)
     caption = (
-        "Geometric mean of perplexity against mean GOD, by the exact world where there is one, else by the "
-        "causal model. A grey line joins RWS and the constant of equal mean. At the right the printed "
+        "Geometric mean of perplexity against mean GOD, by the exact model where there is one, else by the "
+        "causal model. A grey line joins RWS and the fixed factor of equal mean. At the right the printed "
         f"table ({printed['where']}), on another model and task: levels cannot be compared. There the dotted line is "
         "the default's GOD, and the box is at RWS's GOD, below its worst perplexity. Bars: 95 % intervals. "
         f"{evidence.source_line(data.evidence)}"
     )
     alt = (
-        "Perplexity against GOD, a panel for each world and one as printed: the default, temperatures, RWS and its "
-        "constant."
+        "Perplexity against GOD, a panel for each model and one as printed: confidence decoding, temperatures, RWS "
+        "and its fixed factor."
     )
     return Exhibit(
         title,

@@ -106,7 +106,7 @@ def _printed(data: Temperatures) -> Table:
         f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model "
         f"{data.run.settings['model']}, {data.run.prompts['test']} keyword prompts; another model, language and "
         "length, so shapes can be compared and levels cannot. We take the paper's temperature as a factor that "
-        "multiplies the logits, because Appendix F calls it a constant scaling factor. If it divides them, its rows "
+        "multiplies the logits, because Appendix F calls it a “constant scaling factor”. If it divides them, its rows "
         "are of other factors. Brackets: 95 % intervals. True perplexity: that of the language itself, of the coherent "
         "answers. The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
@@ -141,17 +141,17 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     caption = (
         f"{data.run.prompts['test']} keyword prompts, 95 % intervals. At one place on the axis, RWS, its "
-        "constant and its shuffled control have the same reward scale and so the same mean factor, which is below the "
-        "scale. Points of one scale are drawn slightly apart. The dotted line is the default, temperature 1."
+        "fixed factor and its shuffled control have the same reward scale and so the same mean factor, which is below "
+        "the scale. Points of one scale stand slightly side by side. The dotted line is the default, temperature 1."
     )
     alt = (
-        "Quality and GOD against the scale: curves of temperature, RWS, a constant of equal mean and shuffled rewards."
+        "Quality and GOD against the scale: curves of temperature, RWS, a fixed factor of equal mean, shuffled rewards."
     )
     parts = []
     for name, label in _COMPARED.items():
         of = [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", name)]
         parts += [f"{label} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"] if of else []
-    said = (f"RWS minus a constant factor of equal mean: {'; '.join(parts)}.",) if parts else ()
+    said = (f"RWS minus a fixed factor of equal mean: {'; '.join(parts)}.",) if parts else ()
     tables = _printed(data), _differences(data.controls), _ranges(data)
     inputs = *data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"
     picture = Picture(_STEM, draw(data), caption, alt)

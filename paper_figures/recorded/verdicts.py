@@ -278,7 +278,7 @@ def reward_answer(rows: Sequence[Comparison]) -> str:
         return ""
     more, less, equal = (len(alike[verdict]) for verdict in ("RWS more", "RWS less", "equivalent"))
     where = "; ".join(
-        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens drawn' if drawn else ''}"
+        f"{MEASURES[name].title} in {WORLDS[world].model} at s_R = {scale:g}{', tokens sampled' if drawn else ''}"
         for world, drawn, name, scale in alike["RWS more"]
     )
     return (
@@ -364,6 +364,6 @@ def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
         f"In {WORLDS[world].model}, {equal.pairs} pairs of {equal.orders} orders have the same GOD within "
         f"±{MEASURES['god'].margin:g} tokens; {equal.apart or 'none'} of them differ in {MEASURES[name].title}, "
         f"{equal.beyond} by more than the margin (p corrected for all pairs"
-        f"{'' if equal.by_address is None else f'; by address {equal.by_address}'}). "
+        f"{'' if equal.by_address is None else f'; by speech {equal.by_address}'}). "
         f"{equal.apart - equal.others} of these are of RWS, its controls and temperatures alone."
     )

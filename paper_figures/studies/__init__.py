@@ -18,20 +18,20 @@ from importlib import import_module
 from typing import Any, get_type_hints
 
 STUDIES: dict[str, str] = {
-    "reward-bench": "win rates of RWS against the default, by every judge, guide and GOD",
-    "keywords": "perplexity, GOD, keywords included, by guide",
+    "reward-bench": "win rates of RWS against confidence, by reward, judge and GOD",
+    "keywords": "perplexity, GOD, keywords included, by reward",
     "diversity": "distinct-1, distinct-2 of RWS beside every control",
     "mt-bench": "two-turn dialogues, judged by reward models and by an LLM in both orders",
     "frequency": "RWS that asks at every 1st, 2nd, 4th step: GOD, time",
-    "overhead": "seconds and memory that each guide costs, and savings",
+    "overhead": "seconds and memory that each reward costs, and savings",
     "temperature": "temperature against reward on keyword prompts",
     "precision": "how much of the order is due to rounding, per scale",
     "scale-path": "every answer on the axes of c and s_R, and what one alone reaches",
     "commit-order": "left to right, confidence and RWS, step by step",
     "humaneval": "pass@k of programs, or of the mini models' puzzles, by method",
-    "evidence": "what the reward does in RWS: every control, 400 prompts a world, the frontier",
-    "laws": "how far samplers' laws are from the model's, and what moves them: four leaks",
-    "rivals": "samplers of other papers beside the default and RWS: reward, order, cost",
+    "evidence": "what the reward does in RWS: every control, 400 prompts a model, Pareto front",
+    "laws": "how far sampling distributions are from the model's, and why",
+    "rivals": "samplers of other papers beside confidence and RWS: reward, order, cost",
     "controls": "RWS beside constant, shuffled, flipped and random rewards, and best of N",
 }
 

@@ -6,8 +6,8 @@ Each world (`evidence_arms.WORLDS`) is a mask predictor, a guide and a shape. Th
    each of them in the same way.
 2. All arms that need no run of another, on the test prompts: RWS at `--reward-scale` and at the chosen scale,
    temperatures, orders, more steps, best of N, particles, reward lookahead, and the exact tilt where there is one.
-3. The controls that are made from the rws runs: the constant of equal mean, the mean schedule by step, another prompt's
-   rewards, and the own rewards shuffled.
+3. The controls that are made from the rws runs: the fixed factor of equal mean, the mean schedule by step, another
+   prompt's rewards, and the own rewards shuffled.
 4. The frontier of log p and reward after each test prompt, where the world has tilts.
 
 The results of the full study ship with the package (`paper_figures.recorded`), and `verify` computes a sample of them
@@ -78,11 +78,11 @@ class EvidenceOptions(RunOptions):
         choices=tuple(WORLDS),
     )
     device: str = option("cpu", "cpu, cuda, ...")
-    prompts: int = option(400, "test prompts of each world", least=2)
+    prompts: int = option(400, "test prompts of each model", least=2)
     validation: int = option(64, "further prompts that scales are chosen on", least=1)
     reward_scale: tuple[float, ...] = option((2.0, 8.0), "s_R of RWS, besides the one that is chosen", metavar="S")
-    drawn_scale: float = option(8.0, "s_R where tokens are drawn, and of the rarer controls", metavar="S")
-    weights: int = option(32, "weights of the reward at which the frontier is searched", least=2)
+    drawn_scale: float = option(8.0, "s_R where tokens are sampled, and of the rarer controls", metavar="S")
+    weights: int = option(32, "weights of the reward at which the Pareto front is searched", least=2)
     seed: int = option(0, "of prompts, draws, orders and shuffles", least=0)
 
 

@@ -93,7 +93,7 @@ class Line(NamedTuple):
 METHODS: dict[str, Line] = {
     "default": Line("confidence (default)", "order"),
     "rws": Line("RWS", "rws"),
-    "constant": Line("constant of equal mean", "factor"),
+    "constant": Line("fixed factor of equal mean", "factor"),
     "schedule": Line("mean schedule by step", "factor"),
     "swapped": Line("another prompt's rewards", "factor"),
     "shuffled": Line("own rewards, shuffled", "factor"),
@@ -324,7 +324,7 @@ _NATS = "a perplexity that is 5.8 % higher, about half of the 12 % of the paper'
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("reward", "reward", "deviations", "mean", 0.1, "half of what is called a small effect, 0.2 deviations"),
+        Measure("reward", "reward", "SD", "mean", 0.1, "half of what is called a small effect, 0.2 SD"),
         Measure("net", "net win rate by the guide", "points", "share", 0.11, _RATE, 100.0),
         Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
         Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),

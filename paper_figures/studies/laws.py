@@ -60,8 +60,8 @@ class LawWorld:
 
 
 _LAWS = (
-    *("default", "random-order", "default+apart:3", "rws:8", "left-to-right", "temperature:5.6"),
-    *("random-order+apart:3", "rws:1", "rws:8+apart:3"),
+    *("default", "random-order", "default+spacing:3", "rws:8", "left-to-right", "temperature:5.6"),
+    *("random-order+spacing:3", "rws:1", "rws:8+spacing:3"),
 )
 _SPLIT = ("default", "rws:8", "random-order")
 WORLDS: dict[str, LawWorld] = {
@@ -72,7 +72,7 @@ WORLDS: dict[str, LawWorld] = {
         "stories",
         laws=_SPLIT,
         split=_SPLIT,
-        given=("left-to-right", "default", "random-order", "default+apart:3"),
+        given=("left-to-right", "default", "random-order", "default+spacing:3"),
     ),
     "antibody:human": LawWorld(
         "antibody",
@@ -81,8 +81,8 @@ WORLDS: dict[str, LawWorld] = {
         laws=("default", "rws:8"),
         split=("default", "rws:8"),
         given=(
-            *("left-to-right", "default", "random-order", "default+apart:3", "default+apart:8"),
-            *("random-order+apart:3", "rws:8"),
+            *("left-to-right", "default", "random-order", "default+spacing:3", "default+spacing:8"),
+            *("random-order+spacing:3", "rws:8"),
         ),
         length=64,
         words=(1, 4, 8),
@@ -102,8 +102,8 @@ class LawsOptions(RunOptions):
         choices=tuple(WORLDS),
     )
     device: str = option("cpu", "cpu, cuda, ...")
-    prompts: int = option(400, "prompts of each world", least=2)
-    seed: int = option(0, "of prompts and draws", least=0)
+    prompts: int = option(400, "prompts of each model", least=2)
+    seed: int = option(0, "of prompts and samples", least=0)
     batch: int = 100
 
 
@@ -170,8 +170,10 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
         settings={"drawing": drawing},
         labels={"world": name, "method": method, "words": words, "answer": answer},
     )
-    # Every sampler has draws of its own: their differences are then of independent texts.
-    return replace(base, seed=seed_of(base, prompt.name, f"{name} {method} {words} {drawing}"))
+    # Every sampler has seeds of its own, so that differences are of independent texts. With a spacing the seed is of
+    # the name that the strategy had when the texts were recorded.
+    seeded = method.replace("+spacing:", "+apart:")
+    return replace(base, seed=seed_of(base, prompt.name, f"{name} {seeded} {words} {drawing}"))
 
 
 DRAWS = 8  # texts of a world after each prompt

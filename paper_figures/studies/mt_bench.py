@@ -64,7 +64,7 @@ class MTBenchOptions(ComparisonOptions):
     )
     llm_methods: tuple[str, ...] = option(
         ("rws", "constant"),
-        f"what is judged against the default: of {' '.join(_OTHERS)}",
+        f"what is judged against confidence decoding: of {' '.join(_OTHERS)}",
         metavar="NAME",
         choices=_OTHERS,
     )

@@ -35,7 +35,7 @@ class Method(NamedTuple):
 METHODS: dict[str, Method] = {
     "default": Method("default", "confidence (default)", "the default"),
     "rws": Method("rws", "RWS", "RWS", scaled=True),
-    "constant": Method("temperature", "constant of equal mean", "a constant factor of equal mean", True, True),
+    "constant": Method("temperature", "fixed factor of equal mean", "a fixed factor of equal mean", True, True),
     "shuffled": Method("reward-replay", "rewards shuffled", "its own rewards in shuffled order", True, True),
     "flipped": Method("rws-flipped", "reward's sign turned", "the same with the reward's sign turned", scaled=True),
     "random": Method("rws-random", "random rewards", "the same with random rewards", scaled=True),
@@ -48,14 +48,14 @@ COMPARED = tuple(sorted((name for name in METHODS if name != "temperature"), key
 FROM_RWS = tuple(name for name, method in METHODS.items() if method.from_rws)
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
 SOURCES = {
-    "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
+    "stories": "stories:KIND, sampled from the mini models' language: keywords (by default), continuation, dialogue, "
     "puzzle, or all of them in turn",
     "dialogues": "dialogues, of two turns, of the mini models' language",
     "puzzles": "puzzles of that language, each with one right answer",
     "antibodies": "antibodies:N, mouse heavy chains, N residues of each as gaps (32)",
     "reactions": "reactions:N, reactions of patents, N tokens of the product as gaps (16)",
     "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
-    "openings": "openings, further held-out prompts of the mask predictor that it does not list as examples",
+    "openings": "openings: further held-out prompts of the mask predictor that it does not list as examples",
     "keywords": "keywords, the project's 100 prompts with keywords",
     "reward-bench": "reward-bench:FILE",
     "mt-bench": "mt-bench:FILE",
@@ -180,7 +180,7 @@ class StageOptions(RunOptions, DecodingOptions, PromptOptions):
 
     data: str | None = Usual("examples")
     prompts: int = Drawn(16)
-    seed: int = option(0, "of what is drawn")
+    seed: int = option(0, "of what is sampled")
 
 
 @dataclass(frozen=True)

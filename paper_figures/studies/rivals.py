@@ -60,17 +60,19 @@ class RivalsOptions(ExactStageOptions):
         metavar="NAME[:NUMBER]",
     )
     causal: str | None = option(
-        None, "causal model of perplexity beside the world's, such as smollm2; then held-out texts are read too"
+        None, "causal model of perplexity beside the model's own, such as smollm2; then held-out texts are read too"
     )
     budget: int | None = option(
         None, "forwards for one answer: methods without a number then have as many copies as it allows", metavar="F"
     )
     regret: bool = option(
-        False, "nats below the frontier, in exact worlds with a reward of theirs; some 10 seconds for each prompt"
+        False, "nats below the Pareto front, in exact models with a reward of theirs; some 10 seconds for each prompt"
     )
     reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
     worlds: tuple[str, ...] | None = option(
-        None, "several worlds, in place of --model and --reward, such as mini:mini english:era", metavar="MODEL:REWARD"
+        None,
+        "several models with rewards, in place of --model and --reward, such as mini:mini english:era",
+        metavar="MODEL:REWARD",
     )
     batch: int = 16
 

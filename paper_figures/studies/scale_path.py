@@ -66,7 +66,7 @@ _CAPTION = (
     "answers that no point of the paper's grid gives."
 )
 _REACH = (
-    "Distinct answers, by tokens, that any constant factor c and any reward scale s_R of the range gives. Only: the "
+    "Distinct answers, by tokens, that any fixed factor c and any reward scale s_R of the range gives. Only: the "
     "other axis is proved not to give it. Open: not known, as a budget left parts unexplored."
 )
 

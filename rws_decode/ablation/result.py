@@ -125,7 +125,7 @@ class Ablation:
             if self.leverage["attainable"] < 0.05:
                 said.append("The comparison with a fixed factor could hardly have come out otherwise.")
         said += [*self.notes, f"Stopped after {self.stopped_after} of {self.prompts} prompts."]
-        return "\n".join(line for each in said for line in textwrap.wrap(each, 100))
+        return "\n".join(line for each in said for line in textwrap.wrap(each, 80))
 
     def line(self) -> str:
         """Return the verdict in a sentence."""
@@ -194,12 +194,11 @@ class Ablation:
             yield "log p per token", self.log_prob_verdict, self.log_probs
 
     def _table(self, head: str, comparisons: Sequence[TwinComparison]) -> list[str]:
-        width = max(len(self.strategy) + 3 + len(each.twin) for each in comparisons)
-        lines = [f"{'':{width}}  {head:26} {'prompts':>7}  {'same text':>9}  verdict"]
+        width = max(len(self.strategy) + 6, *(len(each.twin) for each in comparisons))
+        lines = [f"{self.strategy + ' minus':{width}}  {head:20}  {'prompts':>7}  {'same text':>9}  verdict"]
         for each in comparisons:
-            name = f"{self.strategy} - {each.twin}"
             value = f"{each.difference:+.2f} [{each.low:+.2f}, {each.high:+.2f}]"
-            lines.append(f"{name:{width}}  {value:26} {each.n:7d}  {each.equal:9d}  {each.verdict}")
+            lines.append(f"{each.twin:{width}}  {value:20}  {each.n:7d}  {each.equal:9d}  {each.verdict}")
         return lines
 
 

@@ -71,7 +71,7 @@ def compare(options: CompareOptions) -> None:
     print(f"{prompt_line(traces[usual])}\n")
     for number, (text, answer) in enumerate(shown.items()):
         same = next(other for other in options.strategies if answers[other] == answers[text])
-        print(f"{text}: {answer if options.strategies.index(same) == number else f'the answer of {same}'}\n")
+        print(f"{text}: {answer if options.strategies.index(same) == number else f'identical text to {same}'}\n")
     for line in legend(mark, f"words that the answer of {usual} does not have there", answers.values(), shown.values()):
         print(f"{line}\n")
     head = ["", "reward", "log p", "rules broken", "GOD [tokens]", "forwards", "reward calls"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _DECODING = {
     "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
     "precision": "of the ranking; model is the precision of the model's logits",
-    "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token, or 1 where --steer draws",
+    "sampling_temperature": "sample tokens by Gumbel-max; 0 takes the best token, or 1 where --steer samples",
     "top_p": "draw from the fewest tokens with this share of the probability; 1 cuts nothing",
     "top_k": "draw from so many of the likeliest tokens, and from all that equal the last",
     "seed": "of sampling, random-order, rws-random and shuffled",

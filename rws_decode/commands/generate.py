@@ -13,7 +13,7 @@ from rws_decode.commands.shown import answer_text, as_json, legend, marked, mark
 from rws_decode.common.files import check_trace_file
 from rws_decode.common.plugins import hook
 from rws_decode.steering import is_method, steering
-from rws_decode.strategies.table import APART, STRATEGIES, offered, parted, spaced, strategy_named
+from rws_decode.strategies.table import SPACING, STRATEGIES, offered, parted, spaced, strategy_named
 
 if TYPE_CHECKING:
     from rws_decode.strategies.protocol import Strategy
@@ -36,7 +36,7 @@ class _Strategy:
     run: str | None = option(
         None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
     )
-    apart: int | None = option(None, "commit positions at least N apart in a step, by any order", least=1, metavar="N")
+    spacing: int | None = option(None, "minimum spacing of the positions of a step, by any order", least=1, metavar="N")
 
     def __post_init__(self) -> None:
         """Put the numbers of a text in place of options; ValueError for an option beside them."""
@@ -58,8 +58,8 @@ class _Strategy:
             run = load(self.run)
             if not run.of_step_map and run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
-        numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", APART)}
-        return spaced(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.apart or 1)
+        numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", SPACING)}
+        return spaced(strategy_named(self.strategy, run=run, seed=seed, **numbers), self.spacing or 1)
 
 
 def _number_options() -> list[tuple[str, Any, Any]]:
@@ -132,7 +132,7 @@ class GenerateOptions(DecodeOptions):
     def unused(self) -> list[str]:
         """Return the options that were given and that the strategy does not read."""
         entry = STRATEGIES[self.strategy.strategy]
-        reads = ("strategy", "reward", APART, *entry.reads, *(("scale", "reward_scale") if entry.scalable else ()))
+        reads = ("strategy", "reward", SPACING, *entry.reads, *(("scale", "reward_scale") if entry.scalable else ()))
         return [_flag(name) for name, value in self._given.items() if value is not None and name not in reads]
 
     @property

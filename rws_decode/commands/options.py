@@ -102,7 +102,7 @@ class RewardOptions:
     reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
     reward_revision: str | None = option(None, "of a reward model on the hub", metavar="COMMIT")
     reward_statistics: str | None = option(
-        None, "mean and deviation of the reward, as calibrate writes them (default: beside the weights)", metavar="FILE"
+        None, "mean and SD of the reward, as calibrate writes them (default: beside the weights)", metavar="FILE"
     )
 
     usual_of: str = fixed("")  # the model whose usual reward it is, where none was given

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from textwrap import fill
+
 from rws_decode.commands.shown import print_json
 from rws_decode.common.plugins import hook
 from rws_decode.steering import METHODS
-from rws_decode.strategies.table import APART, offered
+from rws_decode.strategies.table import SPACING, offered
 
 GROUP = "Decode"
 
@@ -27,21 +30,18 @@ def strategies(*, json: bool = False) -> None:
         ]
         print_json(entries)
         return
-    width = max(map(len, offers))
+    width = max(map(len, [*offers, *methods]))
+    show = partial(fill, width=80, break_on_hyphens=False, break_long_words=False, subsequent_indent=" " * (width + 2))
     for name, entry in offers.items():
-        shown = {option: number.metavar for option, number in entry.numbers.items()} | _OTHERS
+        shown = {option: number.metavar for option, number in entry.numbers.items()} | {"reward": "NAME", "run": "FILE"}
         flags = " ".join(f"--{option.replace('_', '-')} {shown[option]}" for option in entry.reads)
-        print(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}")
+        print(show(f"{name:{width}}  {entry.about}{f' [{flags}]' if flags else ''}"))
     if methods:
-        print("\nways to use a reward besides a factor, by --steer, with a number of copies, draws or commits")
-    width = max(map(len, methods), default=0)
+        print("\nways to use a reward besides a factor, by --steer NAME:N")
     for name, method in methods.items():
         (_, first), *others = method.numbers.items()
         parts = [f":{first.metavar}{first.limits}"]
         parts += [f"+{option}:{number.metavar}{number.limits}" for option, number in others]
-        print(f"{name:{width}}  {method.about}\n{'':{width}}  [{' '.join(parts)}]")
-    if hook(APART) is not None:
-        print(f"\n+{APART}:N keeps a step's commits N or more positions apart, as in default+{APART}:3")
-
-
-_OTHERS = {"reward": "NAME", "run": "FILE"}
+        print(show(f"{name:{width}}  {method.about}"), show(f"{'':{width}}  [{' '.join(parts)}]"), sep="\n")
+    if hook(SPACING) is not None:
+        print(f"\n+{SPACING}:N keeps a step's positions N or more apart, as in default+{SPACING}:3")

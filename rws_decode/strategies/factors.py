@@ -38,7 +38,7 @@ class Temperature:
     [2.0, 2.0]
     """
 
-    scale: float | tuple[float, ...] = number("constant factor, also of what counts", metavar="C", usual=4.0, above=0)
+    scale: float | tuple[float, ...] = number("fixed factor, also of what counts", metavar="C", usual=4.0, above=0)
     name = "temperature"
     needs_reward = False
 

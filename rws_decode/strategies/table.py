@@ -121,7 +121,7 @@ STRATEGIES = Table(
     "rws.strategies",
     {
         "default": Entry("factors.Confidence", "the most confident positions first (the paper's Default)"),
-        "temperature": Entry("factors.Temperature", "a constant factor --scale of all logits"),
+        "temperature": Entry("factors.Temperature", "a fixed factor --scale of all logits"),
         "rws": Entry("factors.RWS", "reward-weighted sampling at --reward-scale"),
         "schedule": Entry("given.Schedule", "the factors of an rws run (--run) again", "recorded.recorded"),
         "constant": Entry("", "the mean factor of an rws run (--run)", "recorded.constant_of"),
@@ -179,15 +179,15 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
     """Return a strategy as it is, or the one that a name and numbers say: "rws" with reward_scale=8.0, or "rws:8".
 
     A number after the colon is the first that the strategy reads; what scales it may follow a plus sign, and so may
-    apart, the least distance of a step's commits (`spaced`). ValueError as in `strategy_named`, for a number that the
+    spacing, the least of a step's commits (`spaced`). ValueError as in `strategy_named`, for a number that the
     strategy does not read, and for numbers beside a strategy that is an object.
 
     >>> as_strategy("rws:8") == as_strategy("rws", reward_scale=8.0)
     True
     >>> as_strategy("threshold:0.9+rws:8") == as_strategy("threshold:0.9", reward_scale=8.0)
     True
-    >>> as_strategy("random-order+apart:3")
-    Apart(of=RandomOrder(seed=0, window=None), apart=3)
+    >>> as_strategy("random-order+spacing:3")
+    Spacing(of=RandomOrder(seed=0, window=None), spacing=3)
     >>> as_strategy("temperature", scal=2.0)
     Traceback (most recent call last):
     ...
@@ -207,7 +207,7 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             )
         numbers[option] = value
     numbers = {option: value for option, value in numbers.items() if value is not None}
-    positions = numbers.pop(APART, 1)
+    positions = numbers.pop(SPACING, 1)
     known = {*entry.numbers, "run"} & {*entry.reads}
     known |= {"scale", "reward_scale", "eps"} if entry.scalable else set()
     known |= {"eps"} if entry.rule and "eps" in entry.kind.__dataclass_fields__ else set()
@@ -222,8 +222,8 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
 
 
 def spaced(strategy: Strategy, positions: int) -> Strategy:
-    """Return the strategy with a step's commits that many positions apart, as an extra does it; itself for 1."""
-    return strategy if positions == 1 else plugins.hook("apart", f"apart is {positions}")(strategy, positions)
+    """Return the strategy with that minimum spacing of a step's commits, as an extra does it; itself for 1."""
+    return strategy if positions == 1 else plugins.hook("spacing", f"spacing is {positions}")(strategy, positions)
 
 
 def check_text(text: str, argument: str) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def check_text(text: str, argument: str) -> tuple[str, ...]:
     if missing := [option for option in entry.needs if option not in numbers]:
         lacking = "a number" if len(missing) == len(entry.needs) else missing[0]
         raise ValueError(f"{argument} is {text!r:.80}: {lacking} is missing, as in {example_of(name, entry.numbers)}")
-    if APART in numbers:
+    if SPACING in numbers:
         as_strategy(text)  # refuses one that keeps no distance
     more = [option for option in ("scale", "reward_scale") if option in numbers and option not in entry.reads]
     return (*entry.reads, *more, *(["reward"] if "reward_scale" in more else []))
@@ -264,10 +264,10 @@ def parted(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     for option, value in parts:
         if option in declared and option not in numbers:
             numbers[option] = _read(value, declared[option], text, argument, name)
-        elif option == APART and option not in numbers:
+        elif option == SPACING and option not in numbers:
             if not value.isdecimal():
                 raise ValueError(
-                    f"{argument} is {text!r:.80}: a whole number is needed after {APART}:, as in {APART}:3"
+                    f"{argument} is {text!r:.80}: a whole number is needed after {SPACING}:, as in {SPACING}:3"
                 )
             numbers[option] = int(value)
         elif STRATEGIES[name].scalable and option in _SCALES and value:
@@ -299,7 +299,7 @@ def _names() -> tuple[str, ...]:
 
 
 _SCALES = ("temperature", "rws")  # what may scale the logits that another counts by
-APART = "apart"  # of every strategy: how far a step's commits are from one another, at the least
+SPACING = "spacing"  # of every strategy: the minimum spacing of the positions that a step commits
 
 
 def _read(word: str, number: Number, text: str, argument: str, name: str) -> Any:
@@ -334,8 +334,8 @@ def strategy_from(description: Mapping[str, Any]) -> Strategy:
     numbers = {key: value for key, value in description.items() if key not in {"name", *MARKS}}
     numbers |= {key: strategy_from(value) for key, value in numbers.items() if isinstance(value, Mapping)}
     name = description["name"]
-    if name == APART:
-        return spaced(numbers["of"], numbers[APART])
+    if name == SPACING:
+        return spaced(numbers["of"], numbers[SPACING])
     if name not in STRATEGIES or not STRATEGIES[name].rule:
         described = [name for name, entry in STRATEGIES.listed().items() if entry.rule]
         raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")

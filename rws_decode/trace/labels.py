@@ -37,8 +37,8 @@ def strategy_label(described: Mapping[str, Any]) -> str:
     if "base" in described:  # a steering method: its copies, its other numbers, and what its copies follow
         label, base = _joined(described["name"], _told(described)), strategy_label(described["base"])
         return label if base in ("default", "random-order", described["name"]) else f"{label}+{base}"
-    if described["name"] == "apart":
-        return f"{strategy_label(described['of'])}+{described['name']}:{described['apart']}"
+    if described["name"] == "spacing":
+        return f"{strategy_label(described['of'])}+{described['name']}:{described['spacing']}"
     numbers = _told(described)
     count = 2 if described.get("edits") else 1  # two thresholds, and not one
     first = numbers[:count] if numbers and numbers[0][0] in _FIRST else []
@@ -103,7 +103,7 @@ def worth(trace: TraceData) -> list[str]:
     parts = []
     if trace.final_reward is not None:
         reward = trace.final_reward
-        parts.append(f"reward {reward['raw']:.3g} ({reward['normalised']:+.2f} deviations, by {reward['model']})")
+        parts.append(f"reward {reward['raw']:.3g} ({reward['normalised']:+.2f} SD, by {reward['model']})")
     if trace.log_prob is not None:
         parts.append(f"log-probability {trace.log_prob:.2f} nats")
     if trace.rules_broken is not None:

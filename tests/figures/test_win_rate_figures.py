@@ -104,16 +104,16 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         interval = f"{mean} in every prompt" if net["low"] == net["high"] else f"{mean} [{low}, {high}]"
         assert texts[name]["here: net, points"] == interval
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
-        (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "constant of equal mean"))
+        (cells,) = (r for r in minus.shown if (r["guide"], r["RWS minus"]) == (name, "fixed factor of equal mean"))
         wanted = rws_minus(constant)
-        assert wanted is not None and cells["net by own guide, points"] == wanted.text()
+        assert wanted is not None and cells["net by own reward, points"] == wanted.text()
     assert len(minus.shown) == len(GUIDES) * (len(METHODS) - 1)
 
 
 def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], runs: Path) -> None:
     data = fig5_mean_win_rate.compute(runs)
     assert [method for method, _ in data.lines] == ["rws", "constant", "shuffled"] and data.guides == 2
-    assert "Mean over 2 guides" in " ".join(fig5_mean_win_rate.exhibit(runs).conclusions)
+    assert "Mean over 2 rewards" in " ".join(fig5_mean_win_rate.exhibit(runs).conclusions)
     top, own_panel, other = fig5_mean_win_rate.draw(data).axes
     text = printed_in("table1_win_rate")["text"]
     printed = [container.lines[0] for container in top.containers]
@@ -129,9 +129,9 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
                 assert ends == pytest.approx([row["low"], row["high"]])
     table = fig5_mean_win_rate.table(data)
     rows = {row["method and judge"]: row for row in table.rows}
-    assert rows["RWS, by own guide"]["paper: wins, %"] == text["win_mean"]
-    assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own guide")
+    assert rows["RWS, by own reward"]["paper: wins, %"] == text["win_mean"]
+    assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own reward")
     constant = _row(results, "mean_win_rates", relation="other", method="constant", measure="net")
-    cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
+    cell = rows["fixed factor of equal mean, by other reward models"]["here: net of RWS minus this"]
     minus = rws_minus(constant)
     assert minus is not None and cell == minus.text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_lines import decoding as rws_decode
-from command_lines import figures
+from command_lines import figures, rws
 from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
 import rws_theory
@@ -133,11 +133,45 @@ def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert [re.findall(r"'([a-z]+)'", line)[0] for line in cell] == ["confidence", "constant", "shuffled", "flipped"]
 
 
+def test_the_verdicts_are_those_of_the_claim_check() -> None:
+    text = page(guide("claims"))
+    claims = json.loads((ROOT / "tests/theory/ledger.json").read_text(encoding="utf-8"))
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims}
+    told = dict(re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([\w ]+) \|", text, re.MULTILINE))
+    for start, verdict in (
+        ("As printed", "true"),
+        ("With a correction", "true with correction"),
+        ("Ours, true", "true"),
+    ):
+        told |= dict.fromkeys(re.findall(r"`([\w-]+)`", text.split(f"{start}: ")[1].split("\n\n")[0]), verdict)
+    assert told == verdicts
+    assert dict(re.findall(r"^\| ([a-zRWS ]+) \| (\d+) \|$", text, re.MULTILINE)) == {
+        verdict: str(list(verdicts.values()).count(verdict)) for verdict in verdicts.values()
+    }
+
+
+@pytest.mark.long
+def test_the_tutorial_is_short_and_its_commands_print_what_it_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page("docs/tutorial.md")
+    assert len(text.split()) <= 1_500
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], encoding="utf-8")
+    out = ""
+    for kind, block in re.findall(r"^```(bash|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if kind == "text":
+            assert block in out
+        elif block.startswith("rws "):
+            assert rws(block.split()[1:]) == 0
+            out = capsys.readouterr().out
+
+
 def test_the_study_is_told_as_it_was_made() -> None:
     text = " ".join(page("docs/evidence.md").split())
     assert f"{ABOUT['prompts']} test prompts, and {ABOUT['validation']} further prompts" in text
     assert f"{ABOUT['seconds']:,} seconds" in text and f"on {ABOUT['date']}" in text
-    assert f"{ABOUT['answers']:,} answers and {ABOUT['frontiers']} frontiers" in text
+    assert f"{ABOUT['answers']:,} answers and {ABOUT['frontiers']} Pareto fronts" in text
     assert f"at {ABOUT['weights']} weights of the reward" in text
     assert ", ".join(f"{scale:g}" for scale in GRID[:-1]) + f" and {GRID[-1]:g}" in text
     for world, chosen in ABOUT["chosen"].items():
@@ -152,9 +186,8 @@ def test_the_study_is_told_as_it_was_made() -> None:
 def test_the_margins_are_those_of_the_code() -> None:
     rows = section("docs/evidence-statistics.md", "Measures and margins")
     for measure in MEASURES.values():
-        unit = "the guide's deviations" if measure.name == "reward" else measure.unit
         reason = "the same" if measure.name == "nll" else measure.reason
-        assert f"| {unit} | {measure.margin * measure.factor:g} | {reason} |" in rows, measure.name
+        assert f"| {measure.unit} | {measure.margin * measure.factor:g} | {reason} |" in rows, measure.name
 
 
 def test_the_coverages_are_those_that_the_tests_meet() -> None:

@@ -91,7 +91,7 @@ def test_a_lesson_has_its_outputs_and_its_formulas(site: Path) -> None:
 def test_every_equation_has_an_anchor_and_the_reference_links_to_it(site: Path, pages: dict[Path, Links]) -> None:
     assert set(EQUATIONS) <= pages[site / "theory.html"].anchors
     cited = {urldefrag(link)[1] for page in pages.values() for link in page.links if "theory.html#" in link}
-    assert len(cited & set(EQUATIONS)) > 30 and "14-n-gram-worlds" in cited
+    assert len(cited & set(EQUATIONS)) > 30 and "14-n-gram-models" in cited
 
 
 @pytest.mark.long

@@ -126,7 +126,7 @@ def words_of(command: str) -> list[str]:
 
 
 # The pages that show commands and Python to be pasted; those of theory.md are formulas, and those of trace-format.md,
-# diagnostics.md and clusters.md have tests of their own.
+# likelihood.md, headroom.md and clusters.md have tests of their own.
 GUIDES = (
     *sorted(
         path.relative_to(ROOT).as_posix()

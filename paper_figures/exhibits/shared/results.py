@@ -199,7 +199,7 @@ def method_name(method: str) -> str:
     """Return what a method is called in tables; its own name if it has no other.
 
     >>> method_name("constant"), method_name("best of three")
-    ('constant of equal mean', 'best of three')
+    ('fixed factor of equal mean', 'best of three')
     """
     return METHODS[method].title if method in METHODS else method
 
@@ -207,7 +207,7 @@ def method_name(method: str) -> str:
 def capital(text: str) -> str:
     """Return a text with its first letter as a capital, and the others as they are.
 
-    >>> capital("constant of equal mean"), capital("RWS")
+    >>> capital("fixed factor of equal mean"), capital("RWS")
     ('Constant of equal mean', 'RWS')
     """
     return text[:1].upper() + text[1:]
@@ -254,14 +254,14 @@ def with_guide_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str
 
     >>> rows = [{"guide": guide, "reward_scale": scale} for guide, scale in [("all", 8.0), ("grm", 8.0), ("grm", 2.0)]]
     >>> [row["name"] for row in with_guide_names(rows, ["grm"])]
-    ['GRM, s_R = 2', 'GRM, s_R = 8', 'mean of all guides']
+    ['GRM, s_R = 2', 'GRM, s_R = 8', 'mean of all rewards']
     """
     rows = [dict(row) for row in rows]
     scales: dict[str, set[float | None]] = {}
     for row in rows:
         scales.setdefault(row["guide"], set()).add(row["reward_scale"])
     for row in rows:
-        row["name"] = "mean of all guides" if row["guide"] == "all" else guide_name(row["guide"])
+        row["name"] = "mean of all rewards" if row["guide"] == "all" else guide_name(row["guide"])
         if len(scales[row["guide"]]) > 1:
             row["name"] += f", s_R = {row['reward_scale']:g}"
     order_of = {guide: position for position, guide in enumerate(order)}
@@ -486,7 +486,7 @@ def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, s
 
 
 _ASKS = "`rws experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"
-_REWARDS = {"net": "own guide", "others_net": "other reward models"}
+_REWARDS = {"net": "own reward", "others_net": "other reward models"}
 # What tells the verdicts of one LLM judge from those of another.
 _ABOUT = ("judge", "judge_prompt", "endpoint", "settings")
 
@@ -523,7 +523,7 @@ class Dialogues:
             names = "; ".join(f"{judge}, prompt {prompt}" for judge, prompt in self.prompts.items())
             return f"Judged by an LLM ({names}) in both orders; dialogues with the same texts count half."
         return (
-            "No LLM has judged these dialogues: reward models have, each guide itself and all others, answer by "
+            "No LLM has judged these dialogues: reward models have, each reward itself and all others, answer by "
             f"answer, means over the two turns, draws counted half. {_ASKS} asks an LLM."
         )
 

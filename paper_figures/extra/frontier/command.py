@@ -23,28 +23,28 @@ class FrontierOptions:
     """The world, its reward, the prompt, the methods, and how far the frontier is searched."""
 
     prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
-    model: str = option("english", "world: shipped name or directory", metavar="NAME")
-    reward: str = option("era", "reward of the world: era, keywords or keywords:WORD,...", metavar="NAME")
+    model: str = option("english", "exact model: shipped name or directory", metavar="NAME")
+    reward: str = option("era", "its reward: era, keywords or keywords:WORD,...", metavar="NAME")
     strategies: tuple[str, ...] = option(
         tuple(_METHODS.split()),
         "strategies and steering methods with their number, the rws controls with the reward scale of their run; "
-        "sample, best-of:N (of the world), tilt-sample:BETA (draws), tilt-decode:BETA (the default decoder on it)",
+        "sample, best-of:N (of the model), tilt-sample:BETA (samples), tilt-decode:BETA (confidence decoding of it)",
         metavar="NAME",
     )
     shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(_USUAL))
-    beta: float = option(4.0, "largest weight of the reward on the frontier")
-    searches: int = option(64, "searches of the frontier at most", least=2)
-    seed: int = option(0, "of the draws", least=0)
+    beta: float = option(4.0, "largest weight of the reward on the Pareto front")
+    searches: int = option(64, "searches of the Pareto front at most", least=2)
+    seed: int = option(0, "of the samples", least=0)
     json: bool = json_option()
 
 
 def frontier(options: FrontierOptions) -> None:
-    """Find the frontier of log-probability and reward, and place methods below it.
+    """Find the Pareto front of log-probability and reward, and place methods below it.
 
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
-    methods' texts; `complete`, whether the frontier has all such texts. log_prob is in nats, `reward` the world's exact
-    reward of the text, and `regret` how many nats a text lies below the frontier. `slopes`: what tilting and what
-    scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`); null for gaps.
+    methods' texts; `complete`, whether the Pareto front has all such texts. log_prob is in nats, `reward` the model's
+    exact reward, and `regret` how many nats a text lies below the front. `slopes`: what tilting and what
+    scaling first do to the mean reward of the model's texts (`rws_theory.worlds.RewardSlopes`); null for gaps.
 
     Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and the
     reward counts them; log_prob is that given them.
@@ -89,7 +89,7 @@ def frontier(options: FrontierOptions) -> None:
 
 
 def _tables(result: dict[str, Any], text: Any) -> str:
-    lines = ["the frontier: texts that are best at some weight beta of the reward", ""]
+    lines = ["the Pareto front: texts that are best at some weight beta of the reward", ""]
     lines.append(f"{'beta':<20} {'log p':>8} {'reward':>8}  text")
     for row in result["frontier"]:
         lines.append(f"{row['beta']:<20.3f} {row['log_prob']:8.2f} {row['reward']:8.2f}  {text(row['tokens'])}")

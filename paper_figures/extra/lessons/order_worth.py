@@ -20,7 +20,7 @@ from paper_figures.statistics.leaks import mean_of, sampler_values
 from rws_decode import Shape
 from rws_decode.common.page import Page
 from rws_decode.common.palette import LOOKS
-from rws_decode.extra.apart import Apart, apart
+from rws_decode.extra.spacing import Spacing, with_spacing
 from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import MaskedPositions
@@ -94,12 +94,12 @@ Commits = Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]
 def commits_of(values: Callable[[NDArray[np.bool_]], Floats], rows: int, words: int, distance: int) -> Commits:
     """Yield what is masked before each step and what the step commits, bool [rows, 8]: the largest of `values` first.
 
-    values: of what is masked, [rows, 8]. The rule of a distance is that of `apart`; the leftmost of equals goes first.
+    values: of what is masked, [rows, 8]. A spacing is kept as by `with_spacing`; the leftmost of equals goes first.
     """
-    masked, rule = np.ones((rows, LENGTH), dtype=bool), apart(Confidence(), distance)
+    masked, rule = np.ones((rows, LENGTH), dtype=bool), with_spacing(Confidence(), distance)
     for _, _, count in shape_of(words).plan:
         order = np.where(masked, values(masked), -np.inf)
-        if isinstance(rule, Apart):
+        if isinstance(rule, Spacing):
             row, position = (torch.from_numpy(axis) for axis in masked.nonzero())
             odds, waits = torch.from_numpy(order[masked]), torch.zeros_like(row) > 0
             view = MaskedPositions(0, rows, LENGTH, row, position, log_odds=odds, commits=count, waits=waits)

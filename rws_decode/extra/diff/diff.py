@@ -42,7 +42,7 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     >>> runs = [decode(predictor, [[1]], rule, Shape(2, 2, 2))[0] for rule in (Confidence(), Temperature(8.0))]
     >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
     strategy: default in the first run, temperature:8 in the second
-    the runs part at step 0, where other positions were committed; the factor is 1 in the first run, 8 in the second
+    the runs diverge at step 0, where other positions were committed; the factor is 1 in the first run, 8 in the second
       (steps and positions count from 0)
       '1' at 1 overtakes '1' at 0 at factor 4.812
         the two are ranked by -0.09315 and -0.05436 in the first run, by ...

@@ -165,7 +165,7 @@ class TraceDiff:
         if parting is None:
             return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
         step, (first, second) = parting.step, map(known, parting.factors)
-        begun = f"the runs part at step {step}, where {WHY[parting.why]}"
+        begun = f"the runs diverge at step {step}, where {WHY[parting.why]}"
         if not self.missing:
             factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
             begun += f"; the factor is {factors}"

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.checkpoints.packages import PACKAGED, PEPTIDES, install_command, is_installed
@@ -91,7 +92,7 @@ def models(*, json: bool = False) -> None:
     if json:
         print_json([{key: value for key, value in asdict(model).items() if key != "about"} for model in known])
         return
-    width, wide = (max(map(len, column)) for column in zip(*((m.name, m.licence or "") for m in known), strict=True))
+    width = max(len(model.name) for model in known)
     title = {"": "shipped", "python": f"installed by {install_command()}", "pip": f"RDKit's, by {_RDKIT}"}
     title |= {"hf": "on the hub, by hf download", "package": "offered by other packages that are installed"}
     for how, models in groupby(known, lambda model: (model.install or "").split(" ")[0]):
@@ -99,7 +100,9 @@ def models(*, json: bool = False) -> None:
         for model in models:
             about = model.about or model.install
             size = "" if not model.bytes else f"{model.bytes / 1e6:.3g} MB"
-            facts = f"{model.kind:6}  {size:>7}  {model.licence or '':{wide}}  {'here' if model.installed else '-':4}"
-            print(f"  {model.name:{width}}  {facts}  {about}".rstrip())
+            print(f"  {model.name:{width}}  {model.kind:6}  {size:>8}  {'here' if model.installed else '-'}")
+            text = "; ".join(filter(None, (about, model.licence)))
+            print(*wrap(text, 80, initial_indent=" " * 6, subsequent_indent=" " * 6), sep="\n")
         print()
-    print("Sizes are of files, or of the package. Licences are as the package or the page of the weights names them.")
+    print("Sizes are of files, or of the package.")
+    print("Licences are as the package or the page of the weights names them.")

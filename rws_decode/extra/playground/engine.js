@@ -35,29 +35,29 @@ const engine = (() => {
     return { length, steps: all, block: size, plan: steps_ };
   }
 
-  // ---- Strategies: what the text "rws:8" or "default+apart:3" names (strategies/table.py).
+  // ---- Strategies: what the text "rws:8" or "default+spacing:3" names (strategies/table.py).
 
   const KINDS = { default: null, temperature: "scale", rws: "reward_scale", "random-order": null, "left-to-right": null };
 
   function strategy(text, seed = 0) {
     const [head, ...more] = text.split("+"), [name, number, ...odd] = head.split(":");
     if (!Object.hasOwn(KINDS, name) || odd.length) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: one of ${Object.keys(KINDS).join(", ")} is needed here.`);
-    const rule = { name, seed, apart: 1 };
+    const rule = { name, seed, spacing: 1 };
     if (KINDS[name]) {
       const value = number === undefined || number.trim() === "" ? NaN : Number(number);
       if (!(value > 0 && value < 1e150)) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: a positive number is needed, as in ${name}:4.`);
       rule[KINDS[name]] = value;
     } else if (number !== undefined) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: ${name} takes no number.`);
     for (const part of more) {
-      const apart = /^apart:(\d{1,4})$/.exec(part);
-      if (!apart || Number(apart[1]) < 1) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: after the plus, apart:3 or the like is needed.`);
-      rule.apart = Number(apart[1]);
+      const spacing = /^spacing:(\d{1,4})$/.exec(part);
+      if (!spacing || Number(spacing[1]) < 1) throw new Refused(`strategy is \u201c${text.slice(0, 40)}\u201d: after the plus, spacing:3 or the like is needed.`);
+      rule.spacing = Number(spacing[1]);
     }
     if (!Number.isSafeInteger(seed) || seed < 0 || seed >= 2 ** 32) throw new Refused(`seed is ${seed}: a whole number from 0 is needed.`);
     return rule;
   }
 
-  const ordered = rule => rule.name === "random-order" || rule.name === "left-to-right" || rule.apart > 1;
+  const ordered = rule => rule.name === "random-order" || rule.name === "left-to-right" || rule.spacing > 1;
 
   function factorOf(rule, reward) {
     if (rule.factor !== undefined) return rule.factor; // one that the reader drags
@@ -135,9 +135,9 @@ const engine = (() => {
     return [...places].sort((a, b) => value(b) - value(a) || a - b).slice(0, k).sort((a, b) => a - b);
   }
 
-  /** Return 0 for the places that go, less for the others: those of largest value at least `apart` from each other. */
-  function spaced(places, value, k, apart) {
-    const chosen = [], lead = new Map(places.map(place => [place, -Infinity])), near = new Map(places.map(place => [place, apart]));
+  /** Return 0 for the places that go, less for the others: those of largest value at least `spacing` from each other. */
+  function spaced(places, value, k, spacing) {
+    const chosen = [], lead = new Map(places.map(place => [place, -Infinity])), near = new Map(places.map(place => [place, spacing]));
     for (let n = 0; n < k; n += 1) {
       const left = places.filter(place => !chosen.includes(place)), most = Math.max(...left.map(place => near.get(place)));
       const far = left.filter(place => near.get(place) === most), [pick] = topOf(far, value, 1);
@@ -211,9 +211,9 @@ const engine = (() => {
     let value = odds;
     if (run.rule.name === "left-to-right") value = new Map(places.map(place => [place, 0 - place]));
     if (run.order) value = new Map(places.map(place => [place, run.order[place]]));
-    if (run.rule.apart > 1) {
+    if (run.rule.spacing > 1) {
       const own = value;
-      value = spaced(places, place => own.get(place), commits, run.rule.apart);
+      value = spaced(places, place => own.get(place), commits, run.rule.spacing);
     }
     return { places, odds, value, chosen: topOf(places, place => value.get(place), commits), ...cutOf(run, seen, places, odds, value, commits, factor) };
   }
@@ -223,7 +223,7 @@ const engine = (() => {
     const chosen = topOf(places, place => value.get(place), commits), rest = places.filter(place => !chosen.includes(place));
     const least = Math.min(...chosen.map(place => value.get(place))), ties = rest.filter(place => value.get(place) === least).length;
     if (!rest.length) return { ties, near: 0 };
-    const sensitive = run.rule.apart > 1 || !ordered(run.rule) ? 2 : 0;
+    const sensitive = run.rule.spacing > 1 || !ordered(run.rule) ? 2 : 0;
     const reach = place => {
       const error = errorOf(run.model, seen.bests.get(place)) * factor * sensitive;
       return ordered(run.rule) ? error : error + 2 ** -52 * (1 + Math.abs(odds.get(place)) || 0);

@@ -2,7 +2,7 @@
 async function playground() {
   const model = await loadModel(), { Refused } = engine;
   const rewardNames = model.rewards;
-  const kinds = { temperature: ["Factor", 4], rws: ["Reward scale s_R", 8], "random-order": ["Seed", 0], apart: ["Least distance", 3] };
+  const kinds = { temperature: ["Factor", 4], rws: ["Reward scale s_R", 8], "random-order": ["Seed", 0], spacing: ["Minimum spacing", 3] };
   const lengths = [8, 12, 16, 24, 32, 48, 64], paces = [1, 2, 3, 4, 8];
   let settings = { ...data.start }, run = null, twin = null, at = 0, turn = 0, playing = 0, factor = null, seen = null, away = false;
   let showA = () => {}, showB = () => {}, slow = 0;
@@ -57,11 +57,11 @@ async function playground() {
   }
 
   function fillControls() {
-    const { strategy } = settings, [name, number] = strategy.split("+")[0].split(":"), apart = /\+apart:(\d+)$/.exec(strategy);
+    const { strategy } = settings, [name, number] = strategy.split("+")[0].split(":"), spacing = /\+spacing:(\d+)$/.exec(strategy);
     if (byId("prompt").value !== settings.prompt) byId("prompt").value = settings.prompt;
-    const kind = apart && name === "default" ? "apart" : name;
+    const kind = spacing && name === "default" ? "spacing" : name;
     if ([...byId("strategy").options].some(option => option.value === kind)) byId("strategy").value = kind;
-    setNumber(kind, kind === "apart" ? Number(apart[1]) : kind === "random-order" ? settings.seed ?? 0 : Number(number));
+    setNumber(kind, kind === "spacing" ? Number(spacing[1]) : kind === "random-order" ? settings.seed ?? 0 : Number(number));
     const keywords = settings.reward.startsWith("keywords");
     byId("reward").replaceChildren(...rewardNames.map(([value, said]) => make("option", { value }, said)));
     byId("reward").value = keywords ? "keywords" : settings.reward;
@@ -85,9 +85,9 @@ async function playground() {
   function setNumber(kind, value) {
     byId("number-field").hidden = !kinds[kind];
     if (!kinds[kind]) return;
-    const whole = kind === "apart" || kind === "random-order", slider = byId("number");
+    const whole = kind === "spacing" || kind === "random-order", slider = byId("number");
     byId("number-name").textContent = kinds[kind][0];
-    dress(slider, whole ? { min: kind === "apart" ? 2 : 0, max: kind === "apart" ? 12 : 99, step: 1 } : { min: -4, max: 6, step: 0.25 }, []);
+    dress(slider, whole ? { min: kind === "spacing" ? 2 : 0, max: kind === "spacing" ? 12 : 99, step: 1 } : { min: -4, max: 6, step: 0.25 }, []);
     slider.value = whole ? value : Math.log2(value);
     byId("number-said").textContent = figures(value, 3);
     slider.setAttribute("aria-valuetext", figures(value, 3));
@@ -96,8 +96,8 @@ async function playground() {
   /** Read the strategy's controls into the settings. fresh: another kind was chosen, which begins at its usual number. */
   function readStrategy(fresh) {
     const kind = byId("strategy").value, position = Number(byId("number").value);
-    const value = fresh ? kinds[kind]?.[1] : kind === "apart" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3));
-    settings.strategy = { temperature: `temperature:${value}`, rws: `rws:${value}`, apart: `default+apart:${value}` }[kind] ?? kind;
+    const value = fresh ? kinds[kind]?.[1] : kind === "spacing" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3));
+    settings.strategy = { temperature: `temperature:${value}`, rws: `rws:${value}`, spacing: `default+spacing:${value}` }[kind] ?? kind;
     if (kind === "random-order") settings.seed = value;
     else delete settings.seed;
     ask();
@@ -182,7 +182,7 @@ async function playground() {
       default: "Confidence", temperature: `Fixed factor ${minus(rule.scale)}`, rws: `RWS, s_R = ${minus(rule.reward_scale)}`,
       "random-order": `Random order, seed ${rule.seed}`, "left-to-right": "Left to right",
     }[rule.name];
-    return rule.apart > 1 ? `${own}, least distance ${rule.apart}` : own;
+    return rule.spacing > 1 ? `${own}, minimum spacing ${rule.spacing}` : own;
   }
 
   function about(job) {
@@ -193,7 +193,7 @@ async function playground() {
       "random-order": "Positions are committed in a random order. Factors change nothing here.",
       "left-to-right": "Positions are committed from left to right. Factors change nothing here.",
     }[job.rule.name];
-    const spacing = job.rule.apart > 1 ? ` Positions of one step are at least ${job.rule.apart} apart, as far as that is possible.` : "";
+    const spacing = job.rule.spacing > 1 ? ` Positions of one step are at least ${job.rule.spacing} apart, as far as that is possible.` : "";
     byId("about").textContent = own + spacing + (job.rule.name === "rws" ? "" : " The reward is shown beside the text and does not change it.");
   }
 
@@ -312,7 +312,7 @@ async function playground() {
     chart.set(here, chosen);
     showA(at, twin, chosen);
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
-    const verdict = engine.ordered(run.rule) && run.rule.apart === 1 ? "This order does not look at confidence: no factor changes it."
+    const verdict = engine.ordered(run.rule) && run.rule.spacing === 1 ? "This order does not look at confidence: no factor changes it."
       : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
     byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}`;
     if (to !== null) say(byId("set").textContent);
@@ -411,7 +411,7 @@ async function playground() {
   });
   const readStrategyLater = () => {
     const kind = byId("strategy").value, position = Number(byId("number").value);
-    byId("number-said").textContent = figures(kind === "apart" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3)), 3);
+    byId("number-said").textContent = figures(kind === "spacing" || kind === "random-order" ? position : Number((2 ** position).toPrecision(3)), 3);
     clearTimeout(readStrategyLater.waiting);
     readStrategyLater.waiting = setTimeout(() => readStrategy(false), 120);
   };

@@ -35,7 +35,7 @@ function completions(model, field, host, changed) {
 function chooseBoard(model, decoded, breath) {
   const usual = byId("hundred").textContent;
   let job = null, canvas = [], past = [], rivals = [], busy = 0, asked = false, at = null;
-  const body = document.querySelector("#board tbody"), one = rule => ({ ...job, rule: { apart: 1, seed: 0, ...rule }, steps: job.length, block: job.length });
+  const body = document.querySelector("#board tbody"), one = rule => ({ ...job, rule: { spacing: 1, seed: 0, ...rule }, steps: job.length, block: job.length });
   const scored = (name, tokens) => ({ name, tokens, reward: job.reward.score(tokens, job.prompt), prob: model.exact ? model.logProb(job.prompt, tokens) : NaN });
   const whole = () => canvas.every(token => token !== engine.MASK);
 

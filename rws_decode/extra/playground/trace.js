@@ -103,7 +103,7 @@ const traceFile = (() => {
     if (rule.name === "temperature") own.scale = rule.scale;
     if (rule.name === "rws") Object.assign(own, { eps: 1e-5, reward_scale: rule.reward_scale });
     if (rule.name === "random-order") own.seed = rule.seed;
-    return rule.apart > 1 ? { apart: rule.apart, name: "apart", of: own } : own;
+    return rule.spacing > 1 ? { name: "spacing", of: own, spacing: rule.spacing } : own;
   }
 
   /** Return the trace of a whole run; promptText: what was typed. */

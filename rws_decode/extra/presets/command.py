@@ -33,7 +33,8 @@ def presets(names: tuple[str, ...] = (), /, *, json: bool = False) -> None:
     else:
         width = max(map(len, PRESETS))
         for preset in presets:
-            print(f"{preset.name:{width}}  {preset.about}: {_in_short(preset)}")
+            text = f"{preset.name:{width}}  {preset.about}: {_in_short(preset)}"
+            print(textwrap.fill(text, 80, subsequent_indent=" " * (width + 2), break_on_hyphens=False))
         print("\nEach option with its source: rws presets NAME")
 
 

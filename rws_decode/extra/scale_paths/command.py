@@ -1,4 +1,4 @@
-"""`rws scale-path`: every output of any constant factor, or any reward scale, for one prompt."""
+"""`rws scale-path`: every output of any fixed factor, or any reward scale, for one prompt."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ScalePathOptions:
     scale_min: float = option(help="least scale", metavar="X")
     scale_max: float = option(help="greatest scale", metavar="Y")
     over: Literal["temperature", "reward-scale"] = option(
-        "temperature", "what the scale is: the constant factor c, or s_R of reward-weighted sampling"
+        "temperature", "what the scale is: the fixed factor c, or s_R of reward-weighted sampling"
     )
     threshold: float | None = option(
         None, "commit all positions of this probability or more, in place of as many as the schedule says", metavar="P"
@@ -71,7 +71,7 @@ class ScalePathOptions:
 
 
 def scale_path(options: ScalePathOptions) -> None:
-    """List every output of any constant factor, or any reward scale, for one prompt."""
+    """List every output of any fixed factor, or any reward scale, for one prompt."""
     path = _path(options)
     if options.view is not None:
         tell(f"page: {path.view(options.grid or None).save(options.view)}")
@@ -135,7 +135,7 @@ def result(path: ScalePath) -> dict[str, Any]:
     return {name: lists[name] if name in lists else getattr(path, name) for name in _SHOWN}
 
 
-_AXES = {"temperature": "the constant factor c of all logits", "reward-scale": "the reward scale s_R"}
+_AXES = {"temperature": "the fixed factor c of all logits", "reward-scale": "the reward scale s_R"}
 
 
 def _text(path: ScalePath) -> str:
@@ -185,4 +185,4 @@ def _text(path: ScalePath) -> str:
 
 
 def _reward(reward: FinalReward) -> str:
-    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} deviations)"
+    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} SD)"

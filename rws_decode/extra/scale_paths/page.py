@@ -65,7 +65,7 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         "grid": [scale for scale in grid if path.scale_min <= scale <= path.scale_max],
         **table.data(),
     }
-    named = "any constant factor c" if path.over == "temperature" else "any reward scale"
+    named = "any fixed factor c" if path.over == "temperature" else "any reward scale"
     named += "" if path.threshold is None else f" at threshold {number(path.threshold)}"
     title = f"Every answer that {named} gives, from {number(path.scale_min)} to {number(path.scale_max)}"
     said = f"{_summary(path)} {_missed(path, grid, given)}"

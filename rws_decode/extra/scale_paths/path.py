@@ -1,4 +1,4 @@
-"""The complete scale path: every output that any constant factor, or any reward scale, in an interval produces."""
+"""The complete scale path: every output that any fixed factor, or any reward scale, in an interval produces."""
 
 from __future__ import annotations
 

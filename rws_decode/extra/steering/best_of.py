@@ -37,7 +37,7 @@ class BestOrder(BestOf):
     """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
 
     All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth.
-    Copy 0 is random-order with the prompt's seed. strategy: another whose order is drawn, "random-order+apart:3".
+    Copy 0 is random-order with the prompt's seed. strategy: another whose order is drawn, "random-order+spacing:3".
     """
 
     name = "best-order"

@@ -11,7 +11,7 @@ from rws_decode.common.arguments import meant
 from rws_decode.steering import METHODS
 from rws_decode.strategies.numbers import parts_of
 from rws_decode.strategies.protocol import Strategy, abilities_of
-from rws_decode.strategies.table import APART, STRATEGIES, as_strategy, check_text
+from rws_decode.strategies.table import SPACING, STRATEGIES, as_strategy, check_text
 from rws_theory.show import quoted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, flo
                 numbers[option] = type(declared[option].usual)(value)
             except ValueError:
                 raise ValueError(f"{argument} is {text!r:.80}: {option} is {value!r:.40}, a number is needed") from None
-        elif option in STRATEGIES or (option == APART and bases):
+        elif option in STRATEGIES or (option == SPACING and bases):
             bases.append(f"{option}:{value}" if value else option)
         else:
             part = f"{option}:{value}" if value else option

@@ -101,7 +101,7 @@ def _title(trace: Trace, number: int) -> str:
     parts.append(f"factor {factor:.3g}")
     if trace.reward_asked[number]:
         again = f", {_USES[REUSED][0]}" if use == REUSED else ""
-        parts.append(f"reward {trace.reward_normalised[number]:+.2f} deviations{again}")
+        parts.append(f"reward {trace.reward_normalised[number]:+.2f} SD{again}")
     return "; ".join(parts).replace("-", "\u2212")
 
 
@@ -142,7 +142,7 @@ _USES = {
 def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     """Draw the reward of the completed text and the factor at every step, by what became of the reward.
 
-    Above: the reward [deviations of the reward model]; below: the factor that multiplied all logits. A marker says
+    Above: the reward [SD of the reward model]; below: the factor that multiplied all logits. A marker says
     whether the text was scored at the step, or at an earlier one, as it was the same text. Where no reward was needed,
     as every factor commits the same, there is neither number, and the marker stands at the lower edge. Bands mark the
     steps at which the factor changed what was committed, where the trace knows it (`Trace.changed`). Where no reward
@@ -156,7 +156,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)
     series = [(trace.factor, "factor")]
     if asked:
-        series.insert(0, (trace.reward_normalised, "reward\n[deviations]"))
+        series.insert(0, (trace.reward_normalised, "reward\n[SD]"))
     at = np.arange(trace.steps_run)
     for panel, (values, label) in zip(panels, series, strict=True):
         for index, changed in enumerate(np.flatnonzero(trace.changed).tolist()):

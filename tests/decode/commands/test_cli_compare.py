@@ -1,6 +1,7 @@
 """`compare` and `strategies`: several strategies side by side, on the shipped models."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: py
         "default": "default",
         "rws:8": "rws --reward-scale 8",
         "threshold:0.9+rws:8": "threshold --threshold 0.9 --reward-scale 8",
-        "margin+apart:2": "margin --apart 2",
+        "margin+spacing:2": "margin --spacing 2",
         "best-of:2+rws:8": "default --steer best-of:2+rws:8",
     }
     small = [*MINI[: -len(SIZE)], "--length", "8", "--steps", "4"]
@@ -34,7 +35,7 @@ def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, caps
     strategies = ["default", "temperature:4", "rws:8", "temperature:1"]
     results = json.loads(printed(capsys, "compare", *MINI, "--strategies", *strategies, "--json"))
     out = printed(capsys, "compare", *MINI, "--strategies", *strategies)
-    assert f"default: {results[0]['text']}\n" in out and "temperature:1: the answer of default\n" in out
+    assert f"default: {results[0]['text']}\n" in out and "temperature:1: identical text to default\n" in out
     plain = out.replace("[", "").replace("]", "")
     assert f"temperature:4: {results[1]['text']}\n" in plain and results[1]["text"] != results[0]["text"]
     view = ["--view", tmp_path / "runs.html"]
@@ -48,16 +49,16 @@ def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, caps
         assert row[1:3] == [f"{result['final_reward']['raw']:.3f}", str(len(result["rules_broken"]))]
 
 
-def test_strategies_explains_each_name_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    first, second, distance = printed(capsys, "strategies").split("\n\n")
-    assert "default+apart:3" in distance
-    lines, methods = first.splitlines(), second.replace("\n   ", "").splitlines()[1:]  # numbers on a line of their own
-    assert [line.split()[0] for line in lines] == list(offered())
-    assert [line.split()[0] for line in methods] == list(METHODS)
-    for line, (name, method) in zip(methods, METHODS.items(), strict=True):
-        assert name in line and method.about in line and all(f"+{option}:" in line for option in [*method.numbers][1:])
-    for line, name in zip(lines, offered(), strict=True):
-        assert STRATEGIES[name].about in line and len(line) <= 110
+def test_strategies_explains_each_name_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "strategies")
+    assert max(map(len, out.splitlines())) <= 80
+    first, second, distance = re.sub(r"\n +", " ", out).split("\n\n")  # what goes on is indented
+    assert "default+spacing:3" in distance
+    for line, name in zip(first.splitlines(), offered(), strict=True):
+        assert line.split()[0] == name and STRATEGIES[name].about in line
         assert all(f"--{option.replace('_', '-')}" in line for option in STRATEGIES[name].reads)
+    for line, (name, method) in zip(second.splitlines()[1:], METHODS.items(), strict=True):
+        assert line.split()[0] == name and method.about in line
+        assert all(f"+{option}:" in line for option in [*method.numbers][1:])
     names = [entry["name"] for entry in json.loads(printed(capsys, "strategies", "--json"))]
     assert names == [*offered(), *METHODS]

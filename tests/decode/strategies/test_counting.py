@@ -210,7 +210,7 @@ def _nats(odds: float) -> float:
 
 _GROWN = 1.1 * 3.0  # log-odds 3 after a commit
 _MOVED = _p(_GROWN) * math.log(_p(_GROWN) / _p(3.0)) + _p(-_GROWN) * math.log(_p(-_GROWN) / _p(-3.0))
-_APART, _SECOND = (rws.ApartChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
+_SPACED, _SECOND = (rws.SpacingChoice(rule, 2) for rule in (Threshold(0.7), ParallelFactor(0.5)))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ _APART, _SECOND = (rws.ApartChoice(rule, 2) for rule in (Threshold(0.7), Paralle
         (0, LoPA(0.9), (9, 2, 2), LoPA(0.9), (9, 2, 1)),  # of equals the first branch goes
         (0, LoPA(0.9, 2), (9, 2, 2), LoPA(0.9, 2), (9, 2, 1)),  # one branch besides the anchor
         (0, LoPA(0.9, 1), (1, 2, 2), LoPA(0.9, 1), (1, 2, 3)),  # no position passes
-        (0, _APART, (3, 3, 0.1), _APART, (3, 4, 0.1)),
+        (0, _SPACED, (3, 3, 0.1), _SPACED, (3, 4, 0.1)),
         (0, _SECOND, (1.5, 0.1, 1.5), _SECOND, (1, 0.1, 3)),
     ],
     ids=str,

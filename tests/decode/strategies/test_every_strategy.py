@@ -41,7 +41,7 @@ STRATEGIES = [
     *(InformationGain(4, 3, 1.0, scaled=RWS(8.0)), LookUM(4, 7, pool=3, alpha=0.3)),
     *(rws.ReMDM(0.5, scaled=RWS(8.0)), rws.P2(1.0, "left-out"), rws.Wino(0.2, scaled=RWS(8.0))),
     *(Edit(0.2, 0.6, scaled=RWS(8.0)), Edit(0.0, 0.5, 3)),
-    *(rws.Apart(RWS(8.0), 2), rws.Apart(rws.RandomOrder(3), 4), rws.ApartChoice(Threshold(0.42), 2)),
+    *(rws.Spacing(RWS(8.0), 2), rws.Spacing(rws.RandomOrder(3), 4), rws.SpacingChoice(Threshold(0.42), 2)),
 ]
 
 
@@ -73,7 +73,7 @@ def test_a_run_is_kept_described_replayed_and_repeated(strategy: Any, tmp_path: 
         *("threshold:0.9+rws:8", "remdm:0.5+rws:8", "p2:2+rws:8", "wino:0.3+temperature:2"),
         *("edit:0.9+threshold:0.95", "edit:0.9+threshold:0.5+rws:8"),
         *("information-gain:3+temperature:2", "lookum:3", "lopa:0.9+rws:8", "certainty-prior:2"),
-        *("dus:16", "default+apart:3", "rws:8+apart:2", "threshold:0.9+rws:8+apart:2", "margin+apart:4"),
+        *("dus:16", "default+spacing:3", "rws:8+spacing:2", "threshold:0.9+rws:8+spacing:2", "margin+spacing:4"),
     ],
 )
 def test_a_text_is_the_label_of_its_strategy(text: str) -> None:
@@ -93,7 +93,7 @@ def own(members: dict[str, Any], abilities: Any = None) -> Any:
 CHOOSING = (
     "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1 edit:0.4".split()
 )
-CHOOSING += "p2:1 edit:0.4 threshold:0.4+apart:2 entropy-bound:0.6+apart:2 default+apart:2".split()
+CHOOSING += "p2:1 edit:0.4 threshold:0.4+spacing:2 entropy-bound:0.6+spacing:2 default+spacing:2".split()
 
 
 @settings(max_examples=examples(200))

@@ -188,7 +188,7 @@ def test_a_step_has_a_bar_for_each_value_and_hatches_what_it_committed(guided: T
     assert place[would].tolist() == np.flatnonzero(guided.unscaled[step]).tolist()
     title, committed = axes.get_title(loc="left"), plots.caption(figure).split("(hatched)")[0]
     assert f"factor {guided.factor[step]:.3g}" in title
-    assert f"reward {guided.reward_normalised[step]:+.2f} deviations".replace("-", "\u2212") in title
+    assert f"reward {guided.reward_normalised[step]:+.2f} SD".replace("-", "\u2212") in title
     for at in np.flatnonzero(guided.chosen[step]):
         assert f"“{guided.words([guided.candidate[step, at]])[0]}” at {at}" in committed
 

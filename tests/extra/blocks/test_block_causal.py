@@ -37,7 +37,7 @@ EDITS = [(0.9, 0.95, 60.0), (0.5, 0.7, 30.0), (0.0, 0.5, 1.0)]  # edit, threshol
 RULED = [(name, *rule) for name in MODELS for rule in (RULES if name in SMALL else RULES[1::2])]
 RIVALS = (
     "threshold:0.9+rws:8 entropy-bound:0.5 klass:0.4 parallel-factor:1 dus:2 certainty-prior:2 random-order remdm:0.5 "
-    "p2:0.5 wino:0.9 information-gain:2 lookum:2 default+apart:2 threshold:0.2+apart:2"
+    "p2:0.5 wino:0.9 information-gain:2 lookum:2 default+spacing:2 threshold:0.2+spacing:2"
 ).split()
 STEERED = "best-of:2 best-order:2 particles:2+beta:2 particle-gibbs:2 svdd:2 reward-lookahead:2 tree-search:2".split()
 # The authors' own networks and loops on these checkpoints (JetAstra/SDAR: generate.py and modeling_sdar.py; dllm: its

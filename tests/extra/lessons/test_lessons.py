@@ -40,7 +40,7 @@ def slow_divergence(memory: float, strategy: str, words: int, seed: int = 0) -> 
 
 @pytest.mark.parametrize(("words", "distance"), [(2, 1), (2, 3), (4, 3)])
 def test_the_fast_divergences_of_the_chain_are_those_of_every_text(words: int, distance: int) -> None:
-    far = f"+apart:{distance}" if distance > 1 else ""
+    far = f"+spacing:{distance}" if distance > 1 else ""
     memory = 0.6
     value, steps = order_worth.of_confidence(memory, words, distance)
     expected = slow_divergence(memory, f"default{far}", words)

@@ -25,7 +25,7 @@ SHAPE = Shape(LENGTH, 2, LENGTH)
 NAMES = (
     "default temperature:0.3 rws:8 rws-every:8+every:2 rws-flipped:8 rws-random:8 margin entropy threshold:0.5 "
     "parallel-factor:1 entropy-bound:0.3 klass:0.4 dus:2 certainty-prior:2 information-gain:3 lookum:2 lopa:0.5 "
-    "random-order left-to-right default+apart:2 rws:8+apart:3 random-order+apart:2 threshold:0.4+apart:2"
+    "random-order left-to-right default+spacing:2 rws:8+spacing:3 random-order+spacing:2 threshold:0.4+spacing:2"
 ).split()
 COUNTING = (
     "threshold:0.5",
@@ -34,7 +34,7 @@ COUNTING = (
     "klass:0.4",
     "dus:2",
     "lopa:0.5",
-    "threshold:0.4+apart:2",
+    "threshold:0.4+spacing:2",
 )
 ONE_BY_ONE = [name for name in NAMES if name not in COUNTING]
 

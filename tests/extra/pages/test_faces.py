@@ -78,8 +78,8 @@ LINES = [STRATEGIES[name] for name in offered() if "run" not in STRATEGIES[name]
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
     **{entry.kind.__name__: partial(made, entry) for entry in [*LINES, *METHODS.values()]},
-    "Apart": lambda: rws_decode.Apart(rws_decode.RandomOrder(tuple(range(99))), 3),
-    "ApartChoice": lambda: rws_decode.ApartChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
+    "Spacing": lambda: rws_decode.Spacing(rws_decode.RandomOrder(tuple(range(99))), 3),
+    "SpacingChoice": lambda: rws_decode.SpacingChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
     "CallablePredictor": callable_predictor,
     "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),
     "CausalReward": lambda: rws_decode.CausalReward(

@@ -62,13 +62,16 @@ def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
 
 
 def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    page, *others = (
+        (Path(__file__).parents[3] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("likelihood", "sampling-distributions", "headroom")
+    )
     names: dict[str, Any] = {}
-    for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+    for code in re.findall(r"```python\n(.*?)```", page + "".join(others), flags=re.DOTALL):
         small = code.replace("[:40]", "[:3]").replace("Shape(8, 4, 8)", "Shape(4, 2, 4)")
         small = small.replace(', "best-order:64", "best-of:8"', "")
         small = re.sub('"english:era", .*"antibody:human"', '"english:era",', small).replace("data, 64", "data, 2")
-        exec(compile(small, "diagnostics.md", "exec"), names)
+        exec(compile(small, "docs", "exec"), names)
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
     assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
 

@@ -37,9 +37,9 @@ SETTINGS = [
     Setting("rws:8", "keywords:peace,the united states", 48, 24, 24),
     Setting("random-order", "era", 16, 16, 16),
     Setting("left-to-right", "era", 16, 4, 16),
-    Setting("default+apart:3", "era", 16, 8, 16),
-    Setting("rws:0.5+apart:2", "era", 16, 8, 16),
-    Setting("random-order+apart:4", "era", 32, 8, 16),
+    Setting("default+spacing:3", "era", 16, 8, 16),
+    Setting("rws:0.5+spacing:2", "era", 16, 8, 16),
+    Setting("random-order+spacing:4", "era", 32, 8, 16),
 ]
 SEED = 3
 # Decodes a prompt as the page does. Returns what is compared, and of one step the crossings of some pairs.

@@ -165,7 +165,7 @@ def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     tab.until("document.getElementById('board').textContent.includes('best of 100 random orders')")
 
 
-@pytest.mark.parametrize("strategy", ["rws:8", "random-order", "default+apart:3"])
+@pytest.mark.parametrize("strategy", ["rws:8", "random-order", "default+spacing:3"])
 def test_the_trace_is_the_one_of_python(strategy: str, browser: Chromium, address: str, tmp_path: Path) -> None:
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&seed=2&strategy={strategy}")
     tab.evaluate("URL.createObjectURL = blob => { window.kept = blob; return 'blob:'; }")

@@ -222,7 +222,7 @@ def test_reward_lookahead_is_the_slow_one(width: int, beta: float) -> None:
 
 
 @settings(max_examples=examples(100))
-@given(st.integers(1, 6), st.integers(0, 2**31), st.sampled_from(["", "+random-order+apart:2"]))
+@given(st.integers(1, 6), st.integers(0, 2**31), st.sampled_from(["", "+random-order+spacing:2"]))
 def test_best_order_is_the_best_of_decodes_in_those_orders(n: int, seed: int, more: str) -> None:
     seeds = [seed] + [int(np.random.SeedSequence([seed, j]).generate_state(1)[0]) for j in range(1, n)]
     shape, strategy = Shape(6, 3, 6), more.removeprefix("+") or "random-order"

@@ -140,7 +140,7 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     (by_address,) = (line for line in records["at_a_glance"]["story"]["text"] if "By address" in line)
     changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
     assert f"[{changed} of {rows} verdicts change]" in found
-    (apart,) = re.findall(r"by address (\d+)\)", records["order_quality"]["conclusions"][0])
+    (apart,) = re.findall(r"by speech (\d+)\)", records["order_quality"]["conclusions"][0])
     document = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
     table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
     assert len([line for line in table.splitlines() if line.startswith("| ")]) == int(changed) + 1  # a head

@@ -74,10 +74,10 @@ def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: p
     assert "words a step" in json.loads(capsys.readouterr().out)["differ"][0]["answer"]
 
 
-def test_results_and_guide_tell_the_ceilings_and_the_laws_over_addresses() -> None:
-    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/diagnostics.md", "docs/results.md"))
+def test_the_pages_tell_the_headroom_and_the_distributions_over_speeches() -> None:
+    names = ("sampling-distributions", "headroom", "results")
+    page, tables, readme = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in names)
     readme = " ".join(readme.split())
-    tables = page.partition("### How much an order can reach")[2]
     cells = re.findall(r"^\| (?:RWS, scale 8|random order) \|.*?\| (\S+) \[(\S+), (\S+)\] \|", tables, re.M)
     rws, other, in_mini, *_ = ("{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * float(end) for end in c)) for c in cells)
     assert f"takes {rws}, as its fixed factor does, random order {other}; in `mini` {in_mini}." in readme

@@ -132,7 +132,7 @@ def test_what_is_lost_is_bounded_by_the_distances(seed: int, size: Any, n_apart:
     log_p = chain.table(length).log_p.reshape(-1)
     texts = [text for text, log in zip(product(range(words), repeat=length), log_p, strict=True) if log > -np.inf]
     log_p = log_p[log_p > -np.inf]
-    predictor, strategy = exact_predictor(chain.table(length)), "default" + f"+apart:{n_apart}" * (n_apart > 1)
+    predictor, strategy = exact_predictor(chain.table(length)), "default" + f"+spacing:{n_apart}" * (n_apart > 1)
     law = strategy_log_prob(predictor, [[]], texts, strategy, Shape(length, counts=(2,) * (length // 2)))
     gaps = np.array([[abs(np.diff(np.flatnonzero(row == step))) for step in set(row)] for row in law.commit_step])
     bound = np.log(words) * (contraction(chain) ** gaps.astype(float)).sum(axis=(1, 2))

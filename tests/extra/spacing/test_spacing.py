@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slow_rows import Row, Rule, slow_decode
 
-from rws_decode import Apart, CallablePredictor, Margin, Options, RandomOrder, Shape, decode, replay
+from rws_decode import CallablePredictor, Margin, Options, RandomOrder, Shape, Spacing, decode, replay
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
 
 
-def spaced(value: dict[int, float], waits: set[int], apart: int, k: int) -> list[int]:
+def spaced(value: dict[int, float], waits: set[int], least: int, k: int) -> list[int]:
     """Return k of the positions that have a value, one after another."""
     chosen: list[int] = []
     for _ in range(k):
         left = [at for at in sorted(value) if at not in chosen]
         left = [at for at in left if at not in waits] or left
-        far = {at: min([apart, *(abs(at - other) for other in chosen)]) for at in left}
+        far = {at: min([least, *(abs(at - other) for other in chosen)]) for at in left}
         furthest = [at for at in left if far[at] == max(far.values())]
         chosen.append(max(furthest, key=lambda at: (value[at], -at)))
     return chosen
 
 
-def apart_rule(order: Any, apart: int, end: int) -> Rule:
+def spacing_rule(order: Any, least: int, end: int) -> Rule:
     """A position whose best word is `end` waits for the others of its block."""
 
     def rule(row: Row) -> tuple[list[int], set[int]]:
@@ -34,21 +34,21 @@ def apart_rule(order: Any, apart: int, end: int) -> Rule:
             value = dict(enumerate(np.random.default_rng(order.seed).random(len(row.answer))))
             value = {at: value[at] for at in row.masked}
         waits = {at for at in row.masked if int(row.logits[at].argmax()) == end}
-        return spaced(value, waits, apart, row.k), set()
+        return spaced(value, waits, least, row.k), set()
 
     return rule
 
 
 @given(st.data(), st.integers(1, 5), st.sampled_from([Margin("logit"), RandomOrder(1), RandomOrder(2)]), st.booleans())
-def test_a_decode_is_that_of_the_slow_version(data: st.DataObject, apart: int, order: Any, defers: bool) -> None:
+def test_a_decode_is_that_of_the_slow_version(data: st.DataObject, least: int, order: Any, defers: bool) -> None:
     predictor, length = data.draw(mask_predictors())
     shape = data.draw(shapes(length))
     options = Options(end_of_text="defer", end_ids=[1]) if defers else Options()
-    run = decode(predictor, [[], []], Apart(order, apart), shape, options=options)
-    slow = slow_decode(predictor, [], shape, apart_rule(order, apart, 1 if defers else -1))
+    run = decode(predictor, [[], []], Spacing(order, least), shape, options=options)
+    slow = slow_decode(predictor, [], shape, spacing_rule(order, least, 1 if defers else -1))
     assert all((trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step) for trace in run)
     assert replay(run[0]).diverged_at is None
-    if apart == 1:
+    if least == 1:
         (plain,) = decode(predictor, [[]], order, shape, options=options)
         assert (plain.commit_step == run[0].commit_step).all()
 
@@ -56,7 +56,7 @@ def test_a_decode_is_that_of_the_slow_version(data: st.DataObject, apart: int, o
 def test_positions_that_are_level_go_from_the_left() -> None:
     """All confidences equal: the leftmost, then the leftmost that is far enough; where none is, the furthest."""
     level = CallablePredictor(lambda canvas: torch.eye(4)[torch.full_like(canvas, 2)], mask_id=0)
-    (trace,) = decode(level, [[]], "default+apart:3", Shape(7, 3, 7))
+    (trace,) = decode(level, [[]], "default+spacing:3", Shape(7, 3, 7))
     assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 3, 6], [1, 4], [2, 5]]
-    (trace,) = decode(level, [[]], "default+apart:5", Shape(7, 2, 7))
+    (trace,) = decode(level, [[]], "default+spacing:5", Shape(7, 2, 7))
     assert [np.flatnonzero(chosen).tolist() for chosen in trace.chosen] == [[0, 1, 2, 5], [3, 4, 6]]

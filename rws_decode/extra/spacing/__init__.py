@@ -1,4 +1,4 @@
-"""A distance between the positions that a step commits, for any strategy that ranks or counts them: default+apart:3."""
+"""Keep a minimum spacing between the positions that a step commits: default+spacing:3."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from rws_theory.show import one_line
 
 @dataclass(frozen=True, repr=False)
 class Spaced:
-    """A strategy whose commits of a step keep a distance; factor and reward are the strategy's own."""
+    """A strategy whose commits of a step keep a minimum spacing; factor and reward are the strategy's own."""
 
     of: Strategy
-    apart: int
-    name = "apart"
+    spacing: int
+    name = "spacing"
 
     def __post_init__(self) -> None:
-        whole("apart", self.apart, example="3")
+        whole("spacing", self.spacing, example="3")
         able = check_abilities(self.of)
         if able.changes or able.memory or able.hypotheses or isinstance(self.of, Spaced):
             raise ValueError(
-                f"apart is {self.apart}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps a "
-                "distance already, use one that ranks or counts, as in default+apart:3"
+                f"spacing is {self.spacing}: strategy {self.of.name} masks again, compares steps, looks ahead or keeps "
+                "one already, use one that ranks or counts, as in default+spacing:3"
             )
 
     __repr__ = one_line
@@ -54,10 +54,10 @@ class Spaced:
 
 
 @dataclass(frozen=True, repr=False)
-class Apart(Spaced):
-    """The first positions in a strategy's order that are `apart` or more from one another, as many as a step commits.
+class Spacing(Spaced):
+    """The first positions in a strategy's order that are `spacing` or more from one another, as many as a step commits.
 
-    The best goes, the leftmost of equals; then the best of those at least `apart` positions from all that go; and so
+    The best goes, the leftmost of equals; then the best of those at least `spacing` positions from all that go; and so
     on. Where none is as far, the best of the furthest goes, so that the schedule holds. Positions that end text wait
     for the others, as ever. Distances are those of positions in the answer, blocks and gaps included. 1 is no rule.
 
@@ -68,7 +68,7 @@ class Apart(Spaced):
     >>> from rws_decode.strategies.factors import Confidence
     >>> odds, at = torch.tensor([3.0, 2.75, 1.0, 0.5], dtype=torch.float64), torch.arange(4)
     >>> view = MaskedPositions(0, 1, 4, at * 0, at, log_odds=odds, commits=2, waits=at < 0)
-    >>> Apart(Confidence(), 3).order(view).tolist()
+    >>> Spacing(Confidence(), 3).order(view).tolist()
     [0.0, -0.25, -2.0, 0.0]
     """
 
@@ -81,7 +81,7 @@ class Apart(Spaced):
         own = order_of(self.of, view) if gives_order(self.of) else view.log_odds
         value, open_ = _grid(view, own)
         late, chosen = _grid(view, view.waits)[0], torch.zeros_like(open_)
-        near, lead = torch.full_like(value, self.apart), torch.full_like(value, -torch.inf)
+        near, lead = torch.full_like(value, self.spacing), torch.full_like(value, -torch.inf)
         for _ in range(view.commits):
             left = open_ & ~chosen & ~late
             left = torch.where(left.any(dim=1, keepdim=True), left, open_ & ~chosen)
@@ -96,11 +96,11 @@ class Apart(Spaced):
 
 
 @dataclass(frozen=True, repr=False)
-class ApartChoice(Spaced):
-    """Of the positions that a strategy counts or chooses, the most confident ones `apart` or more from one another.
+class SpacingChoice(Spaced):
+    """Of the positions that a strategy counts or chooses, the most confident ones `spacing` or more from one another.
 
     A step commits fewer then, and others follow; a block's last step commits all that is left, as for every strategy
-    that counts. of: a strategy that counts or chooses. ValueError as for `Apart`.
+    that counts. of: a strategy that counts or chooses. ValueError as for `Spacing`.
     """
 
     abilities = Abilities(chooses=True, doubts=True, asks_at_steps=True)
@@ -110,7 +110,7 @@ class ApartChoice(Spaced):
         chosen = torch.zeros_like(free)
         while bool(free.any()):
             pick, _ = _best(value, free)
-            chosen, free = chosen | pick, free & (_distance(pick) >= self.apart)
+            chosen, free = chosen | pick, free & (_distance(pick) >= self.spacing)
         return chosen[_rows(view), view.position]
 
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
@@ -124,7 +124,7 @@ class ApartChoice(Spaced):
             doubted |= near(-low.log_odds - off, off, wanted, low.row)
         (floor, _), (roof, _), (may, _) = (_grid(low, each) for each in (low.log_odds, high.log_odds, wanted | doubted))
         place = torch.arange(low.length, device=floor.device)
-        close = ((place[:, None] - place).abs() < self.apart) & (place[:, None] != place)
+        close = ((place[:, None] - place).abs() < self.spacing) & (place[:, None] != place)
         level = (floor[:, None] <= roof[:, :, None]) & (roof[:, None] >= floor[:, :, None])
         struck = may & (close & level & may[:, None]).any(dim=2)
         return doubted | struck[_rows(low), low.position]
@@ -136,18 +136,18 @@ class ApartChoice(Spaced):
         return ranks_in_rows(view.log_odds, view.row) < rule.count(view)[view.row]
 
 
-def apart(strategy: Strategy, positions: int) -> Strategy:
-    """Return the strategy with a step's commits that many positions apart: itself for 1, else `Apart`, `ApartChoice`.
+def with_spacing(strategy: Strategy, positions: int) -> Strategy:
+    """Return the strategy with that minimum spacing of a step's commits: itself for 1, else `Spacing`, `SpacingChoice`.
 
     ValueError for less than 1, and for a strategy that masks again, compares steps or looks ahead.
 
     >>> from rws_decode.strategies.factors import RWS
-    >>> apart(RWS(8.0), 3), apart(RWS(8.0), 1)
-    (Apart(of=RWS(reward_scale=8.0, eps=1e-05), apart=3), RWS(reward_scale=8.0, eps=1e-05))
+    >>> with_spacing(RWS(8.0), 3), with_spacing(RWS(8.0), 1)
+    (Spacing(of=RWS(reward_scale=8.0, eps=1e-05), spacing=3), RWS(reward_scale=8.0, eps=1e-05))
     """
-    if whole("apart", positions, example="3") == 1:
+    if whole("spacing", positions, example="3") == 1:
         return strategy
-    return (ApartChoice if abilities_of(strategy).own_count else Apart)(strategy, positions)
+    return (SpacingChoice if abilities_of(strategy).own_count else Spacing)(strategy, positions)
 
 
 def _rows(view: MaskedPositions) -> Tensor:
