@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ class FactorPaths:
         within = self.factor - self.factor.mean(axis=1, keepdims=True)
         return float(within.mean(axis=0).var() / within.var()) if within.any() else 0.0
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` prints of it."""
+        shares = {"variation": self.variation, "band": self.band, "scheduled": self.scheduled}
+        return {"start": self.start, "noise": self.noise} | shares
+
     def __repr__(self) -> str:
         low, high = self.band
         varies = f"the factor varies by {100 * self.variation:.1f} %, from {low:.2f} to {high:.2f}"
@@ -56,12 +62,12 @@ def factor_paths(
         z_t = (1 - u) start + u end + noise w_t,
 
     `end` standard normal, one for each run, as final texts have mean 0 and SD 1 where the statistics are theirs; w_t
-    standard normal, one for each step. These are assumptions: no draft of LLaDA was scored. start: of the first draft, in SD
-    of the reward. noise: by how many SD a draft lies off its line. The shares do not depend on reward_scale. steps: the
-    paper's 128. ValueError for numbers that are not finite, and for less than 2 runs or steps.
+    standard normal, one for each step. These are assumptions: no draft of LLaDA was scored. start: of the first draft,
+    in SD of the reward. noise: by how many SD a draft lies off its line. The shares do not depend on reward_scale.
+    steps: the paper's 128. ValueError for numbers that are not finite, and for less than 2 runs or steps.
 
     >>> factor_paths(-2)
-    X
+    first draft at -2 SD: the factor varies by 25.7 %, from 1.86 to 6.62; a schedule has 50 % of this
     """
     finite("start", start)
     finite("noise", noise, least=0)

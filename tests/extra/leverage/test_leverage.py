@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from command_lines import decoding
+from documented_commands import block_lines, page, ran, shown
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from rws_decode import CallablePredictor, Options, Schedule, Shape, Trace, decod
 from rws_decode.rewards import CallableReward
 from rws_theory import max_probability
 
+GUIDE = "docs/extra/leverage.md"
 LENGTH, SCALE = 5, 3.0
 
 
@@ -46,7 +49,7 @@ def slow_sets(run: Trace, predictor: CallablePredictor, step: int, factors: np.n
 
 
 @given(st.integers(0, 10**6), st.sampled_from([2, 3, 5]))
-@settings(max_examples=25)
+@settings(max_examples=examples(100))
 def test_texts_diverge_at_the_first_step_with_leverage_and_never_before(seed: int, steps: int) -> None:
     predictor, shape = model(seed), Shape(LENGTH, steps, LENGTH)
 
@@ -80,15 +83,23 @@ def test_texts_diverge_at_the_first_step_with_leverage_and_never_before(seed: in
 
 
 def test_compare_tells_the_leverage_that_a_saved_trace_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    strategies = "--strategies default rws:8 threshold:0.7+rws:8 --example 0 --length 16 --steps 8 --block 16"
-    assert decoding(f"compare --model english --reward era {strategies}".split()) == 0
+    (command,) = (line for line in block_lines(page(GUIDE)) if line.startswith("rws compare"))
+    assert decoding(command.replace("rws:8", "rws:8 threshold:0.7+rws:8").removeprefix("rws ").split()) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "the factor varied" in line]
     english, reward, shape = load_predictor("english"), load_reward("era"), Shape(16, 8, 16)
     (run,) = decode(english, english.prompts[0], "rws:8", shape, reward=reward)
     found = rws_decode.leverage(rws_decode.load_trace(run.save(tmp_path / "run.parquet")), english)
-    assert lines == [found.line()] and "varied by 9.6 % (3.45 to 4.56): it could" in lines[0]
+    assert lines == [found.line()] and f"{lines[0]}\n" in shown(GUIDE)
     figure = plots.leverage(found, found)
     assert "varied by 10 % and 10 %" in plots.caption(figure) and "at 1 of 8 steps" in figure.axes[0].get_title("left")
+
+
+def test_the_guide_draws_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ran(GUIDE)["found"]
+    assert found.line() in capsys.readouterr().out and (tmp_path / "leverage.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
