@@ -126,7 +126,7 @@ pd.DataFrame(rows, [f"prompt {prompt}" for prompt in lesson.PROMPTS], ["texts of
 (jitter := lesson.with_jitter((0.0, 0.01, 0.03, 0.1, 0.3), 100))
 
 # %% [markdown]
-# The normalisation decides. With SD 1 the reward changes nothing here, although it is the same reward.
+# The normalisation decides. With SD 1, RWS does not lead, although model and reward are the same.
 #
 # ## 5. How rare is it?
 #
@@ -151,7 +151,7 @@ lesson.draw_settings(random, table.loc["fixed factor", "RWS minus it [SD]"])
 # from rws_decode import decode
 # from rws_decode.rewards import CallableReward
 #
-# changed = CallableReward(lambda text: 1.0 if text == "0 2 1" else lesson.ends_alike(text), mean=0.0, std=1 / 3)
+# changed = CallableReward(lambda _, text: 1.0 if text == "0 2 1" else lesson.ends_alike("", text), mean=0.0, std=1 / 3)
 # decode(model, ["0"], "rws:4", Shape(3, 3, 3), reward=changed)[0].text
 # ```
 #
@@ -166,6 +166,8 @@ leads = table["RWS minus it [SD]"].drop("RWS")
 fixed, least = random.differences["fixed factor"], random.least
 error = 1.96 * fixed.std() / len(fixed) ** 0.5
 lead, above = (jitter.loc["10%", f"SD 1/3: {name}"] for name in ("least lead [SD]", "above 1 SD"))
+
+# %%
 Markdown(f"""
 1. Of the 16 steps above, the factors of the run could matter at **{runs["published"][0][1].varied.sum()}** as the
    reward ships, and at **{runs["chosen"][0][1].varied.sum()}** with the chosen numbers.
@@ -174,6 +176,6 @@ Markdown(f"""
 3. In **{(least > 0).sum()} of {len(least)}** random settings RWS has more reward than all of its twins. RWS minus its
    fixed factor is {fixed.mean():.4f} SD (± {error:.4f}) on average, and not 0 in {(fixed != 0).mean():.1%} of settings.
 
-So a model in which the reward must matter exists. It needs crossings in the factor's range, drafts whose rewards change
-from step to step, and prompts that need it in different directions.
+So the reward can matter, and a model where it must is small. It needs crossings within the range of the factor, drafts
+whose rewards change, and prompts that need other factors at the same step.
 """)

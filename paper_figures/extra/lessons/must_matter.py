@@ -79,8 +79,8 @@ def weights_of(table: Mapping[str, int], renamed: int = 0) -> Floats:
     return np.array([table.get(text, 0) for text in texts], np.float64)
 
 
-def ends_alike(answer: str) -> float:
-    """Return the reward: 1 where the first token equals the last, else -1."""
+def ends_alike(prompt: str, answer: str) -> float:
+    """Return the reward of an answer: 1 where the first token equals the last, else -1."""
     tokens = answer.split()
     return 1.0 if tokens[0] == tokens[-1] else -1.0
 
@@ -89,7 +89,7 @@ WEIGHTS = np.stack([weights_of(table, renamed) for renamed in (0, 1) for table i
 PROMPTS = [str(number) for number in range(len(WEIGHTS))]
 SD = 1 / 3  # by which the reward is normalised
 REWARD = CallableReward(ends_alike, mean=0.0, std=SD, name="ends alike", bounds=(-1.0, 1.0))
-SCORES = np.array([ends_alike(" ".join(map(str, text))) for text in TEXTS.tolist()])
+SCORES = np.array([ends_alike("", " ".join(map(str, text))) for text in TEXTS.tolist()])
 
 
 def model_of(weights: Floats = WEIGHTS) -> CallablePredictor:
@@ -109,7 +109,7 @@ def spread(weights: Floats, scores: Floats = SCORES) -> float:
 
 def runs_of(strategy: Strategy | str, predictor: CallablePredictor) -> list[Trace]:
     """Return the runs of all prompts, one token a step."""
-    return decode(predictor, PROMPTS, strategy, Shape(LENGTH, LENGTH, LENGTH), reward=REWARD)
+    return [*decode(predictor, PROMPTS, strategy, Shape(LENGTH, LENGTH, LENGTH), reward=REWARD)]
 
 
 def twins(predictor: CallablePredictor) -> dict[str, list[list[Trace]]]:
@@ -136,7 +136,7 @@ def twins(predictor: CallablePredictor) -> dict[str, list[list[Trace]]]:
 
 def mean_score(runs: list[Trace]) -> float:
     """Return the mean reward of the final texts."""
-    return float(np.mean([ends_alike(run.text or "") for run in runs]))
+    return float(np.mean([ends_alike("", run.text or "") for run in runs]))
 
 
 def table_of(found: Mapping[str, list[list[Trace]]]) -> pd.DataFrame:
@@ -296,7 +296,7 @@ def draw_settings(random: Settings, exact: float) -> Figure:
         picture = figure(7.0, 3.4)
         panel = picture.add_subplot()
         found = random.differences["fixed factor"]
-        edges = np.linspace(-2.2, 2.2, 89)
+        edges = np.linspace(-2.2, 2.2, 89).tolist()
         panel.hist(found, edges, color=BLUE, label=f"{len(found)} random settings")
         panel.axvline(0, color=GREY, linewidth=0.8)
         panel.axvline(exact, color=VERMILION, linewidth=2.5, label="the model above")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,17 +159,17 @@ def _range(trace: Trace, factors: tuple[float, float] | None) -> tuple[float, fl
         raise ValueError("trace does not tell each step's factor: decode with Savings(certain=False)")
     label = run_label(trace)
     try:
-        strategy: Any = as_strategy(label)
+        named = as_strategy(label)
     except ValueError:  # an object that no text names, such as a schedule
-        strategy = None
-    if strategy is not None and not factor_alone(strategy):
+        named = None
+    if named is not None and not factor_alone(named):
         raise ValueError(f"trace is of {label}, which does more than scale the logits: leverage needs a factor alone")
     if factors is not None:
         low, high = map(float, factors)
         if not 0 < low <= high < math.inf:
             raise ValueError(f"factors is {factors}: (least, greatest) is needed, two positive numbers")
         return low, high
-    able = abilities_of(strategy)
+    able, strategy = abilities_of(named), cast("Any", named)
     if not able.factor_range or able.asks_at_steps:
         raise ValueError(f"trace is of {label}: no reward alone gives its factor, give factors=(least, greatest)")
     if "eps" in trace.strategy:  # which no label tells

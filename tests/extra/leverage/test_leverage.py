@@ -33,7 +33,7 @@ def model(seed: int) -> CallablePredictor:
 def random_reward(seed: int, spread: float) -> CallableReward:
     """Return a reward that is a random number of each text."""
 
-    def score(answer: str) -> float:
+    def score(prompt: str, answer: str) -> float:
         return float(np.random.default_rng([seed, *map(ord, answer)]).normal() * spread)
 
     return CallableReward(score, mean=0.0, std=1.0)
