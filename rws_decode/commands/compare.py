@@ -21,6 +21,7 @@ from rws_decode.commands.shown import (
     table,
 )
 from rws_decode.common.page import picture
+from rws_decode.common.plugins import hook
 from rws_decode.steering import is_method
 
 GROUP = "Decode"
@@ -35,7 +36,6 @@ class CompareOptions(DecodeOptions):
         "strategies and steering methods with their numbers; the first is what the others are compared with",
         metavar="NAME[:NUMBER]",
     )
-
     view: Path | None = option(
         None, "write a page to scrub of the runs in lock-step to this file", metavar="FILE.html", writes="file"
     )
@@ -51,8 +51,8 @@ class CompareOptions(DecodeOptions):
 def compare(options: CompareOptions) -> None:
     """Decode one prompt by several strategies, side by side."""
     decodes = Decodes("compare", options)
-    shown = each(options.strategies, "compare", len(options.strategies), "answer")
-    traces = {text: decodes.run(text) for text in shown}
+    named = options.strategies
+    traces = {text: decodes.run(text) for text in each(named, "compare", len(named), "answer")}
     if options.view is not None:
         page = picture("runs_page", f"--view is {options.view}")([*traces.values()])
         tell(f"page: {page.save(options.view)}")
@@ -66,12 +66,12 @@ def compare(options: CompareOptions) -> None:
     from rws_decode.trace.labels import CUT_OFF, cut_off
 
     answers = {text: answer_text(trace, decodes.completed(trace)) for text, trace in traces.items()}
-    usual, mark = options.strategies[0], marker()
+    usual, mark = named[0], marker()
     shown = {text: marked(answer, answers[usual], mark) for text, answer in answers.items()}
     print(f"{prompt_line(traces[usual])}\n")
-    for number, (text, answer) in enumerate(shown.items()):
-        same = next(other for other in options.strategies if answers[other] == answers[text])
-        print(f"{text}: {answer if options.strategies.index(same) == number else f'identical text to {same}'}\n")
+    for text, answer in shown.items():
+        same = next(other for other in named if answers[other] == answers[text])
+        print(f"{text}: {answer if same == text else f'identical text to {same}'}\n")
     for line in legend(mark, f"words that the answer of {usual} does not have there", answers.values(), shown.values()):
         print(f"{line}\n")
     head = ["", "reward", "log p", "rules broken", "GOD [tokens]", "forwards", "reward calls"]
@@ -81,15 +81,15 @@ def compare(options: CompareOptions) -> None:
             "-" if trace.final_reward is None else f"{trace.final_reward['raw']:.3f}",
             "-" if trace.log_prob is None else f"{trace.log_prob:.2f}",
             "-" if trace.rules_broken is None else str(len(trace.rules_broken)),
-            f"{trace.god_tokens:.2f}",
-            str(trace.forwards),
-            str(trace.reward_calls),
+            *(f"{trace.god_tokens:.2f}", str(trace.forwards), str(trace.reward_calls)),
         ]
         for text, trace in traces.items()
     ]
     known = [i for i in range(len(head)) if i == 0 or any(row[i] != "-" for row in rows)]
     print(table([head[i] for i in known], [[row[i] for i in known] for row in rows]))
     print("\nGOD: generation order deviation, 0 where words are committed from left to right")
+    if (line_of := hook("leverage-line")) is not None:
+        print("".join(line_of(trace, decodes.predictor) for trace in traces.values()), end="")
     if any(is_method(text) for text in traces):
         print("\n".join(textwrap.wrap(f"{DRAWN} beta is per unit of the raw reward, which is the one shown.", 100)))
     if cut := [text for text, trace in traces.items() if cut_off(trace.rules_broken, trace.text, trace.length)]:

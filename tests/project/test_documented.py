@@ -117,6 +117,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "rws diff out/runs/.*": ("not compared, as a step map", "step 0"),
     "rws replay .*": ("the same",),
     "rws ablate --model .*": ("factor varies",),
+    "rws factor-paths .*": ("at -4 SD: the factor varies by 48.7 %, from 0.76 to 6.45; a schedule has 78 % of this",),
     "rws summarize .*": ("# controls", "own_score"),
     "rws verify --study .*": ("1 of 1 recorded",),
 }

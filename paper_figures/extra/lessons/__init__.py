@@ -2,5 +2,5 @@
 
 All notebooks but 3 and 8 need it, and go with it.
 
-Needs: diff frontier packages pages scale_paths scale_pictures sequences spacing steering
+Needs: diff frontier leverage packages pages reward_controls scale_paths scale_pictures sequences spacing steering testing
 """

@@ -7,7 +7,7 @@ import pytest
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.extra.lessons import order_worth, printed_tables
+from paper_figures.extra.lessons import must_matter, order_worth, printed_tables
 from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
 
@@ -50,3 +50,17 @@ def test_the_fast_divergences_of_the_chain_are_those_of_every_text(words: int, d
     slow = [slow_divergence(memory, f"random-order{far}", words, seed) for seed in range(2)]
     assert weights @ order_worth.set_entropies(memory) == pytest.approx(np.mean([each[0] for each in slow]), abs=1e-9)
     assert steps.tolist() == slow[0][1]
+
+
+# lesson 13
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+def test_many_models_at_once_are_compared_as_the_decoder_compares_one(noise: float) -> None:
+    weights = must_matter.WEIGHTS * np.exp(noise * np.random.default_rng(0).standard_normal(must_matter.WEIGHTS.shape))
+    slow = must_matter.twins(must_matter.model_of(weights))
+    means = {name: np.mean([must_matter.mean_score(each) for each in runs]) for name, runs in slow.items()}
+    unit, scale = must_matter.spread(weights), np.array([must_matter.SCALE])
+    fast = must_matter.compared(weights[None], must_matter.SCORES[None], scale, must_matter.SD).differences
+    assert {name: found[0] for name, found in fast.items()} == pytest.approx(
+        {name: (means["RWS"] - mean) / unit for name, mean in means.items() if name != "RWS"}
+    )
+    assert any(found[0] for found in fast.values())
