@@ -353,6 +353,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             row = numbers | {"twin": always.twin, "n": always.n, "pairs": always.distinct, "same_text": always.equal}
             row |= {"sources": mine["source"].nunique(), "difference": mean, "low": low, "high": high}
             row |= {"low_source": by_source.low, "high_source": by_source.high}
+            row |= {name: None for name in ("low", "high", "low_source", "high_source") if not np.isfinite(row[name])}
             row |= {"low_always": always.low, "high_always": always.high, "verdict": always.verdict}
             row |= {"p_different": test.p_different, "p_equivalent": test.p}
             row |= {"least": least_difference(values, len(values))}
@@ -389,12 +390,16 @@ def _ablation(arms: Mapping[str, pd.DataFrame], seed: int) -> Any:
     return compared(found, units, about, settings | {"blind": [arm for arm in twins if arm in BLIND]})
 
 
+def _ends(low: float | None, high: float | None) -> str:
+    return "(all equal)" if low is None or high is None else f"[{low:+.2f}, {high:+.2f}]"
+
+
 COLUMNS = (
     Column("cell"),
     Column("RWS, chosen", "setting"),
     Column("minus", "twin"),
-    Column("difference, SD", "difference", "+.2f", ("low", "high")),
-    Column("by source", form=lambda row: f"[{row['low_source']:+.2f}, {row['high_source']:+.2f}]"),
+    Column("difference, SD", form=lambda row: f"{row['difference']:+.2f} {_ends(row['low'], row['high'])}"),
+    Column("by source", form=lambda row: _ends(row["low_source"], row["high_source"])),
     Column("n"),
     Column("same text", "same_text"),
     Column("Holm p, different", "p_different_holm", ".2g"),
