@@ -174,7 +174,8 @@ def decode_cell(
     from rws_theory.worlds.part_memory import PartMemory
 
     began = time.perf_counter()
-    predictor, reward, judge = load_predictor(cell.model), load_reward(cell.reward), load_reward(cell.judge)
+    predictor: Any = load_predictor(cell.model)
+    reward, judge = load_reward(cell.reward), load_reward(cell.judge)
     if hasattr(predictor, "memory"):  # many settings meet the same canvases and texts
         predictor.memory, log_prob = PartMemory(2000), cache(predictor.log_prob)
         predictor.log_prob = lambda prompt, answer: log_prob(tuple(prompt), tuple(answer))
@@ -310,7 +311,7 @@ class Search:
         plain = Setting("published", "published SD", "default", reward.mean, reward.std)
         finals = [row["reward"] for row in self.decode(plain, every)]
         runs = self.decode(plain._replace(strategy="rws:1"), every, "strategy")
-        drafts = [np.array(run["rewards"]) * reward.std + reward.mean for run in runs]
+        drafts = [(np.array(run["rewards"]) * reward.std + reward.mean).tolist() for run in runs]
         found = rws_settings(reward.mean, reward.std, finals, drafts)[:most]
         return self._best(found), self._best(factor_settings(len(found)))
 
