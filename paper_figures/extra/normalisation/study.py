@@ -4,9 +4,9 @@ The plan, docs/normalisation-plan.md, was written before any test prompt was dec
 reward and a shape:
 
 1. Confidence decoding and RWS at the published statistics on the validation prompts give the means and SDs of texts and
-   of drafts, and from these all settings (`rws_settings`).
-2. As many fixed factors as there are settings. Both are tried on ever more validation prompts (`RUNGS`), and those of
-   less reward are dropped; what is left with the greatest mean reward is chosen.
+   of drafts, and from these all settings (`search.rws_settings`).
+2. As many fixed factors as there are settings. Both are tried on ever more validation prompts (`search.RUNGS`), and
+   those of less reward are dropped; what is left with the greatest mean reward is chosen.
 3. RWS at its setting meets its twins, the chosen fixed factor and best of N on the test prompts. These are decoded and
    compared by the code of `rws ablate`.
 
@@ -16,16 +16,14 @@ Files below OUT/normalisation: what was decoded, by cell, so that the same comma
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from paper_figures.extra.normalisation import search as tries
 from paper_figures.runner.executors import RunOptions
 from paper_figures.statistics.equivalence import least_difference, tost
 from paper_figures.statistics.intervals import clustered_interval
@@ -41,15 +39,9 @@ from rws_decode.cli.progress import tell
 from rws_decode.common.files import read_json, write_bytes, write_json
 from rws_decode.common.later import np, pd
 
-if TYPE_CHECKING:
-    from rws_decode import Shape
-    from rws_decode.ablation.arms import Models
-
 NAME = "normalisation"
 RECORD = Path(__file__).parent / "record"
 MARGIN, LEVEL, BOUND = 0.1, 0.95, 3.0  # SD of the reward over confidence texts; of all intervals; as in `ablate`
-SCALES = (0.5, 1.0, 1.5, 2.0, 4.0, 8.0)  # s_R
-RUNGS = ((84, 6), (28, 18), (8, 48))  # how many settings are tried on how many validation prompts
 PRIMARY = ("confidence", "fixed factor", "tuned fixed factor", "best of N")
 
 
@@ -81,20 +73,6 @@ CELLS = {
         Cell("english", "era", "keywords", "openings", 64, 32, 100),
     )
 }
-
-
-class Setting(NamedTuple):
-    """What normalises the reward, in words, and the same for `ablate`: strategy, mean and SD; those of a factor too."""
-
-    centre: str
-    spread: str
-    strategy: str
-    mean: float
-    sd: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.centre} {self.spread} {self.strategy}".strip()
 
 
 @dataclass(frozen=True)
@@ -151,8 +129,9 @@ def packed(frame: pd.DataFrame) -> bytes:
 
 
 def _foretold(cells: Sequence[Cell], options: NormalisationOptions) -> dict[str, Any]:
-    tries = 2 * sum(kept * (prompts - before) for (kept, prompts), before in zip(RUNGS, (0, 6, 18), strict=True))
-    texts = sum(tries + 14 * min(cell.prompts, options.prompts or cell.prompts) for cell in cells)
+    before = [0, *(number for _, number in tries.RUNGS)]
+    found = 2 * sum(kept * (number - last) for (kept, number), last in zip(tries.RUNGS, before, strict=False))
+    texts = sum(found + 14 * min(cell.prompts, options.prompts or cell.prompts) for cell in cells)
     return {"experiment": NAME, "texts": texts, "message": f"{NAME}: about {texts:,} texts in {len(cells)} cells"}
 
 
@@ -179,13 +158,15 @@ def decode_cell(
     if hasattr(predictor, "memory"):  # many settings meet the same canvases and texts
         predictor.memory, log_prob = PartMemory(2000), cache(predictor.log_prob)
         predictor.log_prob = lambda prompt, answer: log_prob(tuple(prompt), tuple(answer))
-    found = prompts_of(cell.data, min(cell.prompts, prompts or cell.prompts), RUNGS[-1][1], seed=seed, model=cell.model)
+    found = prompts_of(
+        cell.data, min(cell.prompts, prompts or cell.prompts), tries.RUNGS[-1][1], seed=seed, model=cell.model
+    )
     texts, shape = [prompt.text for prompt in found.validation], Shape(cell.length, cell.steps, cell.length)
-    search = Search(Models.of(predictor, reward, judge, None), texts, shape, seed, folder / "validation")
+    search = tries.Search(Models.of(predictor, reward, judge, None), texts, shape, seed, folder / "validation")
     rws, factor = search.chosen(most_settings)
     tell(f"{NAME}: {cell.name}: chosen {rws.name}, factor {factor.strategy}, {time.perf_counter() - began:.0f} s")
 
-    models = Models.of(predictor, renormalised(reward, rws.mean, rws.sd), judge, None)
+    models = Models.of(predictor, tries.renormalised(reward, rws.mean, rws.sd), judge, None)
     every = [*texts, *(prompt.text for prompt in found.test)]
     rows = list(range(len(texts), len(every)))
     trial = Trial(models, every, range(len(texts)), rws.strategy, shape, Options(), Savings(), seed, folder, None)
@@ -197,7 +178,7 @@ def decode_cell(
             f"{NAME}: {cell.name}: {min(begin + batch, len(rows))} of {len(rows)}, {time.perf_counter() - began:.0f} s"
         )
     leverage = trial.leverage(known) or {}
-    decoded = pd.DataFrame(_measured(row) for row in trial.rows if row["prompt"] >= len(texts))
+    decoded = pd.DataFrame(tries.measured(row) for row in trial.rows if row["prompt"] >= len(texts))
     frame = pd.concat([search.frame(), decoded.replace({"arm": {"best of": f"best of {known['best of']}"}})])
     frame["stage"] = np.where(frame["prompt"] < len(texts), "validation", "test")
     frame["prompt"] = [[*found.validation, *found.test][row].name for row in frame["prompt"]]
@@ -218,24 +199,6 @@ def decode_cell(
 LEVERAGE = ("attainable", "observed")
 
 
-def renormalised(reward: Any, mean: float, sd: float) -> Any:
-    """Return the same reward model with another mean and SD."""
-    other = copy.copy(reward)
-    other.mean, other.std = mean, sd
-    return other
-
-
-def _measured(row: Mapping[str, Any]) -> dict[str, Any]:
-    factors = np.array(row.get("factors") or [np.nan])
-    kept = {name: row[name] for name in ("prompt", "arm", "reward", "judge", "log_prob", "forwards", "reward_calls")}
-    kept["log_prob"] = np.nan if row["log_prob"] is None else row["log_prob"]
-    return kept | {
-        "tokens": tuple(row["tokens"]),
-        "factor": factors.mean(),
-        "variation": factors.std() / factors.mean(),
-    }
-
-
 def _sources(model: str) -> dict[str, str]:
     """Return what each opening is from, a speech; other prompts are their own source."""
     from paper_figures.data.examples import further_prompts
@@ -243,98 +206,11 @@ def _sources(model: str) -> dict[str, str]:
     return {f"opening-{number}": row.get("address", "") for number, row in enumerate(further_prompts(model))}
 
 
-# The search
-
-
-def rws_settings(mean: float, sd: float, rewards: Sequence[float], drafts: Sequence[Sequence[float]]) -> list[Setting]:
-    """Return all settings of RWS: what the reward's mean and SD are those of, and s_R.
-
-    mean, sd: published; rewards: of confidence texts; drafts: of each run's drafts. The SD of drafts is the mean over
-    runs of the SD within a run, at least a thousandth of that of texts.
-    """
-    texts = float(np.std(rewards))
-    within = max(float(np.mean([np.std(run) for run in drafts])), texts / 1000)
-    spreads = {"SD of texts": texts, "SD of drafts": within, "third of it": within / 3}
-    centres = {
-        "published": mean,
-        "texts": float(np.mean(rewards)),
-        "drafts": float(np.mean([np.mean(run) for run in drafts])),
-    }
-    found = []
-    for scale in SCALES:
-        found.append(Setting("published", "published SD", f"rws:{scale:g}", mean, sd))
-        for spread, own in spreads.items():
-            found += [Setting(centre, spread, f"rws:{scale:g}", at, own) for centre, at in centres.items()]
-            found.append(Setting("running", spread, f"rws-centred:{scale:g}+spread:{own / sd:.6g}", mean, sd))
-        found.append(Setting("running", "running SD", f"rws-centred:{scale:g}", mean, sd))
-    return found
-
-
-def factor_settings(count: int) -> list[Setting]:
-    """Return as many fixed factors, from 0.1 to 32 at equal ratios."""
-    return [Setting("", "", f"temperature:{c:.6g}", np.nan, np.nan) for c in np.geomspace(0.1, 32, count)]
-
-
-class Search:
-    """The tries of a cell on its validation prompts, kept in a folder."""
-
-    def __init__(self, models: Models, texts: Sequence[str], shape: Shape, seed: int, folder: Path) -> None:
-        from rws_decode.ablation.result import AblationRows
-
-        self.models, self.texts, self.shape, self.seed = models, texts, shape, seed
-        told = [models.predictor.name, models.reward.name, repr(shape), seed, *texts]
-        self.rows = AblationRows(folder, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
-        self.settings: dict[str, Setting] = {}
-
-    def decode(self, setting: Setting, rows: Sequence[int], arm: str = "") -> list[dict[str, Any]]:
-        """Return what the texts of some prompts by a setting are and are worth."""
-        from rws_decode import Options, Savings
-        from rws_decode.ablation.arms import Models, Task, run_tasks
-        from rws_decode.strategies.table import as_strategy
-
-        arm = arm or setting.name
-        if new := tuple(row for row in rows if not self.rows.has(row, arm)):
-            known = self.models
-            if not np.isnan(setting.mean):
-                reward = renormalised(known.reward, setting.mean, setting.sd)
-                known = Models.of(known.predictor, reward, known.judge, None)
-            prompts = tuple(self.texts[row] for row in new)
-            how = as_strategy(setting.strategy)
-            task = Task(arm, new, prompts, how, self.shape, Options(), Savings(), self.seed)
-            run_tasks([task], known, None, self.rows.add)
-        self.settings[arm] = setting
-        return [self.rows.get(row, arm) for row in rows]
-
-    def chosen(self, most: int | None = None) -> tuple[Setting, Setting]:
-        """Return the best setting of RWS and the best fixed factor, each of as many tries on the same prompts."""
-        every, reward = range(len(self.texts)), self.models.reward
-        plain = Setting("published", "published SD", "default", reward.mean, reward.std)
-        finals = [row["reward"] for row in self.decode(plain, every)]
-        runs = self.decode(plain._replace(strategy="rws:1"), every, "strategy")
-        drafts = [(np.array(run["rewards"]) * reward.std + reward.mean).tolist() for run in runs]
-        found = rws_settings(reward.mean, reward.std, finals, drafts)[:most]
-        return self._best(found), self._best(factor_settings(len(found)))
-
-    def _best(self, tried: list[Setting]) -> Setting:
-        for kept, prompts in RUNGS:
-            tried = tried[:kept]
-            means = [np.mean([row["reward"] for row in self.decode(each, range(prompts))]) for each in tried]
-            tried = [tried[place] for place in np.argsort(-np.array(means), kind="stable")]
-        return tried[0]
-
-    def frame(self) -> pd.DataFrame:
-        """Return a row for each try of a setting on a prompt."""
-        rows = [row for row in self.rows if row["arm"] != "strategy"]
-        frame = pd.DataFrame(_measured(row) for row in rows).assign(setting=[row["arm"] for row in rows])
-        told = pd.DataFrame([self.settings[name] for name in frame["setting"]], index=frame.index)
-        return frame.assign(**{name: told[name] for name in ("strategy", "mean", "sd")})
-
-
 # The table
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the table of all comparisons from the rows of the cells: RWS at its chosen setting, minus each twin."""
+    """Return two tables from the rows of the cells: RWS, as chosen, minus four others, and minus each twin."""
     rows = []
     for name in dict.fromkeys(frame["cell"]):
         test = frame[(frame["cell"] == name) & (frame["stage"] == "test")]
@@ -369,7 +245,27 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         "RWS at the setting that validation prompts chose, minus each twin, in SD of the reward over confidence texts; "
         "95 % intervals over distinct pairs of texts."
     )
-    return [make_table(NAME, rows, COLUMNS, caption)]
+    return [_by_cell(primary), make_table(NAME, rows, COLUMNS, caption)]
+
+
+def _by_cell(primary: Sequence[dict[str, Any]]) -> Table:
+    """Return a line for each cell, with its primary comparisons."""
+    cells: dict[str, dict[str, Any]] = {}
+    for row in primary:
+        same = {name: row[name] for name in ("cell", "setting", "tuned", "n", "variation", *LEVERAGE, "ablation")}
+        line, twin = cells.setdefault(row["cell"], same), "best of N" if "best of" in row["twin"] else row["twin"]
+        line |= {twin: row["difference"], f"{twin}, low": row["low"], f"{twin}, high": row["high"]}
+
+    def against(twin: str) -> Column:
+        return Column(
+            f"- {twin}", form=lambda row: f"{row[twin]:+.2f} {_ends(row[f'{twin}, low'], row[f'{twin}, high'])}"
+        )
+
+    columns = [Column("cell"), Column("RWS, chosen", "setting"), *map(against, PRIMARY), Column("n")]
+    columns += [Column("CV, %", "variation", ".1f", unit=100), Column("attainable, %", "attainable", ".0f", unit=100)]
+    caption = "RWS at its chosen setting, minus four others, in SD of the reward; 95 % intervals over pairs of texts."
+    columns += [Column("observed, %", "observed", ".0f", unit=100)]
+    return make_table(f"{NAME}_by_cell", list(cells.values()), columns, caption)
 
 
 def _ablation(arms: Mapping[str, pd.DataFrame], seed: int) -> Any:
