@@ -12,7 +12,7 @@ from cyclopts import App
 
 from paper_figures.commands.figures import make
 from paper_figures.exhibits import NAMES, load_exhibit
-from paper_figures.studies import STUDIES, options_class, study_module
+from paper_figures.studies import STUDIES, every_study, options_class, study_module
 from paper_figures.studies.options import with_own_rewards
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.cli.options import as_command, group, json_option, option, read_options
@@ -23,16 +23,17 @@ GROUP = "Study"
 RESUMES = True
 
 experiment = App("experiment", help="Run one of the paper's comparisons, or resume it.")
-for _name, _study in STUDIES.items():
+_STUDIES = every_study()
+for _name, _study in _STUDIES.items():
     experiment.command(f"{__name__}:{_name}", name=_name, help=_study)
 
 
 def __getattr__(name: str) -> Callable[..., int]:
     """Return the command of a study, which reads its options; only the one that is called is made."""
-    if name not in STUDIES:
+    if name not in _STUDIES:
         raise AttributeError(name)
     command = as_command(lambda given: _run_all(name, given.study, given.draw, given.json), study_options(name))
-    command.__doc__ = f"{STUDIES[name][:1].upper()}{STUDIES[name][1:]}."
+    command.__doc__ = f"{_STUDIES[name][:1].upper()}{_STUDIES[name][1:].removesuffix('.')}."
     return command
 
 

@@ -10,6 +10,7 @@ The file of a study is read from top to bottom: its options, its run, its units 
 Studies share `options` (prompts, models, decoding), `prompts` (which are asked), `study` (stages, files, dry run),
 `comparison` (the same prompts answered by many methods), `work` (what a unit computes) and `answers` (rows with their
 measures). What loads PyTorch is imported in the functions that do the work, so that bad options are refused at once.
+Another package adds a study by an entry point of the group `rws.studies`, which names such a module.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, get_type_hints
 
+from rws_decode.common import plugins
+
+GROUP = "rws.studies"  # the group of entry points of other packages' studies
 STUDIES: dict[str, str] = {
     "reward-bench": "win rates of RWS against confidence, by reward, judge and GOD",
     "keywords": "perplexity, GOD, keywords included, by reward",
@@ -36,9 +40,16 @@ STUDIES: dict[str, str] = {
 }
 
 
+def every_study() -> dict[str, str]:
+    """Return the studies by name, each with what it is for: the core's, then those that packages offer."""
+    offered = {name: (module.__doc__ or "").partition("\n")[0] for name, module in plugins.loaded(GROUP)}
+    return STUDIES | {name: about for name, about in offered.items() if name not in STUDIES}
+
+
 def study_module(name: str) -> Any:
     """Import and return the module of a study."""
-    return import_module(f"{__name__}.{name.replace('-', '_')}")
+    own = name in STUDIES  # which no package replaces
+    return import_module(f"{__name__}.{name.replace('-', '_')}") if own else plugins.find(GROUP, name)
 
 
 def options_class(name: str) -> Any:

@@ -170,7 +170,7 @@ class Trial:
     ) -> None:
         self.models, self.texts, self.validation, self.seed = models, texts, validation, seed
         self.shape, self.options, self.savings = shape, options, savings
-        self.elsewhere = elsewhere
+        self.elsewhere, self.tried = elsewhere, TUNED  # fixed factors
         self.measured: tuple[float, float] | None = None
         self.twins: list[str] = list(BLIND)
         self.method = strategy if isinstance(strategy, str) and is_method(strategy) else None
@@ -233,7 +233,7 @@ class Trial:
         if self.method is None:
             factors = by_step([run["factors"] for run in runs], max(len(run["factors"]) for run in runs))
             if (factors != 1.0).any():
-                tried = {f"factor {factor:.4g}": factor for factor in TUNED.tolist()}
+                tried = {f"factor {factor:.4g}": factor for factor in self.tried.tolist()}
                 found = self._decoded(rows, {arm: scaled(self.strategy, [[factor]]) for arm, factor in tried.items()})
                 best = max(tried, key=lambda arm: np.mean([each["reward"] for each in found[arm]]))
                 known["scales"] = {"factor": float(factors.mean()), "factors": factors.mean(axis=0).tolist()}

@@ -127,6 +127,7 @@ THERE: dict[str, str] = {
     # The fixture runs them all, by the options' own parsers; it draws all by the command's own `main`.
     rf"rws experiment ({'|'.join(TINY)}) --out (RUNS|FOLDER)": "figure_runs.py::figure_runs",
     r"rws figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": ("figure_runs.py::figure_page"),
+    "rws experiment normalisation .*": "test_normalisation.py::test_a_tiny_run_goes_on_where_it_stopped",
     "rws --install-completion": "test_console.py::test_shells_complete_it",
     "rws figures fig2_masking .*": "test_report.py::test_a_later_call_keeps_the_others_on_the_page",
     "rws experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",

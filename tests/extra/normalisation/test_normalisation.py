@@ -1,0 +1,98 @@
+"""The study of normalisation: a tiny run from end to end, and its record, recomputed in pandas."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_lines import figures as main
+
+from paper_figures.extra.normalisation import search, study
+from paper_figures.statistics.significance import holm
+
+NAME = "english:era/16/8"
+ROOT = Path(__file__).parents[3]
+WORDS = ["experiment", "normalisation", "--cells", NAME, "--prompts", "5", "--most-settings", "6"]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "RUNGS", ((6, 2), (3, 4), (2, 6)))
+    monkeypatch.setitem(study.CELLS, NAME, study.CELLS[NAME]._replace(length=8, steps=4))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main([*WORDS, "--out", str(first), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    twins = [row["twin"] for row in told["tables"]["normalisation"]]
+    assert {"confidence", "fixed factor", "tuned fixed factor", "sign turned"} < set(twins) and len(twins) == 9
+    assert all(
+        row["n"] == 5 and 0 <= row["observed"] <= row["attainable"] <= 1 for row in told["tables"]["normalisation"]
+    )
+
+    rows = pd.read_parquet(first / "normalisation" / "answers.parquet")
+    validation = rows[rows["stage"] == "validation"]
+    tries = validation[validation["setting"].str.contains("rws|temperature")].groupby("setting").size()
+    for kind in ("rws", "temperature"):  # equal numbers of tries, on as many prompts
+        assert sorted(tries[tries.index.str.contains(kind)]) == [2, 2, 2, 4, 6, 6]
+    # One that was stopped goes on: only what is missing is decoded.
+    for file in (first / "normalisation").rglob("decoded.jsonl"):
+        kept = second / file.relative_to(first)
+        kept.parent.mkdir(parents=True)
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    assert main([*WORDS, "--out", str(second)]) == 0
+    files = ("answers.parquet", "normalisation.csv")
+    assert [(first / "normalisation" / name).read_bytes() for name in files] == [
+        (second / "normalisation" / name).read_bytes() for name in files
+    ]
+
+
+def test_all_settings_are_those_of_the_plan() -> None:
+    found = search.rws_settings(-1.0, 2.0, [-5.0, -6.0], [[-7.0, -7.5], [-6.0, -6.5]])
+    assert len(found) == len({setting.name for setting in found}) == search.RUNGS[0][0]
+    named = {(setting.centre, setting.spread): setting for setting in found}
+    assert len(named) * len(search.SCALES) == len(found)
+    assert (named["drafts", "third of it"].mean, named["drafts", "third of it"].sd) == (-6.75, 0.25 / 3)
+    assert named["running", "SD of texts"].strategy.endswith("+spread:0.25")  # 0.5 in published SD
+    factors = [float(setting.strategy.partition(":")[2]) for setting in search.factor_settings(84)]
+    assert (factors[0], factors[-1]) == (0.1, 32) and np.ptp(np.diff(np.log(factors))) < 1e-4
+
+
+def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path) -> None:
+    assert main(["experiment", "normalisation", "--recorded", "--out", str(tmp_path)]) == 0
+    table = pd.read_csv(tmp_path / "normalisation" / "normalisation.csv").set_index(["cell", "twin"])
+    rows = pd.read_parquet(study.RECORD / "answers.parquet")
+    for cell, answers in rows.groupby("cell"):
+        # What was chosen has the greatest mean reward of those that were tried on all 48 validation prompts.
+        tried = answers[answers["stage"] == "validation"].groupby("setting")["reward"].agg(["size", "mean"])
+        means = tried[tried["size"] == 48]["mean"]
+        first = table.loc[cell].iloc[0]
+        for name, kind in ((first["setting"], "rws"), (f" temperature:{first['tuned']:.6g}".strip(), "temperature")):
+            of_kind = means[means.index.str.contains(kind)]
+            assert len(of_kind) == 8 and of_kind[name] == pytest.approx(of_kind.max(), abs=1e-5)
+        test = answers[answers["stage"] == "test"]
+        rewards, texts = (test.pivot(index="prompt", columns="arm", values=name) for name in ("reward", "text"))
+        source = test.drop_duplicates("prompt").set_index("prompt")["source"].loc[rewards.index]
+        for twin, row in table.loc[cell].iterrows():
+            d = (rewards["strategy"] - rewards[twin]) / test["unit"].iloc[0]
+            assert (len(d), (texts["strategy"] == texts[twin]).sum()) == (row["n"], row["same_text"])
+            assert d.mean() == pytest.approx(row["difference"], abs=1e-6)
+            sums, sizes = (d - d.mean()).groupby(source).sum(), d.groupby(source).size()
+            error = np.sqrt((1 - 1 / len(sums)) * ((sums / (len(d) - sizes)) ** 2).sum())
+            middle = (row["low_source"] + row["high_source"]) / 2
+            assert np.isnan(middle) or middle == pytest.approx(row["difference"], abs=1e-6)
+            assert np.isnan(middle) or row["low_source"] < d.mean() - 1.9 * error < d.mean() < row["high_source"]
+            if row["pairs"] == len(d):  # no cluster: the interval is about that of the normal
+                half = 1.96 * d.std() / len(d) ** 0.5
+                assert (row["low"], row["high"]) == pytest.approx((d.mean() - half, d.mean() + half), abs=0.35 * half)
+    page = (ROOT / "docs" / "extra" / "normalisation.md").read_text(encoding="utf-8")
+    by_cell = (tmp_path / "normalisation" / "normalisation_by_cell.md").read_text(encoding="utf-8")
+    assert by_cell[by_cell.index("|") :].strip() in page
+    primary = table[table["p_different_holm"].notna()]
+    assert len(primary) == 4 * table.index.get_level_values("cell").nunique()
+    for name in ("p_different", "p_equivalent"):
+        assert primary[f"{name}_holm"].tolist() == pytest.approx(holm(primary[name].tolist()))
