@@ -324,7 +324,7 @@ _NATS = "a perplexity that is 5.8 % higher, about half of the 12 % of the paper'
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("reward", "reward", "deviations", "mean", 0.1, "half of what is called a small effect, 0.2 deviations"),
+        Measure("reward", "reward", "SD", "mean", 0.1, "half of what is called a small effect, 0.2 SD"),
         Measure("net", "net win rate by the guide", "points", "share", 0.11, _RATE, 100.0),
         Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
         Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),
@@ -333,15 +333,7 @@ MEASURES: dict[str, Measure] = {
         Measure("net qed", "net win rate by qed", "points", "share", 0.11, _RATE, 100.0),
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
         Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
-        Measure(
-            "coherent",
-            "coherent answers",
-            "points",
-            "share",
-            0.05,
-            "one answer in 20: fewer would not be cared for",
-            100.0,
-        ),
+        Measure("coherent", "coherent answers", "points", "share", 0.05, "one answer in 20: fewer do not count", 100.0),
         Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
     )
 }

@@ -248,7 +248,7 @@ def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
-    usual_ends = usual.text().replace("+", "").replace(" deviations", "").replace(" ", " SD ", 1)
+    usual_ends = usual.text().replace("+", "").replace(" SD", "").replace(" ", " SD ", 1)
     assert f"gains {usual_ends} on confidence decoding" in readme
     assert f"in {told['constant of equal mean']['reward'].same} cases it writes as its fixed factor;" in readme
     by_draws = told_of("antibody", True)
@@ -256,8 +256,8 @@ def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
         by_draws[f"{title}, drawn"]["reward"] for title in ("constant of equal mean", "confidence (default)")
     )
     assert (
-        f"RWS minus its fixed factor {constant.text().removesuffix(' deviations').replace(' ', ' SD ', 1)}, "
-        f"minus confidence decoding {default.text().removesuffix(' deviations')}." in text
+        f"RWS minus its fixed factor {constant.text().removesuffix(' SD').replace(' ', ' SD ', 1)}, "
+        f"minus confidence decoding {default.text().removesuffix(' SD')}." in text
     )
     assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
     arms = arms_of(evidence.completed(record.answers, record.frontiers), "antibody:human")
