@@ -31,14 +31,24 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 from IPython.display import Markdown, display
 
 from paper_figures.recorded import recorded
 from paper_figures.recorded.ablations import recorded_ablation
 from paper_figures.studies.evidence import with_one_score
-from rws_decode import Shape, compare, diff, final_reward, load_predictor, load_reward, load_trace
-from rws_decode import plots, replay_with, scale_path, step_logits
+from rws_decode import (
+    Shape,
+    compare,
+    diff,
+    final_reward,
+    load_predictor,
+    load_reward,
+    load_trace,
+    plots,
+    replay_with,
+    scale_path,
+    step_logits,
+)
 
 # %% [markdown]
 # ## Make two traces, and load them
@@ -165,8 +175,8 @@ Markdown(f"""
    Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}** text.
 3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
    That of RWS is **{"one of them" if wanted else "none of them"}**.
-4. The text of RWS has {scores["RWS"] - scores["temperature"]:+.2f} SD of reward against that of the temperature. The best fixed
-   factor has {best - scores["RWS"]:+.2f} SD against RWS.
+4. The text of RWS has {scores["RWS"] - scores["temperature"]:+.2f} SD of reward against that of the temperature. The
+   best fixed factor has {best - scores["RWS"]:+.2f} SD against RWS.
 
 **Is it the reward, or only the temperature?** On 400 prompts at s_R = 2 RWS has {two.difference:+.2f}
 [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},

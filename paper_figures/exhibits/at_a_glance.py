@@ -57,9 +57,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Over a fixed temperature of equal mean, which reads no reward, it gains {fixed.text()}."
     )
     more = [row for row in rows if row.arm.method == "constant" and row.verdict == "RWS more"]
-    least = (
-        "" if fixed.least is None else f" A study of {fixed.n} prompts sees {bound_text(fixed.least)} SD, 4 times of 5."
-    )
+    least = "" if fixed.least is None else f" A second gain of {bound_text(fixed.least)} SD is found in 4 of 5 studies."
     text = f"Rows are reward scales. s_R = {fixed.scale:g} gave the most reward on other prompts.{least}"
     text += "".join(f" At s_R = {row.scale:g} RWS gains {row.text()} over its fixed temperature." for row in more)
     caption = (
