@@ -44,23 +44,24 @@ rng, SCALES = np.random.default_rng(0), np.geomspace(0.05, 8, 200)
 # %% [markdown]
 # ## 1. A decode: three orders, and the reward of what they write
 #
-# The exact 4-gram model of speeches writes eight tokens after one prompt, in three orders. Tokens are sampled, one a
-# step or four, 150 times each. Bars are the mean reward, which prefers modern words.
+# The exact 4-gram model of speeches writes eight tokens after each of 150 prompts, in three orders. Tokens are sampled,
+# one a step or four. Shown is the mean reward, which prefers modern words.
 
 # %%
 model, reward, N = load_predictor("english"), load_reward("era"), 150
-prompt, means = model.examples[3]["prompt"], {}
+prompts, means = model.prompts[:N], {}
 for order in ("left-to-right", "random-order", "rws:8"):
     for steps in (8, 2):
-        options = Options(sampling_temperature=1.0, drawing="commit", seed=steps)
-        traces = decode(model, [prompt] * N, order, Shape(8, steps, 8), reward=reward, options=options)
-        scores = np.array(reward.score([prompt] * N, [trace.text for trace in traces]))
+        seeds = tuple(rng.integers(2**31, size=N).tolist())  # one for each text
+        options = Options(sampling_temperature=1.0, drawing="commit", seed=seeds)
+        traces = decode(model, prompts, order, Shape(8, steps, 8), reward=reward, options=options)
+        scores = np.array(reward.score(prompts, [trace.text for trace in traces]))
         end = 1.96 * scores.std(ddof=1) / np.sqrt(N)
         means.setdefault(order, {})[8 // steps] = (scores.mean(), scores.mean() - end, scores.mean() + end)
 plots.intervals(means, "tokens unmasked per step", "mean reward", logarithmic=True)
 
 # %% [markdown]
-# With one token a step the three orders must have one mean, and the bars show how far 150 samples can tell. Why?
+# With one token a step the three orders must have one mean, and the bars show how far 150 texts can tell. Why?
 
 # %% [markdown]
 # ## 2. The proof, and its three exceptions
@@ -130,8 +131,8 @@ display(figure)
 # <details><summary>Solution</summary>
 #
 # <pre>for order in means:
-#     (trace,) = decode(model, [prompt], order, Shape(8, 8, 8), reward=reward)
-#     print(order, reward.score([prompt], [trace.text]), trace.text)</pre>
+#     (trace,) = decode(model, prompts[:1], order, Shape(8, 8, 8), reward=reward)
+#     print(order, reward.score(prompts[:1], [trace.text]), trace.text)</pre>
 #
 # Taking the best token is the first exception: another order can write another text.
 #
