@@ -9,139 +9,178 @@
 # ---
 
 # %% [markdown]
-# # Temperature against reward scaling, on the whole scale axis
+# # Temperature against reward scaling, from saved traces
 #
-# A temperature multiplies all logits by one constant $c$. Reward-weighted sampling (RWS) multiplies them by
-# $s_R \sqrt{\sigma(r) + \epsilon}$, which follows the reward $r$ from step to step. The paper compares both at eight
-# values of $c$ and $s_R$. But with greedy tokens, a decode can only change where two positions change places, and these
-# places can be found: `scale_path` returns *every* output that *any* scale of an interval gives, with the exact
-# intervals.
+# A temperature multiplies all logits by one fixed factor $c$. Reward-weighted sampling (RWS) multiplies them by
+# $s_R \sqrt{\sigma(r) + \epsilon}$, which follows the reward $r$ of the text from step to step. A trace is the record
+# of one decode, in a file. This notebook asks two traces of one prompt the question of the whole project.
 #
-# **Question.** What does RWS reach that no temperature reaches, and is it better?
+# **Question.** Is it the reward, or only the temperature?
 #
-# **Prediction.** Write down your guesses before you go on, for one prompt, 32 tokens in 16 steps and every scale from
-# 0.01 to 32:
+# **You will learn** to compare two traces: commit order, factors, reward, and the crossing that made them diverge; to
+# replay a trace with another factor; and to tell what one prompt shows from what 400 prompts show.
 #
-# 1. How many different answers do all these temperatures give? A handful, dozens, hundreds?
-# 2. How many of them does the paper's grid of eight values find?
-# 3. Are there answers that only RWS reaches? Only temperature?
-# 4. Which axis has the answer of the highest reward?
+# **Prediction.** Write down your guesses before you go on.
+#
+# 1. Two decodes of one prompt have different factors at every step. At which step do their texts diverge?
+# 2. Decode again with the mean factor of RWS at every step, without a reward. Is the text the same?
+# 3. Is there *any* fixed factor that gives the text of RWS?
+# 4. Whose text has more reward: that of RWS, or that of the temperature?
 
 # %%
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from IPython.display import Markdown, display
 
-from paper_figures.extra.lessons import scale_axis
-from rws_decode import Shape, compare, compare_reach, load_predictor, load_reward, plots, scale_path
-from rws_theory import footrule_mean
-from rws_theory.printed import printed_in
-
-SHAPE = Shape(length=32, steps=16, block=32)
-GRID = [row["scale"] for row in printed_in("table8_temperature")["rows"]]
-predictor, guide, other = load_predictor("mini"), load_reward("mini"), load_reward("mini-judge")
-
-# %% [markdown]
-# ## The axis of two prompts, cut into answers
-#
-# Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because no other of the first
-# 40 has axes that differ more. It shows what can happen, not how often. How often is counted over many prompts by
-# `rws experiment scale-path --out out/runs`.
-#
-# One lane per answer; where a bar stands, those scales give that answer. Dots and squares are the eight values of the
-# paper's grid. An answer whose bar has no such mark is one that the grid misses.
-
-# %%
-CHOSEN, OVERS = 18, ("temperature", "reward-scale")
-prompts = {number: predictor.examples[number]["prompt"] for number in (0, CHOSEN)}
-paths = {
-    number: [scale_path(predictor, prompt, 0.01, 32.0, SHAPE, over=over, reward=guide) for over in OVERS]
-    for number, prompt in prompts.items()
-}
-for number, both in paths.items():
-    display(Markdown(f"**Prompt {number}**: {prompts[number]}"), plots.scale_path(both, GRID))
+from paper_figures.recorded import recorded
+from paper_figures.recorded.ablations import recorded_ablation
+from paper_figures.studies.evidence import with_one_score
+from rws_decode import (
+    Shape,
+    compare,
+    diff,
+    final_reward,
+    load_predictor,
+    load_reward,
+    load_trace,
+    plots,
+    replay_with,
+    scale_path,
+    step_logits,
+)
 
 # %% [markdown]
-# A *piece* is an interval of scales with one answer and one commit order. Different orders often write the same text,
-# so that there are fewer answers than pieces. "Proved" means that every breakpoint is enclosed to a relative width of
-# $10^{-12}$, and that between them nothing changes.
+# ## Make two traces, and load them
 #
-# ## Drag the scale
-#
-# The whole axis of the chosen prompt. Drag the scale, and the answer changes where it is proved to change: first as a
-# temperature, then as the reward scale of RWS. On each page a colour is an answer, numbered anew; those that the
-# paper's grid misses are hatched. (A page works by itself, also in this notebook saved as HTML. Jupyter shows it once
-# you have run its cell or trusted the notebook; GitHub leaves it out.)
+# The model is an exact 4-gram model of speeches, the reward prefers modern words. With files of your own, from another
+# model, change the two paths: what follows reads the files.
 
 # %%
-display(*(path.view(GRID) for path in paths[CHOSEN]))
+model, reward, SHAPE = load_predictor("english"), load_reward("era"), Shape(length=32, steps=16, block=32)
+prompt, folder = model.examples[2]["prompt"], TemporaryDirectory()
+for name, (trace,) in compare(model, prompt, ["temperature:0.5", "rws:2"], SHAPE, reward=reward).items():
+    trace.save(Path(folder.name) / f"{name.split(':')[0]}.parquet")
+
+# %%
+fixed, rws = (load_trace(Path(folder.name) / f"{name}.parquet") for name in ("temperature", "rws"))
+fixed.view(rws, model)
 
 # %% [markdown]
-# What the path says of a scale is what a decode at that scale gives. At the scales of the grid, with two decodes in
-# their order:
+# Move the slider, or press an arrow key. (Jupyter shows the page once you have run its cell or trusted the notebook.)
+#
+# ## Commit order
+#
+# A mark is a token at the step that committed it. Generation order deviation (GOD) is the distance from left to right.
 
 # %%
-names = {"temperature": "temperature", "reward-scale": "rws"}
-said = {f"{names[path.over]}:{scale:g}": path.at(scale).tokens for path in paths[CHOSEN] for scale in GRID}
-runs = compare(predictor, prompts[CHOSEN], list(said), SHAPE, reward=guide)
-agree = sum(tuple(runs[name][0].tokens.tolist()) == tokens for name, tokens in said.items())
-print(f"{agree} of {len(said)} decodes give the answer that the path says.")
-plots.order(runs["temperature:2"][0], runs["rws:2"][0])
+plots.order(fixed, rws)
 
 # %% [markdown]
-# ## The answers themselves
+# ## Reward and factor
 #
-# Rewards are normalised, in deviations of the reward model: by the guide, which RWS follows, and by another reward
-# model that guided nothing. The shares under *temperature* and *RWS* are those of the axis from $\ln 0.01$ to
-# $\ln 32$ that lead to the answer. *Rules broken* are those of the story language, checked exactly. That a story is
-# cut off after 32 tokens breaks some too.
+# The temperature has factor 0.5 at every step and reads no reward. The factor of RWS follows the reward of the
+# completed text. Bands mark the steps at which it changed what confidence decoding would have committed.
 
 # %%
-judged = scale_axis.answer_rewards(paths, prompts, predictor, other)
-for number, both in paths.items():
-    display(Markdown(f"**Prompt {number}**: {prompts[number]}\n\n{scale_axis.answers_table(both, judged)}"))
+plots.steps(rws)
 
 # %% [markdown]
-# ## How fine must a grid be?
+# ## The crossing that made them diverge
 #
-# The answers that grids of 2 to 200 scales, even in the logarithm, find. A finer grid can find fewer, as its points lie
-# elsewhere. That a grid finds nothing more is no proof that it found everything.
+# A positive factor never changes the best token of a position. It changes which position is ahead. Two positions change
+# places where their confidence curves cross. So the first difference needs a crossing between the two factors.
 
 # %%
-search = scale_axis.grid_search(paths)
-scale_axis.grid_picture(paths, search, GRID)
+difference = diff(fixed, rws, model)
+print(difference)
+
+# %%
+pair, at = difference.parting.reversals[0], difference.parting.step
+plots.confidence_curves(step_logits(rws, model, at), [pair.earlier, pair.later])
 
 # %% [markdown]
-# ## Reward and order along the axis
+# ## Replay: the factors without the reward
 #
-# What a larger scale buys: the reward of the answer, by the guide and by the other reward model, and how far the order
-# of its commits is from left to right (generation order deviation, GOD, in steps; 0 is left to right).
+# First the recorded factor of each step, then their mean at every step. No reward is read.
 
 # %%
-by_other = {"reward, other\n[deviations]": lambda piece: judged[piece.tokens]}
-for number, both in paths.items():
-    display(Markdown(f"**Prompt {number}**"), plots.reward_against_scale(both, by_other, god=True, grid=GRID))
+mean = float(rws.factor.mean())
+same = replay_with(rws, model)
+((steady,),) = compare(model, prompt, [f"temperature:{mean}"], SHAPE).values()
+scores = {}
+for name, trace in {"RWS": rws, "its factors": same, "their mean": steady, "temperature": fixed}.items():
+    scores[name] = final_reward(model, reward, prompt, trace.tokens).normalised
+    equal = (trace.tokens == rws.tokens).sum()
+    print(f"{name:12} {equal:2} of {rws.length} tokens as RWS, reward {scores[name]:+.2f} SD: {trace.text[:60]}...")
+
+# %% [markdown]
+# ## Every fixed factor at once
+#
+# `scale_path` returns all texts that any factor of an interval gives, with proof of where they change. One lane is one
+# text. Drag the factor below it.
+
+# %%
+path = scale_path(model, prompt, 0.1, 4.0, SHAPE, over="temperature", reward=reward)
+wanted = [piece for piece in path.pieces if piece.tokens == tuple(rws.tokens.tolist())]
+display(plots.scale_path([path]), path.view())
+
+# %% [markdown]
+# ## From one prompt to 400
+#
+# One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, which have
+# its factors and not its reward. The record that ships has the same setting on 400 prompts.
+
+# %%
+answers = with_one_score(recorded().answers)
+results = {scale: recorded_ablation(answers, "english:era", scale) for scale in (1.0, 2.0)}
+results[2.0].plot()
+
+# %%
+print(results[2.0])
+
+# %% [markdown]
+# ## Exercise
+#
+# At $s_R = 1$ RWS has its greatest mean reward on validation prompts. Does the mean factor give the text of RWS there?
+# And how many of the 400 prompts have the same text?
+#
+# <details><summary>Solution</summary>
+#
+# <pre>((one,),) = compare(model, prompt, ["rws:1"], SHAPE, reward=reward).values()
+# ((steady,),) = compare(model, prompt, [f"temperature:{one.factor.mean()}"], SHAPE).values()
+# print((one.tokens == steady.tokens).all())
+# print(results[1.0])</pre>
+#
+# Both write the same text here. The column "same text" of the row "fixed factor" counts the others.
+#
+# </details>
 
 # %% [markdown]
 # ## Conclusion
 #
-# Computed from the paths above:
+# Computed from the cells above:
 
 # %%
-lines = []
-for number, both in paths.items():
-    found, missed = compare_reach(*both), [len(path.answers) - scale_axis.answers_on(path, GRID) for path in both]
-    lines.append(f"""
-- **Prompt {number}**: {len(found.temperature)} answers over all temperatures, {len(found.reward_scale)} over all reward
-  scales, {len(found.shared)} of them shared; **{len(found.only_temperature)}** that only temperature reaches and
-  **{len(found.only_reward_scale)}** that only RWS reaches,
-  {"**proved**" if all(path.certified for path in both) else "not all proved"}. The paper's grid misses {missed[0]} of
-  the first and {missed[1]} of the second.""")
-gods = [piece.god_steps for both in paths.values() for path in both for piece in path.pieces]
-random = footrule_mean(32, 32, per_step=2, reading="steps")
+twins = {scale: {each.twin: each for each in result.comparisons} for scale, result in results.items()}
+one, two = (twins[scale]["fixed factor"] for scale in (1.0, 2.0))
+tuned = twins[2.0]["tuned fixed factor"]
+best = max(path.pieces, key=lambda piece: piece.final_reward.normalised).final_reward.normalised
 
 # %%
-Markdown(f"""{"".join(lines)}
-- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} steps; a random order within the block has {random:.2f} on
-  average.
-- These are two prompts of a small model, one of them chosen for its difference. What they show can happen. How often
-  it does, or on a large model, they do not show.
+Markdown(f"""
+1. The texts diverge at step {at} of {rws.steps}, though the factors differ at every step: before it,
+   both factors commit the same positions.
+2. The recorded factors give **{"the same" if (same.tokens == rws.tokens).all() else "another"}** text without a reward.
+   Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}** text.
+3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
+   That of RWS is **{"one of them" if wanted else "none of them"}**.
+4. The text of RWS has {scores["RWS"] - scores["temperature"]:+.2f} SD of reward against that of the temperature. The
+   best fixed factor has {best - scores["RWS"]:+.2f} SD against RWS.
+
+**Is it the reward, or only the temperature?** On 400 prompts at s_R = 2 RWS has {two.difference:+.2f}
+[{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
+{tuned.high:+.2f}] SD against a tuned one. At s_R = 1 it has {one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}] SD
+against its fixed factor, and {one.equal} of {one.n} texts are the same. The verdict of the ablation at both scales:
+**{results[1.0].verdict}**, **{results[2.0].verdict}**. {results[2.0].line()} This is one model and one reward.
 """)

@@ -11,22 +11,26 @@
 # %% [markdown]
 # # Reading your own traces
 #
-# A decode of an 8-billion-parameter model takes a GPU; what it did fits into a file of some kilobytes. This lesson
+# A decode of an 8-billion-parameter model takes a GPU; what it did fits into a file of some kilobytes. This notebook
 # reads such a file, yours if you have one, on any computer.
 #
 # **Question.** What can be known of a decode afterwards, from its trace alone?
+#
+# **You will learn** to read a trace as a table, to replay it, and to say why two runs diverge.
 #
 # **Prediction.** Say yes or no before you go on. From one Parquet file, *without the model*, can one
 #
 # 1. show the text as it stood before every step, masks included?
 # 2. show the completed text that the reward model read at every step?
 # 3. check that the positions committed are those that the recorded values call for?
-# 4. tell *why* two runs of one prompt parted: which positions changed places, and at which factor?
+# 4. tell *why* two runs of one prompt diverged: which positions changed places, and at which factor?
 #
-# You see two traces of the shipped model `mini`, with and without the reward. How to read your own is said below.
+# You see two traces of the toy story model `mini`, with and without the reward. How to read your own is said below.
 
 # %%
 import json
+import os
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -34,11 +38,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 from IPython.display import Markdown
 
-from paper_figures.extra.lessons import own_traces as lesson
-from rws_decode import Trace, diff, load_predictor, load_trace, plots, replay, replay_with
+from rws_decode import Shape, Trace, compare, diff, load_predictor, load_reward, load_trace, plots, replay, replay_with
 
 folder = TemporaryDirectory()
-path, beside = lesson.paths(folder.name)
+path, beside = (os.environ.get(name) for name in ("RWS_TRACE", "RWS_TRACE_BESIDE"))
+if path is None:
+    mini, shape = load_predictor("mini"), Shape(length=64, steps=32, block=32)
+    runs = compare(mini, mini.examples[6]["prompt"], ["rws:8", "default"], shape, reward=load_reward("mini"))
+    path, beside = (trace.save(Path(folder.name) / f"{trace.strategy['name']}.parquet") for (trace,) in runs.values())
 
 # %% [markdown]
 # ## A decode, from its file
@@ -144,7 +151,7 @@ for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
 # %%
 predictor = load_predictor(trace.predictor) if trace.predictor in ("mini", "english") else None
 selected = replay(trace)
-parts = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
+parts = "agrees at every step" if selected.diverged_at is None else f"diverges at step {selected.diverged_at}"
 repeated = "not run, as the model is not at hand"
 if predictor is not None:
     same = np.array_equal(replay_with(trace, predictor).tokens, trace.tokens)
@@ -154,7 +161,7 @@ Markdown(f"Selection from the recorded values: {parts}. Decode with the recorded
 # %% [markdown]
 # ## Two runs of one prompt
 #
-# Where do they part, and why? Both in lock-step, from the step at which they part:
+# Where do they diverge, and why? Both in lock-step, from the step at which they diverge:
 
 # %%
 other = None if beside is None else load_trace(beside)
@@ -225,18 +232,37 @@ except ValueError as error:
 # Without these variables the notebook makes the two traces of `mini`.
 
 # %% [markdown]
+# ## Exercise
+#
+# At how many steps did the reward model see a text that it had not seen before? Read it from the table alone.
+#
+# <details><summary>Solution</summary>
+#
+# <pre>texts = [tuple(completion_at(step)) for step in range(trace.steps_run)]
+# print(len(set(texts)), "different texts,", trace.reward_calls, "calls")</pre>
+#
+# </details>
+
+# %% [markdown]
 # ## Conclusion
 #
 # The four predictions, computed from the cells above:
 
 # %%
 yes = {True: "**yes**", False: "**no**"}
-small = path.stat().st_size <= 1024 * max(1, int((commit_step >= 0).sum()))
+why = "no second trace was given"
+if difference is not None and difference.parting is not None:
+    swapped = ", ".join(f"{pair.later} with {pair.earlier}" for pair in difference.parting.reversals)
+    why = f"the step is {difference.parting.step}, the positions that changed places {swapped or 'none'}: **yes**"
+    why += ". At which factor, only the model tells" + ("." if explained is None else ": it is shown above.")
+
+# %%
+small = Path(path).stat().st_size <= 1024 * max(1, int((commit_step >= 0).sum()))
 Markdown(f"""
 1. Text and canvas of every step, from the table alone: {yes[bool(whole)]}.
 2. The completed text of every step, which a reward model reads: {yes[kept]}{"" if kept else " (not all are kept)"}.
 3. The selection follows from the recorded values: {yes[selected.diverged_at is None]}.
-4. Why two runs parted: {lesson.why_parted(difference, explained)}
+4. Why two runs diverged: {why}
 
 The file holds {len(frame)} rows for {trace.length} tokens in {trace.steps_run} steps,
 {"at most" if small else "more than"} 1 KiB per token. The reward model was asked {trace.reward_calls} times; the factor

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.extra.lessons import order_worth as lesson
+from paper_figures.extra.notebook_plots import order_worth as lesson
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, load_predictor
 

@@ -28,7 +28,7 @@
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.extra.lessons import must_matter as lesson
+from paper_figures.extra.notebook_plots import must_matter as lesson
 from rws_decode import Shape, leverage, plots, scale_path
 
 # %% [markdown]

@@ -142,11 +142,11 @@ def exhibit(runs: Path) -> Exhibit:
         f"Boxes joined by arrows: a canvas, its completion, the reward {raw:.3f}, normalised {normalised:.3f}, hence "
         f"factor {factor:.3f}; two bar charts of positions before and after scaling."
     )
-    where = f"RWS commits {data.committed('rws')}, the default {data.committed('default')}"
+    where = f"RWS commits {data.committed('rws')}, confidence decoding {data.committed('default')}"
     where = where if data.parted else f"both commit {data.committed('rws')}"
     said = (
         f"At step {data.number} of prompt {data.orders.drawn} the score of the completed text lies "
-        f"{abs(normalised):.2f} standard deviations {'below' if normalised < 0 else 'above'} the reward model's mean, "
+        f"{abs(normalised):.2f} SD {'below' if normalised < 0 else 'above'} the reward model's mean, "
         f"which makes a factor of {factor:.2f}; {where}."
     )
     claim = "Within a step of greedy decoding the factor changes where a token is committed, never which token."

@@ -128,21 +128,21 @@ def exhibit(runs: Path) -> Exhibit:
     differ = int((default.tokens != trace.tokens).sum())
     first = f", first at step {parted[0]}" if parted.size else ""
     said = (
-        f"Prompt {data.orders.drawn}: the default and RWS commit different positions at {parted.size} of "
-        f"{steps} steps{first}; the answers differ at {differ} of {trace.length} positions.",
+        f"Prompt {data.orders.drawn}: confidence decoding and RWS commit different positions at {parted.size} "
+        f"of {steps} steps{first}; the answers differ at {differ} of {trace.length} positions.",
     )
     if None not in data.broken.values():
         kept = [f"breaks rules of {' and '.join(of)}" if of else "breaks none" for of in data.broken.values()]
         said += (
-            f"By the language's own rules, the answer of the default {kept[0]}, that of RWS {kept[1]}. One prompt "
-            "shows how the methods work, not which is better.",
+            f"By the toy language's rules, the answer of confidence decoding {kept[0]}, that of RWS {kept[1]}. One "
+            "prompt shows how the methods work, not which is better.",
         )
     claim = f"Committing at other places writes another text: {differ} of {trace.length} tokens differ."
     claim = claim if differ else "Another order of commits can leave the text as it is."
-    text = (*said, "Scrub the steps. Marked words were committed at the step that is shown.")
+    text = (*said, "Drag the steps. Marked tokens were committed at the step that is shown.")
     caveat = "The prompt is the run's first, and was not chosen for its outcome."
     story = Story(claim, text, caveat, "fig4_worked_decode")
-    title = "The default and RWS on one prompt, step by step"
+    title = "Confidence decoding and RWS on one prompt, step by step"
     page = interactive("fig4_decodes", title, data.orders.model, partial(default.view, trace))
     picture, inputs = Picture("fig4_worked_decode", draw(data), caption, alt), data.orders.inputs(*_NAMES)
     return Exhibit("Figure 4: a worked decode", (picture,), (), said, inputs, story, page)

@@ -1,7 +1,7 @@
-"""The frontier of laws: how far each sampler goes from the model's law, and what reward it gains there.
+"""How far each sampler's distribution is from the model's, and what reward it gains there.
 
-Shows: KL(q || p) against the mean reward of samplers that draw, beside the curve of the tilts p exp(beta R) / Z, which
-no law can pass (docs/theory.md, T88); tables of every law, of the leaks, and of orders on given texts.
+Shows: KL(q || p) against the mean reward of samplers, beside the Pareto front of the tilts p exp(beta R) / Z, which no
+distribution can pass (docs/theory.md, T88); tables of every sampler, of sources of error, and of orders on given texts.
 """
 
 from __future__ import annotations
@@ -21,34 +21,28 @@ from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.leaks import least_divergence, mean_of, sampler_values
 from paper_figures.studies import laws
 from paper_figures.studies.laws import NAME, frontier_rows, tables_of
-from rws_decode.common.palette import AMBER, BLACK, BLUE, SKY, VERMILION
+from rws_decode.common.palette import BLACK, BLUE, VERMILION
 
 Key = tuple[str, int, str]  # method, words a step, drawing
 
 ALT = "Reward against KL from the model: the tilts rise steeply, best of 8 with them; RWS and orders lie flat near 0."
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 WORLD = "english:era"
-RWS, BEST = ("rws:8", 2, "commit"), ("best-of:8", 1, "commit")
+RWS, BEST, CONFIDENCE = ("rws:8", 2, "commit"), ("best-of:8", 1, "commit"), ("default", 2, "commit")
 _SHOWN: dict[Key, tuple[str, str, str]] = {  # name, colour, marker
-    ("rws:8+spacing:3", 2, "commit"): ("spacing 3: random, RWS 8, default", VERMILION, "s"),
-    ("random-order+spacing:3", 2, "commit"): ("", AMBER, "v"),
-    ("default+spacing:3", 2, "commit"): ("", BLACK, "D"),
-    ("random-order", 2, "commit"): ("random order", AMBER, "v"),
-    ("temperature:5.6", 2, "commit"): ("c 5.6", BLUE, "o"),
-    RWS: ("RWS 8", VERMILION, "s"),
-    ("default", 2, "commit"): ("default", BLACK, "D"),
-    ("rws:1", 2, "commit"): ("RWS 1", VERMILION, "s"),
-    ("left-to-right", 2, "commit"): ("left to right", AMBER, "^"),
-    ("model", 1, "commit"): ("", BLACK, "*"),
-    BEST: ("best of 8 texts", SKY, "P"),
-    ("default", 2, "completion"): ("default, drawn words ranked", BLACK, "D"),
-    ("default", 1, "completion"): ("the same, one word a step", BLACK, "X"),
+    RWS: ("RWS, s_R = 8", VERMILION, "s"),
+    ("rws:1", 2, "commit"): ("RWS, s_R = 1", VERMILION, "s"),
+    CONFIDENCE: ("confidence decoding", BLUE, "o"),
+    ("temperature:5.6", 2, "commit"): ("fixed factor 5.6", BLUE, "o"),
+    ("random-order", 2, "commit"): ("random order", BLUE, "o"),
+    ("left-to-right", 2, "commit"): ("left to right", BLUE, "o"),
+    BEST: ("best of 8 texts", BLACK, "P"),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """The study's results: each law's KL and reward, the gain that RWS needs to be seen, the curve, the model's spread.
+    """The study's results: KL and reward by sampler, the gain that RWS needs to be seen, the curve, the model's spread.
 
     curve: KL of the tilts and their mean reward above the model's own, shape (2, points).
     """
@@ -73,7 +67,7 @@ def compute(runs: Path) -> Laws:
     for row in frontier_rows(values, record.frontiers, WORLD):
         kl, reward = (Interval(*(row[f"{name}{end}"] for end in ("", ", low", ", high"))) for name in ("kl", "reward"))
         places[row["method"], row["words"], row["drawing"]] = kl, reward
-    if not {RWS, BEST, ("default", 2, "commit")} <= places.keys():
+    if not {RWS, BEST, CONFIDENCE} <= places.keys():
         raise MissingRun(f"{runs / NAME} has no laws of {WORLD}: make them with experiment {NAME} --worlds {WORLD}")
     worlds = record.frontiers[record.frontiers["world"] == WORLD]
     log_z = np.mean([[0.0, *row] for row in worlds["log_z"]], axis=0)
@@ -83,33 +77,31 @@ def compute(runs: Path) -> Laws:
     return Laws(record, places, least, np.stack(curve), np.mean([np.std(r, ddof=1) for r in worlds["rewards"]]).item())
 
 
-def draw(data: Laws, size: tuple[float, float] = (6.4, 4.4)) -> Figure:
-    """Draw the laws of two words a step beside the curve of the tilts; size in inches."""
-    picture = figure(*size)
+def draw(data: Laws) -> Figure:
+    """Draw the samplers of two tokens a step beside the Pareto front of the tilts."""
+    picture = figure(5.4, 3.7)
     axes = picture.subplots()
     kl, reward = data.curve
     axes.plot(kl, reward, color=GREY, linewidth=2.4)
     axes.fill_betweenx(reward, kl, color="#ececec", linewidth=0)
     axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     said: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.0, "va": "top"}
-    axes.annotate("no law is here", (0.0, reward[-1]), (6, -8), **said, color="#4a4a4a")
-    line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0.02, 1.0)}
-    axes.annotate("one word a step, in any order", (0.0, 0.0), (8, -28), **said, arrowprops=line)
+    axes.annotate("infeasible region", (0.0, reward[-1]), (6, -8), **said, color="#4a4a4a")
     labels = [Label(x, y, "", GREY) for x, y in zip(kl[::6], reward[::6], strict=True)]
     for key, (name, color, marker) in _SHOWN.items():
         if key in data.places:
             x, y = data.places[key]
-            fill: Any = {"fillstyle": "none" if key[2] == "completion" or key == BEST else "full", "clip_on": False}
-            axes.errorbar(x.mean, y.mean, ends_of(y), ends_of(x), color=color, marker=marker, elinewidth=0.8, **fill)
+            style: Any = {"color": color, "marker": marker, "elinewidth": 0.8, "clip_on": False}
+            axes.errorbar(x.mean, y.mean, ends_of(y), ends_of(x), **style)
             labels.append(Label(x.mean, y.mean, name, color))
     axes.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0.0)), np.square))
     axes.set_xlim(0.0, 18.0)
     axes.set_xticks([0, 0.25, 1, 2, 4, 8, 16], ["0", "0.25", "1", "2", "4", "8", "16"])
-    axes.set_xlabel("KL(q || p) from the model's law  [nats, root scale]")
-    axes.set_ylabel("mean reward above the model's own")
+    axes.set_xlabel("KL(q || p) from the model's distribution  [nats, root scale]")
+    axes.set_ylabel("mean reward minus the model's own")
     near, best = data.places[BEST]
     gain = max(y.mean for (_, words, drawing), (_, y) in data.places.items() if (words, drawing) == (2, "commit"))
-    claim = f"Two words a step: RWS and orders gain at most {bound_text(gain, 1)};\n"
+    claim = f"Two tokens a step: RWS and other orders gain at most {bound_text(gain, 1)};\n"
     claim += f"the best of 8 texts gains {best.mean:.1f} within {bound_text(near.mean)} nats"
     axes.set_title(claim, loc="left", fontsize=9.0)
     place_labels(picture, {axes: labels}, size=8.0)
@@ -118,30 +110,28 @@ def draw(data: Laws, size: tuple[float, float] = (6.4, 4.4)) -> Figure:
 
 def headline(data: Laws) -> str:
     """Return what RWS gains and how far it goes, beside best of N, in one sentence."""
-    (far, gain), (near, best) = data.places[RWS], data.places[BEST]
-    own = f"RWS at s_R = 8 gains {text_of(gain)} of reward over the model's own law and lies {text_of(far)} nats away"
-    default, usual = data.places["default", 2, "commit"]
-    other = f"the best of 8 texts gains {text_of(best)} within {bound_text(near.mean)} nats"
-    other += f", the default {text_of(usual)} at {default.mean:.2f}"
-    return f"Drawing two words a step in english, {own} from it; {other}."
+    (far, gain), (near, best), (default, usual) = (data.places[key] for key in (RWS, BEST, CONFIDENCE))
+    return (
+        f"Sampling two tokens a step from the 4-gram model, RWS at s_R = 8 gains {text_of(gain)} of reward over the "
+        f"model and lies {text_of(far)} nats away from it; the best of 8 texts gains {text_of(best)} within "
+        f"{bound_text(near.mean)} nats, confidence decoding {text_of(usual)} at {default.mean:.2f}."
+    )
 
 
 def caption_of(data: Laws) -> str:
     """Return what the picture shows, and how its numbers are to be read."""
     return (
-        f"What does a sampler gain for the distance it goes? {data.record.about['prompts']} prompts of an n-gram model "
-        "of English, 16 words, two a step unless said. Grey: no law lies left of it; it touches the tilts "
-        "p exp(beta R) / Z. Hollow: KL is an upper bound; drawn "
-        "words are ranked, or the best of 8 texts is kept. c 5.6: all logits times 5.6. Bars: 95 %. The model's own "
-        f"texts vary by {data.spread:.2f} of reward (standard deviation); a gain of RWS of {data.least:.2f} would have "
-        "been found with probability 0.8."
+        f"What does a sampler gain for its distance from the model? {data.record.about['prompts']} prompts of a 4-gram "
+        "model, 16 tokens, two a step. Grey: no distribution lies left of the Pareto front, which the tilts "
+        "p exp(beta R) / Z reach. Best of 8: an upper bound of KL. Bars: 95 %. The model's texts vary by "
+        f"{data.spread:.2f} of reward (SD); a gain of RWS of {data.least:.2f} would have been found in 4 of 5 studies."
     )
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return the frontier of laws and the tables of the study."""
+    """Return the Pareto front and the tables of the study."""
     data = compute(runs)
     picture = Picture("law_frontier", draw(data), f"{caption_of(data)} {source_line(data.record)}", ALT)
-    title = "The frontier of laws: what a sampler gains, and how far it goes for it"
+    title = "What a sampler gains, and how far its distribution goes for it"
     tables = tables_of(data.record.answers, data.record.frontiers)
     return Exhibit(title, (picture,), tuple(tables), (headline(data),), inputs_of(runs, NAME))

@@ -59,7 +59,7 @@ def draw(data: Row) -> Figure:
     """Draw which answer each scale gives, and what it is worth: rewards, perplexity and GOD, one below the other."""
     paths = [_path_of(data, path) for path in data["profiles"][0]["paths"]]
     outputs = {tuple(output["tokens"]): output for output in data["profiles"][0]["outputs"]}
-    judge = f"{data['settings']['judge']}\n[deviations]"
+    judge = f"{data['settings']['judge']}\n[SD]"
     others = {judge: lambda piece: outputs[piece.tokens]["judge"]}
     others["perplexity"] = lambda piece: outputs[piece.tokens]["perplexity"]
     lanes = max(2.2, 0.5 + 0.3 * len(outputs))
@@ -102,7 +102,7 @@ def exhibit(runs: Path) -> Exhibit:
     data = read_named(runs, NEEDS[0], ("profiles", "summary", "grid", "settings"))
     drawn, settings, grid = data["profiles"][0], data["settings"], len(data["grid"])
     caption = (
-        f"Every answer of model {settings['model']} to prompt {drawn['index']} of {settings['data']} (the first, "
+        f"Every answer of the model {settings['model']} to prompt {drawn['index']} of {settings['data']} (the first, "
         f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
         f"{settings['reward']}. Above: a lane for each answer, and a bar at the scales that give it, over any constant "
         "factor c and over any reward scale; marks are the points of the printed grid. Below: the answer's reward by "

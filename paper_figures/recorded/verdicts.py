@@ -173,11 +173,7 @@ def comparisons_of(record: Recorded, main: bool = False) -> tuple[Comparison, ..
 
 
 def _family(
-    arms: Mapping[Arm, pd.DataFrame],
-    world: str,
-    drawn: bool,
-    measure: str,
-    tuned: float | None,
+    arms: Mapping[Arm, pd.DataFrame], world: str, drawn: bool, measure: str, tuned: float | None
 ) -> Iterator[Comparison]:
     """Yield the rows that one correction of p covers: all s_R and controls of a world, measure and sampling."""
     rws = sorted(arm for arm in arms if arm.method == "rws" and (arm.sampling_temperature > 0) == drawn)

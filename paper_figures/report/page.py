@@ -42,11 +42,11 @@ class Question(NamedTuple):
 
 GLANCE = "at_a_glance"  # the exhibit whose pictures stand on the first screen
 QUESTIONS = (
-    Question("one-step", "What does the factor do in one step?", "fig3_method"),
     Question("a-decode", "What does a whole decode look like?", "fig4_worked_decode"),
+    Question("scale", "What can a temperature reach?", "scale_path"),
+    Question("one-step", "What does the factor do in one step?", "fig3_method"),
     Question("order", "Does the order matter?", "order_quality"),
     Question("rounding", "What does rounding do?", "saturation"),
-    Question("scale", "What can a temperature reach?", "scale_path"),
     Question("statements", "Which statements of the paper hold?", "ledger"),
     Question("cost", "What does it cost?", "quality_per_forward"),
 )

@@ -14,9 +14,9 @@ from rws_decode.common.files import write_bytes
 
 Record = Mapping[str, Any]
 _DIGITS = 16  # of a digest: enough to tell files apart
-_SMALL = "a small model of a made-up language of stories"
+_SMALL = "a toy story model"
 # What the shipped worlds are.
-_WORLDS = {"english": "an n-gram model of public-domain English"}
+_WORLDS = {"english": "a 4-gram model of public-domain speeches"}
 _STUDY = "evidence"  # of the evidence study, on many prompts
 
 

@@ -245,12 +245,7 @@ def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causa
 
 
 def select_scales(
-    base: Unit,
-    prompts: Prompts,
-    guides: Sequence[str],
-    stages: Stages,
-    *,
-    grid: Sequence[float] = GRID,
+    base: Unit, prompts: Prompts, guides: Sequence[str], stages: Stages, *, grid: Sequence[float] = GRID
 ) -> dict[str, Any]:
     """Choose a reward scale for each guide on the validation prompts; of a dialogue, the first turn counts.
 

@@ -72,10 +72,7 @@ class EvidenceOptions(RunOptions):
     """The options of `experiment evidence`."""
 
     worlds: tuple[str, ...] = option(
-        EVIDENCE_WORLDS,
-        f"of {' '.join(WORLDS)}",
-        metavar="MODEL:REWARD",
-        choices=tuple(WORLDS),
+        EVIDENCE_WORLDS, f"of {' '.join(WORLDS)}", metavar="MODEL:REWARD", choices=tuple(WORLDS)
     )
     device: str = option("cpu", "cpu, cuda, ...")
     prompts: int = option(400, "test prompts of each model", least=2)

@@ -333,15 +333,7 @@ MEASURES: dict[str, Measure] = {
         Measure("net qed", "net win rate by qed", "points", "share", 0.11, _RATE, 100.0),
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
         Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
-        Measure(
-            "coherent",
-            "coherent answers",
-            "points",
-            "share",
-            0.05,
-            "one answer in 20: fewer would not be cared for",
-            100.0,
-        ),
+        Measure("coherent", "coherent answers", "points", "share", 0.05, "one answer in 20: fewer do not count", 100.0),
         Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
     )
 }

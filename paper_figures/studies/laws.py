@@ -96,10 +96,7 @@ class LawsOptions(RunOptions):
     """The options of `experiment laws`."""
 
     worlds: tuple[str, ...] = option(
-        LAW_WORLDS,
-        f"of {' '.join(WORLDS)}",
-        metavar="MODEL:REWARD",
-        choices=tuple(WORLDS),
+        LAW_WORLDS, f"of {' '.join(WORLDS)}", metavar="MODEL:REWARD", choices=tuple(WORLDS)
     )
     device: str = option("cpu", "cpu, cuda, ...")
     prompts: int = option(400, "prompts of each model", least=2)

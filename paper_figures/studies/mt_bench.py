@@ -25,13 +25,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import exact_share
 from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.significance import holm_within
-from paper_figures.studies.answers import (
-    PREFIX,
-    answers_of,
-    judged_by_guide,
-    mean_over_turns,
-    printed_tables,
-)
+from paper_figures.studies.answers import PREFIX, answers_of, judged_by_guide, mean_over_turns, printed_tables
 from paper_figures.studies.comparison import run_comparison, run_usual
 from paper_figures.studies.options import COMPARED, ComparisonOptions, Drawn, Usual
 from paper_figures.studies.prompts import Prompts
@@ -115,7 +109,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0, folder: Path | None = None) ->
             by_dialogue,
             against_rws(measures, "example"),
             seed,
-        ),
+        )
     ]
     if folder is not None and (folder / VERDICTS).is_file():
         study_tables += hook("llm-judge", str(folder / VERDICTS)).llm_tables(answers, folder / VERDICTS, seed=seed)

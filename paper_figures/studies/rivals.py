@@ -55,9 +55,7 @@ class RivalsOptions(ExactStageOptions):
     """The options of `experiment rivals`."""
 
     strategies: tuple[str, ...] = option(
-        RIVALS,
-        "strategies and steering methods with their numbers; the default is always one",
-        metavar="NAME[:NUMBER]",
+        RIVALS, "strategies and steering methods with their numbers; the default is always one", metavar="NAME[:NUMBER]"
     )
     causal: str | None = option(
         None, "causal model of perplexity beside the model's own, such as smollm2; then held-out texts are read too"

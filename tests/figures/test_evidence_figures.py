@@ -18,7 +18,6 @@ from paper_figures.exhibits.shared.evidence import (
     source_line,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, save
-from paper_figures.extra.lessons.reward_matters import BETAS, mean_frontier
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.verdicts import comparisons_of
 from paper_figures.runner.parts import write_manifest, write_part
@@ -79,15 +78,6 @@ def test_measures_of_an_arm_are_those_of_its_answers(made: Recorded) -> None:
     stories = arms_of(made, MINI)[Arm("default")]
     share = interval_of(stories, "coherent")
     assert share is not None and share.mean == (stories["rules_broken"].astype(int) == 0).mean()
-
-
-def test_the_mean_frontier_is_that_of_a_loop_over_prompts(made: Recorded) -> None:
-    guide, curve = load_reward("era"), mean_frontier(made, ENGLISH)
-    for beta, (log_p, reward) in zip(BETAS, curve, strict=True):
-        best = [max(texts, key=lambda text: text[0] + beta * text[1]) for texts in made.frontiers["points"]]
-        assert log_p == pytest.approx(np.mean([text[0] for text in best]) / 32)
-        assert reward == pytest.approx((np.mean([text[1] for text in best]) - guide.mean) / guide.std)
-    assert (np.diff(curve[:, 0]) <= 1e-12).all() and (np.diff(curve[:, 1]) >= -1e-12).all()
 
 
 def test_a_run_of_ones_own_comes_before_the_record(made: Recorded, ship: Made, tmp_path: Path) -> None:

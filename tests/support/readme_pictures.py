@@ -32,8 +32,8 @@ def animation(folder: Path, out: Path) -> None:
 
 def frontier(folder: Path, out: Path) -> None:
     """Write the still of the frontier; the whole exhibit goes into a folder."""
-    done(figures(["at_a_glance", "--runs", str(folder / "runs"), "--out", str(folder)]))
-    shutil.copyfile(folder / "figures" / "glance_frontier.png", out)
+    done(figures(["law_frontier", "--runs", str(folder / "runs"), "--out", str(folder)]))
+    shutil.copyfile(folder / "figures" / "law_frontier.png", out)
 
 
 def twins(out: Path) -> None:

@@ -57,7 +57,7 @@ class Measure:
 
 # A column of the frames of `arms_of` -> what it is.
 MEASURES: dict[str, Measure] = {
-    "reward_sd": Measure("reward", "the guide's deviations"),
+    "reward_sd": Measure("reward", "SD"),
     "log_p_word": Measure("log p", "nats per word"),
     "coherent": Measure("coherent answers", "share of answers", share=True),
     "log_perplexity": Measure("log of perplexity", "nats per token"),

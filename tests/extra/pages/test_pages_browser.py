@@ -9,7 +9,7 @@ from chromium import CONTRASTS, Chromium, Tab
 from interactive_pages import data_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
-from paper_figures.extra.lessons.case_pages import OrdersCase, orders_page
+from paper_figures.extra.notebook_plots.case_pages import OrdersCase, orders_page
 from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
 
 SHAPE = Shape(length=8, steps=4, block=8)

@@ -112,9 +112,9 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     found = " ".join(readme.partition("## What was found")[2].partition("## ")[0].split())
     records = {
         name: json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("at_a_glance", "order_quality", "law_frontier")
+        for name in ("at_a_glance", "evidence", "order_quality", "law_frontier")
     }
-    (headline,) = records["at_a_glance"]["conclusions"]
+    _, headline = records["at_a_glance"]["conclusions"]
     for pattern in (r"all three .*?in (\w+) of (\d+) settings", r"equivalent to all three in (\d+)"):
         told = [re.search(pattern, text) for text in (found, headline)]
         assert told[0] and told[1] and told[0].groups() == told[1].groups()
@@ -133,11 +133,10 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     )
     assert "of {} pairs of orders of equal GOD {} differ in log p".format(*orders) in found
     (laws,) = records["law_frontier"]["conclusions"]
-    assert records["at_a_glance"]["story"]["text"][0] == laws
     (gained,) = re.findall(r"for the distance it goes\?(.*?)- \*\*", found)
     numbers = re.findall(r"\d\.\d\d", laws)
     assert re.findall(r"\d\.\d\d", gained)[: len(numbers)] == numbers  # in the same order
-    (by_address,) = (line for line in records["at_a_glance"]["story"]["text"] if "By address" in line)
+    (by_address,) = (line for line in records["evidence"]["conclusions"] if "By address" in line)
     changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
     assert f"[{changed} of {rows} verdicts change]" in found
     (apart,) = re.findall(r"by speech (\d+)\)", records["order_quality"]["conclusions"][0])

@@ -1,4 +1,4 @@
-"""Lesson 12: half of a mouse's heavy chain, filled by five methods, and every answer that a factor can give.
+"""Notebook 12: half of a mouse's heavy chain, filled by five methods, and every answer that a factor can give.
 
 What it shows lies in antibody_answers/: traces, paths over all factors, and what judges say. `record` writes them.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +37,13 @@ def asked() -> tuple[str, str]:
 
 
 def runs() -> dict[str, Trace]:
-    """Return the recorded traces by their methods."""
-    return {name: load(_file(name)) for name in METHODS}
+    """Return the recorded traces by their methods; a gap of the prompt is shown as a line."""
+    shown = fill_gaps(asked()[0], "_" * _MASKS)
+    return {name: replace(load(_file(name)), prompt_text=shown) for name in METHODS}
 
 
 def path(over: Over) -> ScalePath:
-    """Return the recorded path over all factors or over all reward scales."""
+    """Return the recorded path over all factors or over all reward scales; a gap is shown as a line."""
     from rws_decode.extra.scale_paths.path import Breakpoint, ScalePath, ScalePiece, Unexplored
 
     row = json.loads(gzip.decompress((FOLDER / f"{over}.json.gz").read_bytes()))
@@ -53,26 +53,13 @@ def path(over: Over) -> ScalePath:
     ]
     parts = {"unexplored": Unexplored, "breakpoints": Breakpoint}
     made = {key: tuple(kind(**each) for each in row[key]) for key, kind in parts.items()}
-    return ScalePath(pieces=tuple(pieces), **row | made)
+    row |= made | {"prompt_text": fill_gaps(asked()[0], "_" * _MASKS)}
+    return ScalePath(pieces=tuple(pieces), **row)
 
 
-def judged(traces: Mapping[str, Trace]) -> pd.DataFrame:
-    """Return a row for the mouse's own chain and for each trace's: log-odds of human, humanness, residues as before."""
-    judges, answer = read_json(FOLDER / "judges.json"), asked()[1]
-    alike = {name: sum(map(str.__eq__, _written(trace), answer)) for name, trace in traces.items()}
-    rows = [{**judges[name], "as in the mouse": alike.get(name, _MASKS)} for name in ("mouse", *traces)]
-    return pd.DataFrame(rows, index=["mouse", *traces])
-
-
-def aligned(traces: Mapping[str, Trace]) -> str:
-    """Return the mouse's chain, its gaps, and what each trace wrote where it differs from the mouse, as lines."""
-    text, answer = asked()
-    rows = {"mouse": fill_gaps(text, answer), "asked": fill_gaps(text, "_" * _MASKS)}
-    for name, trace in traces.items():
-        written = iter(new if new != old else "." for new, old in zip(_written(trace), answer, strict=True))
-        rows[name] = "".join(next(written) if each == "_" else " " for each in rows["asked"])
-    width = max(map(len, rows))
-    return "\n".join(f"{name:{width}}  {row}".rstrip() for name, row in rows.items())
+def judges() -> pd.DataFrame:
+    """Return what judges say of the mouse's own chain and of each method's: log-odds of human, and humanness."""
+    return pd.DataFrame(read_json(FOLDER / "judges.json")).T.loc[["mouse", *METHODS]]
 
 
 def record(folder: Path = FOLDER) -> None:
@@ -86,7 +73,8 @@ def record(folder: Path = FOLDER) -> None:
     for name in METHODS:
         if not _file(name, folder).exists():
             compare(predictor, text, [name], SHAPE, reward=reward)[name][0].save(_file(name, folder))
-        judges[name] = _judges(reward, fill_gaps(text, _written(load(_file(name, folder)))))
+        trace = load(_file(name, folder))
+        judges[name] = _judges(reward, fill_gaps(text, "".join(trace.words(trace.tokens))))
     write_json(folder / "judges.json", judges)
     overs: tuple[Over, ...] = ("temperature", "reward-scale")
     for over in overs:
@@ -103,7 +91,3 @@ def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:
 
 def _file(name: str, folder: Path = FOLDER) -> Path:
     return folder / f"{name.replace(':', '-')}.parquet"
-
-
-def _written(trace: Trace) -> str:
-    return "".join(trace.words(trace.tokens))

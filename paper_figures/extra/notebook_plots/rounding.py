@@ -1,26 +1,16 @@
-"""Lesson 5, one step: where a rounded probability becomes 1, and what that commits at each scale."""
+"""Notebook 5: one step ranked exactly and by rounded probabilities at each scale, on a page to drag."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
+from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from rws_decode import HFMaskPredictor, Options, Shape, Temperature, decode
 from rws_decode.common.page import Page
-from rws_decode.common.palette import BLACK, LOOKS, PALE
-from rws_decode.settings import Precision
-from rws_decode.step.select import rank_values
-from rws_decode.view.plots.axes import scale_axis
-from rws_decode.view.plots.sheet import drawn, finished, panels_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # How positions are ranked: exactly, or by a rounded probability with ties leftmost, or as public decoders do it.
 RANKINGS = {
@@ -29,37 +19,6 @@ RANKINGS = {
     "bfloat16": Options(ranking="probability", precision="bfloat16"),
     "bfloat16, torch.topk": Options(ranking="topk", precision="bfloat16"),
 }
-_FORMATS: tuple[Precision, ...] = ("bfloat16", "float32", "float64")
-_MARGINS = torch.arange(0, 45, 0.01, dtype=torch.float64)
-
-
-def _rounded(precision: Precision) -> torch.Tensor:
-    """Return the probability of the better of two tokens at each margin, rounded to a format."""
-    two = torch.stack([_MARGINS, torch.zeros_like(_MARGINS)], dim=1)
-    return rank_values(two, two.argmax(dim=1), 1.0, "probability", precision)
-
-
-def first_ones() -> dict[str, float]:
-    """Return the least log-odds [nats, to 0.01] whose rounded probability is exactly 1, for each number format."""
-    return {precision: float(_MARGINS[_rounded(precision) == 1][0]) for precision in _FORMATS}
-
-
-@drawn
-def ones_picture(ones: Mapping[str, float]) -> Figure:
-    """Draw which log-odds the rounded probability stands for, over the last nats of each number format."""
-    figure, panels = panels_of(None, 1, 3, (10.0, 3.6))
-    for panel, precision, look in zip(panels, _FORMATS, LOOKS, strict=False):
-        one, probability = ones[precision], _rounded(precision)
-        near = ((_MARGINS - one).abs() < 4) & (_MARGINS - one < 1)
-        panel.plot(_MARGINS[near], _MARGINS[near], "--", color=BLACK, linewidth=1, label="exact")
-        rounded = torch.logit(probability).masked_fill(probability == 1, torch.nan)
-        panel.plot(_MARGINS[near], rounded[near], color=look.color, linewidth=2, label="rounded")
-        panel.axvspan(one, one + 1, color=PALE, label="probability 1.0")
-        panel.set_title(f"{precision}: 1.0 from {one:.1f}")
-        panel.legend(loc="upper left")
-    panels[0].set_ylabel("log-odds of the\nrounded probability [nats]")
-    panels[1].set_xlabel("exact log-odds: scale times margin [nats]")
-    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,21 +103,3 @@ def _case(steps: FirstSteps, name: str) -> BarsCase:
         None,
         steps.chosen[name],
     )
-
-
-@drawn
-def commits_picture(steps: FirstSteps) -> Figure:
-    """Draw what each rounded ranking commits at each scale, and in grey the positions whose probability is 1."""
-    figure, panels = panels_of(None, 1, 3, (10.0, 4.4), sharey=True)
-    for panel, (name, look) in zip(panels, zip(list(RANKINGS)[1:], LOOKS[1:], strict=False), strict=True):
-        for picked, marker, color, label in (
-            (steps.value[name] == 1, "s", PALE, "probability 1.0"),
-            (steps.chosen[name], look.marker, look.color, "committed"),
-        ):
-            at, place = np.nonzero(picked)
-            panel.plot(steps.scales[at], place, marker, color=color, markersize=3.5, label=label)
-        scale_axis(panel, steps.scales[0] * 0.95, steps.scales[-1] * 1.05, "scale $c$")
-        panel.set_title(name)
-        panel.legend(loc="upper left")
-    panels[0].set_ylabel("position in the answer [tokens, from 0]")
-    return finished(figure, None, f"{len(steps.scales)} scales were tried.")

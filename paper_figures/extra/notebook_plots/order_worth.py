@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import rws_decode
 from paper_figures.exhibits.shared.exhibit import figure, styled
-from paper_figures.extra.lessons.case_pages import OrdersCase, orders_page
+from paper_figures.extra.notebook_plots.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.leaks import mean_of, sampler_values

@@ -1,17 +1,16 @@
-"""Lesson 1: pairs of positions whose ranks reverse, how often Theorem 1 fails, and what follows."""
+"""Notebook 1: pairs of positions whose ranks reverse, on a page to drag."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from paper_figures.extra.lessons.case_pages import BarsCase, bars_page
-from paper_figures.statistics.intervals import Interval, exact_share
+from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
 from rws_theory import crossings, log_odds, max_probability
-from rws_theory.theorem1 import Theorem1Verdict, theorem1
+from rws_theory.theorem1 import theorem1
 
 Pair = tuple[Sequence[Fraction], Sequence[Fraction]]
 
@@ -24,7 +23,6 @@ PAIRS = {
 }
 _SCALES = np.geomspace(0.05, 20.0, 161)
 _LOBES = 8  # a curve that is so many times as tall as its lowest lobe leaves the picture
-_JUDGES = ("as printed", "(b) mended", "odd or even, and no-flip")
 
 
 def pair_of(a_gaps: str, b_gaps: str) -> Pair:
@@ -70,25 +68,3 @@ def _case(name: str, pair: Pair) -> BarsCase:
     return BarsCase(
         name, {"confidence": confidence}, {"lead of a": seen}, said, "confidence", across, (0, 1), None, roots
     )
-
-
-def refutations(drawn: int, dimensions: Iterable[int], seed: int = 0) -> dict[str, dict[float, Interval]]:
-    """Return which share of random pairs refutes each statement [%], with exact 95 % intervals, by dimension.
-
-    Gaps are integers from 1 to 39, drawn evenly; pairs that do not meet the theorem's hypothesis are drawn again.
-    """
-    rng = np.random.default_rng(seed)
-    shares: dict[str, dict[float, Interval]] = {name: {} for name in _JUDGES}
-    for dimension in dimensions:
-        sample: list[Theorem1Verdict] = []
-        while len(sample) < drawn:
-            verdict = theorem1(*([0, *(-rng.integers(1, 40, dimension - 1)).tolist()] for _ in "ab"))
-            sample += [verdict] if verdict.hypothesis else []
-        counts = (
-            sum(verdict.printed_holds is False for verdict in sample),
-            sum(verdict.mended_holds is False for verdict in sample),
-            sum(any(claim.holds is False for claim in verdict.corrected) for verdict in sample),
-        )
-        for name, count in zip(_JUDGES, counts, strict=True):
-            shares[name][dimension] = Interval(*(100 * number for number in exact_share(count, drawn)))
-    return shares

@@ -7,7 +7,7 @@ import pytest
 from interactive_pages import data_of
 from scipy.stats import binomtest, multinomial
 
-from paper_figures.extra.lessons import must_matter, order_worth, printed_tables
+from paper_figures.extra.notebook_plots import must_matter, order_worth, printed_tables
 from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
 
