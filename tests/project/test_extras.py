@@ -30,7 +30,7 @@ QUICK = ["rws_decode/extra/lookahead", "rws_decode/extra/step_maps"]
 def declared(extra: str, what: str) -> tuple[str, ...]:
     """Return the extras that the line "Needs: ..." of an extra's docstring names."""
     text = ast.get_docstring(ast.parse((ROOT / extra / "__init__.py").read_text(encoding="utf-8"))) or ""
-    found = re.search(rf"^{what}: (.+)$", text, re.MULTILINE)
+    found = re.search(rf"^{what}: (.+(?:\n +.+)*)$", text, re.MULTILINE)
     return tuple(found[1].split()) if found else ()
 
 

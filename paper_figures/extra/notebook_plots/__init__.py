@@ -2,5 +2,6 @@
 
 Notebooks 3, 4, 8 and 10 do without it.
 
-Needs: diff frontier leverage packages pages reward_controls scale_paths scale_pictures sequences spacing steering testing
+Needs: diff frontier leverage packages pages reward_controls scale_paths scale_pictures sequences
+  spacing steering testing
 """
