@@ -1,4 +1,4 @@
-"""What CONTRIBUTING and ARCHITECTURE promise to who changes the code: one file and one line; few files to read."""
+"""What CONTRIBUTING, its guides and ARCHITECTURE promise to who changes the code: one file and one line; few files to read."""
 
 import os
 import re
@@ -20,7 +20,8 @@ from rws_decode import RWS, CallablePredictor, CallableReward, Shape, decode
 from rws_theory import max_probability, testing
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = ("docs/guides/add-strategy.md", "docs/guides/add-study.md")
+TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in RECIPES)
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and
 # what the final text is worth.
 BESIDE = {
@@ -53,7 +54,18 @@ test_readme.test_every_experiment_and_figure_is_in_its_table()
 
 
 def python_of(title: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", section("CONTRIBUTING.md", title), flags=re.DOTALL)
+    return re.findall(
+        r"```python\n(.*?)```", section(RECIPES[title == "Add a figure or a table"], title), flags=re.DOTALL
+    )
+
+
+def test_contributing_is_short_and_opens_with_three_commands() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    words = len(text.split())
+    assert words <= 900, (
+        f"shorten CONTRIBUTING.md to 900 words, it has {words}: a guide of docs/guides may say the rest"
+    )
+    assert len(text.split("\n\n")[1].splitlines()) == 3 and text.split("\n\n")[1].startswith("    make env")
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +94,13 @@ def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def output(overlaid: Path) -> str:
     """Return what the tests, the uses and the commands print, in one process: all load PyTorch and a model."""
-    (command,) = re.findall(r"^    (?:rws|python -m rws_decode) (.*above-mean.*)$", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"^    (?:rws|python -m rws_decode) (.*above-mean.*)$", TEXT, re.MULTILINE)
     (name,) = re.findall(r"^def (test_\w+)", (overlaid / "test_above_mean.py").read_text("utf-8"), re.MULTILINE)
     script = f"import test_above_mean\ntest_above_mean.{name}()\n{USED}from rws_decode.__main__ import main\n"
     for words in ([*command.split(), "--json"], ["strategies"]):
         script += f"main({words!r})\n"
-    (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", CONTRIBUTING, re.MULTILINE)
-    (command,) = re.findall(r"^    (?:rws figures|python -m paper_figures) (how_sure .*)$", CONTRIBUTING, re.MULTILINE)
+    (row,) = re.findall(r"^\| `how_sure` \| [^|]+ \|$", TEXT, re.MULTILINE)
+    (command,) = re.findall(r"^    (?:rws figures|python -m paper_figures) (how_sure .*)$", TEXT, re.MULTILINE)
     tests = [str(ROOT / "tests" / name) for name in ("support", "figures", "project")]
     script += f"import sys\nsys.path += {tests}\nrow = {row!r}\n{TESTED}"
     script += f"from paper_figures.__main__ import main as drawing\nassert drawing({command.split()!r}) == 0\n"
@@ -118,7 +130,7 @@ def test_a_figure_is_one_file(overlaid: Path) -> None:
 def test_a_property_is_a_test_with_the_shared_inputs() -> None:
     (property_,) = python_of("Add a property")
     names = {"given": given, "np": np, "testing": testing, "max_probability": max_probability}
-    exec(compile(property_, "CONTRIBUTING.md", "exec"), names)
+    exec(compile(property_, RECIPES[0], "exec"), names)
     names["test_no_position_is_less_sure_than_chance"]()
 
 

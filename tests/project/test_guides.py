@@ -17,7 +17,7 @@ from paper_figures.studies.evidence_arms import GRID, MEASURES, METHODS, WORLDS
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}
-EXECUTED |= {"speed": 1, "plug-ins": 1, "ablate": 1}  # own tests
+EXECUTED |= {"speed": 1, "plug-ins": 1, "ablate": 1, "add-strategy": 4, "add-study": 2}  # own tests
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 

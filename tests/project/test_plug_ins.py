@@ -42,7 +42,8 @@ def test_the_package_is_as_short_as_the_guide_says() -> None:
 
 
 def test_it_is_listed_with_its_help_and_its_number(patient: Path) -> None:
-    (line,) = [line for line in rws(patient, "strategies").stdout.splitlines() if line.startswith("patient ")]
+    listed = re.sub(r"\n +", " ", rws(patient, "strategies").stdout)  # what goes on is indented
+    (line,) = [line for line in listed.splitlines() if line.startswith("patient ")]
     assert "the middle of the answer first" in line and "--pull P" in line
     assert "--pull P" in rws(patient, "generate", "--help").stdout
 
@@ -84,7 +85,7 @@ def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path:
     words = ["generate", "--model", "tiny", *SIZE[2:], "--strategy", "rws:4", "--reward"]
     assert '"rewards": [' in rws(tmp_path, *words, "e-count", "--json").stdout
     assert re.search(
-        r"^offered by other packages.*\n\n  tiny +model .*here +package parts-here$",
+        r"^offered by other packages.*\n\n  tiny +model .*here\n +package parts-here$",
         rws(tmp_path, "models").stdout,
         re.M,
     )

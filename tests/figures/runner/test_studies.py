@@ -28,10 +28,10 @@ def test_no_result_is_no_table(module: Any) -> None:
 
 def test_the_study_that_is_shown_to_contributors_makes_its_table() -> None:
     (code,) = re.findall(
-        r"```python\n(.*?)```", section("CONTRIBUTING.md", "Add an option, a column or a study"), re.DOTALL
+        r"```python\n(.*?)```", section("docs/guides/add-study.md", "Add an option, a column or a study"), re.DOTALL
     )
     names: dict[str, Any] = {"__name__": __name__}
-    exec(compile(code, "CONTRIBUTING.md", "exec"), names)
+    exec(compile(code, "add-study.md", "exec"), names)
     rows = [answer(method, f"{method} said so", example) for method in ("default", "rws") for example in range(3)]
     (table,) = names["tables"](pd.DataFrame(rows))
     assert {(row["method"], row["mean"]) for row in table.rows if row["measure"] == "words"} == {
