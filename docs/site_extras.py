@@ -51,8 +51,9 @@ def listed() -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of the extras into the navigation, below "Extras"."""
-    (section,) = (part["Extras"] for part in config["nav"] if "Extras" in part)
+    """Put the pages of the extras into the navigation, below "Extras" of "Reference"."""
+    (parts,) = (top["Reference"] for top in config["nav"] if "Reference" in top)
+    (section,) = (part["Extras"] for part in parts if "Extras" in part)
     section += [{title: f"extra/{name}"} for name, (_, title) in pages().items()]
     return config
 

@@ -92,6 +92,7 @@ STANDS: dict[str, str] = {
 # Commands whose files others read.
 TRACES = ("rws generate --model mini .* --trace out/rws", "rws generate --model mini .* --trace out/default")
 FIRST: dict[str, tuple[str, ...]] = {
+    "rws view out/first/.*": ("rws generate --model english .* --trace out/first",),
     r"\. \.venv/bin/activate": (r"python3 -m venv \.venv",),
     r"rws path logits\.npy .*": ('python -c "import numpy; .*',),
     "rws check mini --reward mini --against .*": ("rws check mini --reward mini -o .*",),

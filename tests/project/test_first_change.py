@@ -1,4 +1,4 @@
-"""What CONTRIBUTING, its guides and ARCHITECTURE promise to who changes the code: one file and one line; few files to read."""
+"""What CONTRIBUTING, guides and ARCHITECTURE promise to who changes the code: one file, one line; few files to read."""
 
 import os
 import re

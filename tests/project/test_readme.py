@@ -15,7 +15,7 @@ from rws_decode.strategies.table import offered
 ROOT = Path(__file__).parents[2]
 # Options of pytest's, pip's, accelerate's and the harness's own.
 OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python", "--constraints"}
-OTHERS |= {"--no-deps", "--require-hashes", "--decay"}  # the last of what a reader adds
+OTHERS |= {"--no-deps", "--require-hashes", "--seeds", "--decay"}  # the last of what a reader adds
 
 
 def test_the_readme_is_one_screen_and_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
