@@ -12,7 +12,6 @@ from rws_theory.tilting import tilt
 
 WEIGHTS: Mapping[str, float] = {"likely": 8, "middle": 4, "rare": 1}
 REWARDS = {f"on the {word} word": tuple(float(word == other) for other in WEIGHTS) for word in WEIGHTS}
-
 _DRAGGED = np.geomspace(0.125, 8.0, 97)
 
 
