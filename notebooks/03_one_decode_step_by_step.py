@@ -14,9 +14,11 @@
 # **Question.** Reward-weighted sampling (RWS) multiplies all logits of a step by one factor that depends on the reward
 # of the greedily completed answer. What does that factor change in one step: *what* is written, or *where*?
 #
-# **Prediction.** A positive factor keeps every position's best token, so at the first step where RWS and confidence
-# decoding part, their candidate texts are the same and only the committed positions differ. And since the reward acts
-# through the factor alone, replaying the recorded factors without any reward gives exactly the same answer. Do you
+# **You will learn** to follow one decode step by step, and to say which positions changed places, and why.
+#
+# **Prediction.** A positive factor keeps every position's best token. So at the first step where RWS and confidence
+# decoding diverge, their candidate texts are the same and only the committed positions differ. And since the reward
+# acts through the factor alone, replaying the recorded factors without any reward gives exactly the same answer. Do you
 # agree? And which of the two answers will be the better one?
 
 # %%
@@ -36,8 +38,8 @@ predictor, reward = load_predictor("mini"), load_reward("mini")
 # 64 tokens in 32 steps, two tokens a step, blocks of 32: once by confidence (factor 1), once by RWS with $s_R = 8$.
 #
 # Scrub both in lock-step. Move the slider, or press an arrow key. See what each run has written, what it would write
-# next, and why the runs part. (The page works by itself, also in this notebook saved as HTML. Jupyter shows it once you
-# have run its cell or trusted the notebook; GitHub leaves it out.)
+# next, and why the runs diverge. (The page works by itself, also in this notebook saved as HTML. Jupyter shows it once
+# you have run its cell or trusted the notebook; GitHub leaves it out.)
 
 # %%
 prompt = predictor.examples[3]["prompt"]
@@ -57,7 +59,8 @@ print(f"The chosen positions differ at {len(apart)} of {rws.steps} steps (from 0
 
 # %% [markdown]
 # The canvas before that step, and the greedy completion that the reward model reads. Its reward is normalised with the
-# reward model's mean $\mu_R$ and deviation $\sigma_R$, to $r$. Then the factor is $s_R \sqrt{\sigma(r) + \epsilon}$.
+# reward model's mean $\mu_R$ and standard deviation (SD) $\sigma_R$, to $r$. Then the factor is $s_R \sqrt{\sigma(r) +
+# \epsilon}$.
 
 # %%
 low, high = factor_range(8.0)
@@ -139,16 +142,28 @@ again, selected = replay_with(rws, predictor), replay(rws)
 display(runs, again)
 
 # %% [markdown]
+# ## Exercise
+#
+# At which step can the factor commit the most different sets of positions?
+#
+# <details><summary>Solution</summary>
+#
+# <pre>sets = [len(path.pieces) for path in paths]
+# print(max(sets), "sets at step", sets.index(max(sets)))</pre>
+#
+# </details>
+
+# %% [markdown]
 # ## Conclusion
 #
-# What is written differs after the step of the parting, as the other positions see other words. Where every factor
+# What is written differs after the runs diverge, as the other positions see other tokens. Where every factor
 # commits the same positions, as at the last step of a block, which takes what is left, the reward could change nothing.
 # This is one prompt: which of the two is better as a rule it cannot say. Computed from the traces above:
 
 # %%
 kept = np.array_equal(rws.candidate[step], default.candidate[step])
 same = np.array_equal(again.tokens, rws.tokens) and np.array_equal(again.commit_step, rws.commit_step)
-agrees = "agrees at every step" if selected.diverged_at is None else f"parts at step {selected.diverged_at}"
+agrees = "agrees at every step" if selected.diverged_at is None else f"diverges at step {selected.diverged_at}"
 fixed = sum(len(path.pieces) == 1 for path in paths)
 proof = "proved" if all(path.certified for path in paths) else "not proved"
 differ = (rws.tokens != default.tokens).sum()

@@ -151,10 +151,11 @@ plots.intervals(means, "scale c", "GOD [tokens]", logarithmic=True)
 # %%
 god = frame.pivot(index=["scale", "prompt"], columns="ranking", values="GOD")
 table = frame.groupby(["ranking", "scale"])[["GOD", "inexact, %"]].mean()
+table[["due to rounding", "low", "high"]] = np.nan
 for name in ("float32", "bfloat16"):
     for scale in SCALES:
         due = mean_interval((god[name] - god["exact"])[scale].to_numpy())
-        table.loc[(name, scale), ["due to rounding", "low", "high"]] = due
+        table.loc[(name, scale), ["due to rounding", "low", "high"]] = np.array(due)
 table.round(2)
 
 # %% [markdown]
@@ -180,7 +181,8 @@ table.round(2)
 
 # %%
 god, due = frame.groupby(["ranking", "scale"])["GOD"].mean(), table.loc[("bfloat16", 32.0)]
-exact, rounded = (first.committed(name, 8.0) for name in ("exact", "bfloat16"))
+near = int(np.abs(first.scales - 8.0).argmin())
+exact, rounded = (np.flatnonzero(first.chosen[name][near]).tolist() for name in ("exact", "bfloat16"))
 low, high = due["low"], due["high"]
 holds = "leaves out" if low > 0 or high < 0 else "holds"
 

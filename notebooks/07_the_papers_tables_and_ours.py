@@ -64,8 +64,9 @@ left.set(yticks=range(len(table1)), yticklabels=list(fifths), xlabel="win rate o
 right.semilogx([row["scale"] for row in table8], [row["god"] for row in table8], "o-", label="temperature, Table 8")
 right.axhline(default, color="black", linestyle=":", label="default, Table 12")
 right.set(xlabel="scale $c$; scale 1 is the default", ylabel="GOD, as printed", ylim=0)
-left.legend()
+left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 right.legend()
+right.xaxis.set_major_formatter("{x:g}")
 display(figure)
 
 # %% [markdown]
@@ -106,6 +107,9 @@ ranked = sorted(table1, key=lambda row: row["win"] - row["default_win"])
 printed_tables.power_page(ranked)
 
 # %% [markdown]
+# The page of `rws figures` has a study of ours beside each printed table. `rws experiment reward-bench --out FOLDER`
+# measures another.
+#
 # ## Exercise
 #
 # A method of yours wins 60 % of 100 prompts and loses 30 %. What is the interval of its net win rate, and how many

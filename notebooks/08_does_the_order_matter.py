@@ -16,11 +16,13 @@
 #
 # **Question.** Commit the same text in another order. Is it another probability that the model gives it?
 #
+# **You will learn** to compute the log-likelihood of a commit order, and to tell an exact model from a learned one.
+#
 # **Prediction.** Write down your answers before you go on: zero, small, or large?
 #
-# 1. In a world whose conditionals are exact, one token at a time: how much does the log-likelihood of a path differ
+# 1. In a model whose conditionals are exact, one token at a time: how much does the log-likelihood of a path differ
 #    from order to order?
-# 2. In the same world, two tokens at a time?
+# 2. In the same model, two tokens at a time?
 # 3. For a learned model, one token at a time?
 
 # %%
@@ -60,7 +62,7 @@ values = {case: np.array([in_random_order(*case) for _ in range(20)]) for case i
 plots.order_spread({f"{name}, {k} token{'s' if k > 1 else ''} a step": row for (name, k), row in values.items()})
 
 # %% [markdown]
-# In the exact world the first row is a single line of equal values. It is not one for the learned model: its
+# In the exact model the first row is a single line of equal values. It is not one for the learned model: its
 # conditionals belong to no distribution. Two commits show it on their own: going around a square of four canvases, the
 # *circulation* $\log p(a \mid C) + \log p(b \mid C, a) - \log p(b \mid C) - \log p(a \mid C, b)$ is 0 wherever the
 # conditionals are compatible.
@@ -94,6 +96,19 @@ paths = {label: [path_diagnostics(trace, mini) for trace in run] for label, run 
 plots.entropy_left(paths)
 
 # %% [markdown]
+# ## Exercise
+#
+# In the exact model, is left to right with two tokens a step a likelier path than a random order?
+#
+# <details><summary>Solution</summary>
+#
+# <pre>order = [at // 2 for at in range(12)]
+# left = rws_decode.order_log_likelihood(english, english.prompts[3], texts["english"], order)
+# print(left, values["english", 2].mean())</pre>
+#
+# </details>
+
+# %% [markdown]
 # ## Conclusion
 #
 # Computed from the cells above:
@@ -113,7 +128,7 @@ Markdown(f"""
 3. The learned model has {deviation["mini", 1]:.2f} nats already with one token at a time:
    its conditionals are of **{"no" if around["mini"].max() > 1e-3 else "one"}** distribution.
 
-So even in an exact world order matters once several tokens are committed in a step. (It also does where the likeliest
-token is taken and not a drawn one: lesson 9.) On these {len(runs["default"])} prompts the path log-likelihood is
+So even in an exact model order matters once several tokens are committed in a step. (It also does where the likeliest
+token is taken and not a sampled one: notebook 14.) On these {len(runs["default"])} prompts the path log-likelihood is
 {", ".join(said)}. They are no more than an example.
 """)

@@ -33,7 +33,6 @@ import numpy as np
 from IPython.display import Markdown, display
 
 import rws_theory as theory
-from paper_figures.extra.notebook_plots import proved
 from rws_decode import Shape, decode, load_predictor, plots, step_logits
 from rws_decode.view.plots.sheet import panels_of
 from rws_theory.majorisation import dominance_order
@@ -71,11 +70,21 @@ plots.threshold_counts(*paths)
 # alone. It is 1/4 for tails such as the normal one, less for heavy tails, and more, up to 1/2, for bounded logits.
 
 # %%
+SAMPLES = {
+    "normal": (rng.standard_normal, ("gumbel",)),
+    "exponential": (rng.standard_exponential, ("gumbel",)),
+    "Pareto, alpha 3": (lambda shape: rng.pareto(3, shape), ("frechet", 3.0)),
+    "Pareto, alpha 1": (lambda shape: rng.pareto(1, shape), ("frechet", 1.0)),
+    "bounded, alpha 3": (lambda shape: rng.beta(1, 3, shape), ("weibull", 3.0)),
+    "uniform (alpha 1)": (rng.random, ("weibull", 1.0)),
+}
+
+# %%
 sizes, pairs = (8, 32, 128, 512), {}
-for name, (draw, _) in proved.logit_distributions().items():
-    pairs[name] = {d: theory.end_reversals(*draw(rng, (2, 2000, d))) for d in sizes}
+for name, (sample, _) in SAMPLES.items():
+    pairs[name] = {d: theory.end_reversals(*sample((2, 2000, d))) for d in sizes}
 counts = {d: np.bincount(theory.classify_pairs(*rng.standard_normal((2, 2000, d))).count) / 2000 for d in (8, 64)}
-limits = {name: limit for name, (_, limit) in proved.logit_distributions().items()}
+limits = {name: theory.reversal_limit(*tail) for name, (_, tail) in SAMPLES.items()}
 plots.reversal_shares(pairs, limits)
 
 # %% [markdown]

@@ -118,6 +118,8 @@ panel.axhspan(0, 0.1, color=RULE)
 for (arm, values), color in zip(half.items(), (VERMILION, BLUE), strict=True):
     panel.plot(NUMBERS, values, color=color, label=f"RWS minus {arm}")
 panel.set(xscale="log", xlabel="prompts", ylabel="half of the interval [SD]", ylim=(0, None))
+panel.set_xticks([16, 50, 100, 200, 400], ["16", "50", "100", "200", "400"])
+panel.set_xticks([], minor=True)
 panel.legend()
 display(figure)
 

@@ -27,16 +27,16 @@
 # 4. For which rewards does a larger factor raise the mean reward at every step, for certain?
 
 # %%
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from IPython.display import Markdown, display
 
 import rws_theory as theory
-from paper_figures.extra.notebook_plots import proved
-from rws_decode import Options, Shape, decode, load_predictor, load_reward, plots
+from rws_decode import Options, Shape, decode, exchange_distance, load_predictor, load_reward, plots
 from rws_decode.common.palette import LOOKS
 from rws_decode.view.plots.sheet import panels_of
+from rws_theory.orders import by_confidence, table_conditionals, table_law
 from rws_theory.tilting import scaled_reward_mean
 
 rng, SCALES = np.random.default_rng(0), np.geomspace(0.05, 8, 200)
@@ -72,8 +72,23 @@ plots.intervals(means, "tokens unmasked per step", "mean reward", logarithmic=Tr
 # positions and a vocabulary of three.
 
 # %%
-table = rng.integers(1, 30, (3, 3, 3, 3))
-argmax, parallel = proved.argmax_texts(table), proved.distances_of_orders(table)
+ORDERS = {
+    "left to right": lambda canvas, rows: sorted(rows),
+    "right to left": lambda canvas, rows: sorted(rows)[::-1],
+    "by confidence": by_confidence(),
+    "by confidence, scale 8": by_confidence(8.0),
+}
+table = np.random.default_rng(0).integers(1, 30, (3, 3, 3, 3))
+p, conditionals = table_law(table), table_conditionals(table)
+texts = [next(iter(theory.output_law(conditionals, 4, order, commit="argmax"))) for order in ORDERS.values()]
+argmax = [(text, 1 - p[text]) for text in texts]
+
+# %%
+copies = np.zeros_like(table)
+copies[(np.arange(3),) * 4] = 1
+parallel = {name: list(theory.parallel_distances(table, order)) for name, order in ORDERS.items()}
+parallel["four copies of a token"] = list(theory.parallel_distances(copies, by_confidence()))
+parallel["independent tokens"] = list(theory.parallel_distances(np.ones_like(table), by_confidence()))
 
 # %% [markdown]
 # For the third we ask the toy story model, a network, and the exact 4-gram model, both on canvases of 12 tokens. Sample
@@ -82,8 +97,17 @@ argmax, parallel = proved.argmax_texts(table), proved.distances_of_orders(table)
 
 
 # %%
-exchange = {"mini": [bounds for revealed in (4, 8) for bounds in proved.exchange_distances("mini", revealed, 0.05)]}
-exchange["english"] = proved.exchange_distances("english", 8, 0.0)
+exchange = {}
+for name, left_out in (("mini", 0.05), ("english", 0.0)):
+    each = load_predictor(name)
+    start = each.encode_prompt(each.prompts[3])
+    (trace,) = decode(each, each.prompts[3], "default", Shape(12, 12, 12))
+    canvas = [*start, *np.where(trace.commit_step < 8, trace.tokens, each.mask_id).tolist()]
+    masked = (len(start) + np.flatnonzero(trace.commit_step >= 8)).tolist()
+    neighbours = [(i, j) for i, j in pairwise(masked) if j == i + 1]
+    exchange[name] = [exchange_distance(each, canvas, i, j, left_out) for i, j in neighbours]
+
+# %%
 figure, (left, right) = panels_of(None, 1, 2, (10.0, 4.0))
 for look, (name, each) in zip(LOOKS, parallel.items(), strict=False):
     left.plot(range(1, 1 + len(each)), each, look.marker + "-", color=look.color, label=name)

@@ -24,7 +24,7 @@ from refresh import Kernel, differences, execute, main, pairs, reasons, stale, s
 
 NAMES = [source.stem for source, _ in pairs()]
 # Lines of code, neither blank nor comments, that a reader meets.
-MOST_IN_A_CELL, MOST_IN_A_LESSON = 12, 120
+MOST_IN_A_CELL, MOST_IN_A_NOTEBOOK = 20, 120
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,7 +85,7 @@ def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing
     assert not re.search(r"/(home|root|tmp|usr|work)/|[A-Z]:\\\\|\d{4}-\d\d-\d\d|stderr", shown)
     assert strip(nbformat.reads(text, as_version=4)) == notebook
     lines = [code_lines(cell.source) for cell in code]
-    assert max(lines) <= MOST_IN_A_CELL and sum(lines) <= MOST_IN_A_LESSON
+    assert max(lines) <= MOST_IN_A_CELL and sum(lines) <= MOST_IN_A_NOTEBOOK
     assert "ipywidgets" not in text  # what it shows needs no kernel
     outputs = [output.get("data", {"text": ""}) for cell in notebook.cells for output in cell.get("outputs", [])]
     # A line of text may name what the picture is of.

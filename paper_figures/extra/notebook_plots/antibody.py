@@ -9,14 +9,12 @@ import gzip
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from paper_figures.data.prompt_sources import fill_gaps
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import RewardModel, Shape, Trace, compare, load_predictor, load_reward
-from rws_decode.common.files import read_json, write_bytes, write_json
+from rws_decode import Shape, Trace, compare, load_predictor, load_reward
+from rws_decode.common.files import write_bytes, write_json
 from rws_decode.final_text import FinalReward
 from rws_decode.trace.trace import load
 
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).with_name("antibody_answers")
 METHODS = ("default", "temperature:4", "rws:4", "rws:8", "best-of:16")
-_MASKS, _A_STEP = 64, 4
-SHAPE = Shape(_MASKS, _MASKS // _A_STEP, _MASKS)
+_MASKS, SHAPE = 64, Shape(64, 16, 64)
 _RANGE, _BUDGET = (0.1, 10.0), 1500  # factors, and forwards of a path
 
 
@@ -57,36 +54,27 @@ def path(over: Over) -> ScalePath:
     return ScalePath(pieces=tuple(pieces), **row)
 
 
-def judges() -> pd.DataFrame:
-    """Return what judges say of the mouse's own chain and of each method's: log-odds of human, and humanness."""
-    return pd.DataFrame(read_json(FOLDER / "judges.json")).T.loc[["mouse", *METHODS]]
-
-
 def record(folder: Path = FOLDER) -> None:
     """Decode, follow the paths and judge, with the networks that `make real` installs; what is there is kept."""
     from rws_decode.extra.scale_paths.path import scale_path
+    from rws_decode.extra.sequences.rewards import humanness
 
     predictor, reward = load_predictor("antibody", progress=False), load_reward("human")
     folder.mkdir(parents=True, exist_ok=True)
     text, answer = asked()
-    judges: dict[str, Any] = {"mouse": _judges(reward, fill_gaps(text, answer))}
+    chains = {"mouse": fill_gaps(text, answer)}
     for name in METHODS:
         if not _file(name, folder).exists():
             compare(predictor, text, [name], SHAPE, reward=reward)[name][0].save(_file(name, folder))
         trace = load(_file(name, folder))
-        judges[name] = _judges(reward, fill_gaps(text, "".join(trace.words(trace.tokens))))
-    write_json(folder / "judges.json", judges)
+        chains[name] = fill_gaps(text, "".join(trace.words(trace.tokens)))
+    said = {n: {"log-odds of human": reward.score([""], [c])[0], "humanness": humanness(c)} for n, c in chains.items()}
+    write_json(folder / "judges.json", said)
     overs: tuple[Over, ...] = ("temperature", "reward-scale")
     for over in overs:
         if not (file := folder / f"{over}.json.gz").exists():
             found = scale_path(predictor, text, *_RANGE, SHAPE, over=over, reward=reward, budget=_BUDGET)
             write_bytes(file, gzip.compress(json.dumps(asdict(found)).encode(), mtime=0))
-
-
-def _judges(reward: RewardModel, sequence: str) -> dict[str, float]:
-    from rws_decode.extra.sequences.rewards import humanness
-
-    return {"log-odds of human": reward.score([""], [sequence])[0], "humanness": humanness(sequence)}
 
 
 def _file(name: str, folder: Path = FOLDER) -> Path:

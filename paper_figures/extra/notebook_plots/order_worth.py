@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 import rws_decode
 from paper_figures.exhibits.shared.exhibit import figure, styled
-from paper_figures.extra.notebook_plots.case_pages import OrdersCase, orders_page
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.leaks import mean_of, sampler_values
 from rws_decode import Shape
 from rws_decode.common.page import Page
 from rws_decode.common.palette import LOOKS
+from rws_decode.extra.pages.case_pages import OrdersCase, orders_page
 from rws_decode.extra.spacing import Spacing, with_spacing
 from rws_decode.predictors import CallablePredictor
 from rws_decode.strategies.factors import Confidence

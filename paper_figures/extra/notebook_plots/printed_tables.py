@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from paper_figures.statistics.sample_size import sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.table import Row
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.case_pages import BarsCase, bars_page
 
 SIZES = tuple(10 * 2**power for power in range(8))  # prompts, of the page
 
@@ -59,5 +59,5 @@ def power_page(rows: Sequence[Row]) -> Page:
         "half the width of the interval [points]",
         "the same, by the number of prompts [points]",
     )
-    lead = "How many prompts does it take? Take the printed shares of each reward model as the truth."
-    return bars_page("What N prompts can see", lead, "N", SIZES, names, [seen, wide], start=80)
+    title, lead = "What N prompts can see", "Take the printed shares of each reward model as the truth."
+    return bars_page(title, lead, "N", SIZES, names, [seen, wide], start=80)

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.case_pages import BarsCase, bars_page
 from rws_theory import crossings, log_odds, max_probability
 from rws_theory.theorem1 import theorem1
 
@@ -28,15 +28,10 @@ _LOBES = 8  # a curve that is so many times as tall as its lowest lobe leaves th
 def pair_of(a_gaps: str, b_gaps: str) -> Pair:
     """Return the exact logits of two positions with these gaps, the more confident position first.
 
-    ValueError for what is no gap.
-
     >>> pair_of("1/2 0.8", "3/5 3/5")[0]
     (Fraction(0, 1), Fraction(-1, 2), Fraction(-4, 5))
     """
-    try:
-        a, b = ((Fraction(0), *(-Fraction(gap) for gap in gaps.split())) for gaps in (a_gaps, b_gaps))
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"gaps are {a_gaps!r} and {b_gaps!r}: gaps such as 1 3/2 0.25 are needed") from None
+    a, b = ((Fraction(0), *(-Fraction(gap) for gap in gaps.split())) for gaps in (a_gaps, b_gaps))
     return (a, b) if theorem1(a, b).parity.at_one > 0 else (b, a)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from rws_decode import HFMaskPredictor, Options, Shape, Temperature, decode
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.case_pages import BarsCase, bars_page
 
 # How positions are ranked: exactly, or by a rounded probability with ties leftmost, or as public decoders do it.
 RANKINGS = {
@@ -34,16 +34,10 @@ class FirstSteps:
     chosen: Mapping[str, NDArray[np.bool_]]
     value: Mapping[str, NDArray[np.float64]]
 
-    def committed(self, ranking: str, scale: float) -> list[int]:
-        """Return the positions committed at the scale tried that is nearest to one, ascending."""
-        return np.flatnonzero(self.chosen[ranking][int(np.abs(self.scales - scale).argmin())]).tolist()
 
-
-def first_steps(
-    predictor: HFMaskPredictor, prompt: str, shape: Shape, scales: NDArray[np.float64] | None = None
-) -> FirstSteps:
-    """Decode the first step of a prompt at many scales, by each ranking; by default 57 from 0.25 to 32."""
-    scales = np.geomspace(0.25, 32, 57) if scales is None else scales
+def first_steps(predictor: HFMaskPredictor, prompt: str, shape: Shape) -> FirstSteps:
+    """Decode the first step of a prompt at 57 scales from 0.25 to 32, by each ranking."""
+    scales = np.geomspace(0.25, 32, 57)
     strategy = Temperature(tuple(scales.tolist()))
     runs = {
         name: decode(predictor, [prompt] * len(scales), strategy, shape, options=options, callback=lambda _: True)
@@ -86,12 +80,11 @@ def _case(steps: FirstSteps, name: str) -> BarsCase:
     def named(chosen: NDArray[np.bool_]) -> str:
         return " and ".join(map(str, np.flatnonzero(chosen)))
 
+    chosen = steps.chosen[name], steps.chosen["exact"]
     said = [
         f"At c = {scale:.3g}, {many} of {len(steps.words)} positions are at probability 1.0. Positions {named(ours)} "
         f"are committed; by the exact order, {named(exact)}."
-        for scale, many, ours, exact in zip(
-            steps.scales, level(name), steps.chosen[name], steps.chosen["exact"], strict=True
-        )
+        for scale, many, ours, exact in zip(steps.scales, level(name), *chosen, strict=True)
     ]
     return BarsCase(
         name,

@@ -6,25 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from paper_figures.extra.notebook_plots.case_pages import BarsCase, bars_page
 from rws_decode.common.page import Page
+from rws_decode.extra.pages.case_pages import BarsCase, bars_page
 from rws_theory.tilting import tilt
 
-Rewards = Mapping[str, Sequence[float]]
-
-# The weights of three words, and a reward of 1 on one of them.
 WEIGHTS: Mapping[str, float] = {"likely": 8, "middle": 4, "rare": 1}
-REWARDS: Rewards = {f"on the {word} word": tuple(float(word == other) for other in WEIGHTS) for word in WEIGHTS}
-
+REWARDS = {f"on the {word} word": tuple(float(word == other) for other in WEIGHTS) for word in WEIGHTS}
 _DRAGGED = np.geomspace(0.125, 8.0, 97)
 
 
-def _log_p(weights: Mapping[str, float]) -> np.ndarray:
-    return np.log(np.array(list(weights.values()), dtype=float))
-
-
-def drag(weights: Mapping[str, float], rewards: Rewards) -> Page:
+def drag(weights: Mapping[str, float], rewards: Mapping[str, Sequence[float]]) -> Page:
     """Return a page on which c is dragged: p, p scaled by c and p tilted by r = c - 1, and their expected rewards."""
+    log_p = np.log(np.array(list(weights.values()), dtype=float))
     return bars_page(
         "Three words, scaled and tilted",
         "Drag c. Scaling moves probability to the likely word, whichever word has the reward. Tilting by "
@@ -32,7 +25,7 @@ def drag(weights: Mapping[str, float], rewards: Rewards) -> Page:
         "c",
         _DRAGGED,
         list(weights),
-        [_case(f"reward 1 {name}", _log_p(weights), np.array(values)) for name, values in rewards.items()],
+        [_case(f"reward 1 {name}", log_p, np.array(values)) for name, values in rewards.items()],
         start=3.0,
     )
 

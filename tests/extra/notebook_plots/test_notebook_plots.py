@@ -1,4 +1,4 @@
-"""What the lessons compute for themselves: numbers that a slow count confirms."""
+"""What the notebooks' helpers compute: numbers that a slow count confirms."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from rws_decode import Options, strategy_log_prob
 from rws_theory.printed import printed_in
 
 
-# lesson 7
+# notebook 7
 def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
     rows = printed_in("table1_win_rate")["rows"][:2]
     data = data_of(printed_tables.power_page(rows))
@@ -29,7 +29,7 @@ def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
     assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
 
 
-# lesson 11
+# notebook 11
 def slow_divergence(memory: float, strategy: str, words: int, seed: int = 0) -> tuple[float, list[int]]:
     log_p = order_worth.chain(memory).table(8).log_p.ravel()
     drawn = Options(sampling_temperature=1.0, drawing="commit", seed=seed)

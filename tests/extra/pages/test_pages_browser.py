@@ -9,8 +9,8 @@ from chromium import CONTRASTS, Chromium, Tab
 from interactive_pages import data_of, hostile_predictor
 from table_models import REWARD, table_predictor
 
-from paper_figures.extra.notebook_plots.case_pages import OrdersCase, orders_page
 from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
+from rws_decode.extra.pages.case_pages import OrdersCase, orders_page
 
 SHAPE = Shape(length=8, steps=4, block=8)
 NAMES = ["decode", "two", "path", "budget", "curves", "hostile", "orders"]
