@@ -51,7 +51,7 @@ plots.leverage(*(pairs[0][1] for pairs in runs.values()))
 #
 # *share of prompts with leverage* times *range of the reward*.
 #
-# [The proof](../docs/theory.md#24-what-a-reward-can-change-leverage) takes six lines. There are two ranges of factors:
+# [The proof](../docs/theory.md#24-what-a-reward-can-change-leverage) is short. There are two ranges of factors:
 # those of any reward, and those of the run. If a run has no leverage in its own range, its text is that of its fixed
 # factor. The last two rows check this by decoding.
 

@@ -63,4 +63,5 @@ def test_many_models_at_once_are_compared_as_the_decoder_compares_one(noise: flo
     assert {name: found[0] for name, found in fast.items()} == pytest.approx(
         {name: (means["RWS"] - mean) / unit for name, mean in means.items() if name != "RWS"}
     )
-    assert any(found[0] for found in fast.values())
+    if noise == 0:  # the bound (T100) is sharp: the whole range of the reward
+        assert fast["tuned fixed factor"][0] * unit == pytest.approx(2)
