@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rws_decode import RWSCentred, Shape, decode, load_predictor, load_reward
-from rws_decode.ablation.twins import ChangedRewards
+from rws_decode.ablation.twins import Twin
 from rws_decode.strategies.protocol import MaskedPositions
 
 SHAPE = Shape(16, 8, 8)
@@ -39,7 +39,7 @@ def test_a_decode_has_the_factors_of_the_slow_reference_whatever_its_batch(sprea
     assert alone[0].tokens.tolist() == runs[4].tokens.tolist()
     # The twin that is given its own rewards is the run itself.
     table = tuple(tuple(trace.reward_normalised.tolist()) for trace in runs)
-    again = decode(english, english.prompts[:6], ChangedRewards(rule, table), SHAPE, reward=era)
+    again = decode(english, english.prompts[:6], Twin(rule, table), SHAPE, reward=era)
     assert [trace.factor.tolist() for trace in again] == [trace.factor.tolist() for trace in runs]
 
 
