@@ -1,4 +1,4 @@
-"""What a final text is worth: its reward, its log-probability where the predictor's world has one, and its pieces."""
+"""Score a final text: reward, log-probability where the model is exact, and the tokens as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reward model of any function, normalised by what it gives to default decodes."""
+"""Make a reward model of any function, normalised by its scores of confidence decodes."""
 
 from __future__ import annotations
 

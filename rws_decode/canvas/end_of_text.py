@@ -1,4 +1,4 @@
-"""What is done about end-of-text tokens, which confidence decoding likes to commit early and everywhere."""
+"""Suppress or defer end-of-text tokens, which confidence decoding tends to commit early."""
 
 from __future__ import annotations
 

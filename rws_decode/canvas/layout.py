@@ -1,4 +1,4 @@
-"""What a decode starts from: prompts as ids and text, masks after them or in their gaps, then padding."""
+"""The initial canvas: prompts as ids and text, masks after them or in their gaps, then padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens each step commits, and where; at which block each row stands, and what a step must commit there."""
+"""The schedule: how many tokens each step commits, in which block, for each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint's config.json says, checked: its numbers, switches and sizes."""
+"""Read and check the numbers, switches and sizes of a checkpoint's config.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint brings that computes, tried in a copy of this process that ends where it takes too much."""
+"""Try a checkpoint's tokenizer and templates in a copy of this process, with limits on time and memory."""
 
 from __future__ import annotations
 

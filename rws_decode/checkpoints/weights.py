@@ -1,4 +1,4 @@
-"""What a checkpoint's safetensors hold, read from their headers: names, shapes and sizes, before any weight is."""
+"""Read names, shapes and sizes of a checkpoint's tensors from the safetensors headers, before any weight."""
 
 from __future__ import annotations
 

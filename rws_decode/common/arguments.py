@@ -1,4 +1,4 @@
-"""Numbers that callers give: checked, held against free memory, given to each row; and right ones, for messages."""
+"""Check numbers that callers give: range, free memory, one for each row; suggest a right one in messages."""
 
 from __future__ import annotations
 

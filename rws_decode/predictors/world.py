@@ -1,4 +1,4 @@
-"""An n-gram world as a mask predictor: its logits are the exact log-probabilities of the masked words."""
+"""An n-gram model as a mask predictor: its logits are the exact log-probabilities of the masked tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rewards of the English world, `era` and `keywords`: sums over the words of an answer, exact for tilts, too."""
+"""The rewards of `english`, `era` and `keywords`: sums over words, so that reward-tilted distributions are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 1's logits and tokens, the best ones or drawn by Gumbel-max; what the stages of a step hand on to each other."""
+"""Step 1: logits and the token of each mask, greedy or sampled by Gumbel-max; the state between a step's stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a full record says of steps beside their commits: ties, what rounding can change, what factor 1 would do."""
+"""Diagnose each step for a full record: ties, effects of rounding, and the commits that factor 1 would make."""
 
 from __future__ import annotations
 

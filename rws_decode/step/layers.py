@@ -1,4 +1,4 @@
-"""The layers around the step: for strategies that count, for what extras add, and for words drawn at the commit."""
+"""Layers around the step: strategies that count positions, extras, and tokens sampled at the commit."""
 
 from __future__ import annotations
 

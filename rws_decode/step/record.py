@@ -1,4 +1,4 @@
-"""An observer of the loop: what the steps of a decode did becomes rows of its traces."""
+"""The observer that turns the steps of a decode into rows of its traces."""
 
 from __future__ import annotations
 

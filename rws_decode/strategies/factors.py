@@ -1,4 +1,4 @@
-"""Step 3: the factor of all logits: 1 (confidence), a constant (temperature), or the reward's (RWS)."""
+"""Step 3: the factor of all logits: 1 (confidence), fixed (temperature), or from the reward (RWS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies whose factors, rewards, order or choice are given step by step: what a run did, again or changed."""
+"""Strategies that replay a recorded run, as it was or changed: factors, rewards, order or choice by step."""
 
 from __future__ import annotations
 

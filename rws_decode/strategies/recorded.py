@@ -1,4 +1,4 @@
-"""Strategies made from what a run did: its factors or order again, their mean, or its rewards shuffled."""
+"""Make strategies from a recorded run: its factors or order, their mean, or its rewards shuffled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower-case words and punctuation as ids, and back: the text codec of a world whose tokens are words."""
+"""Lower-case words and punctuation as ids, and back: the text codec of models whose tokens are words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace must be: types, shapes, steps that follow from each other, an outcome; and what it keeps of a run."""
+"""Check a trace: types, shapes, consistent steps and outcome; and list what it keeps of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a strategy, a run and its text are told in a few words: labels that can be asked for again, and one line."""
+"""Labels of strategies, which `as_strategy` reads back, and one-line summaries of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words, numbers and lists as the sentences of pictures and pages have them."""
+"""Format words, numbers and lists for sentences in pictures and pages."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _NO_ARITHMETIC = {"NumPy", "Python"}  # nothing that a network computes depends 
 
 @dataclass(frozen=True)
 class ModelChange:
-    """Something that is not the same and is no decode: its kind, and a sentence that says what."""
+    """A difference outside the decodes, such as a library's version: its kind, and a sentence."""
 
     kind: Kind
     text: str

@@ -1,4 +1,4 @@
-"""Rewards that stay on their device: what is known of a text is a number that nobody has to wait for."""
+"""Cache reward scores on the device, so that a repeated text is not scored again."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _in_full(preset: Preset) -> str:
 
 
 class AppliedPreset(NamedTuple):
-    """A preset as a command line has it: what was given in its place, beside its own, and what followed from that."""
+    """A preset applied to a command line: its options, those that the user replaced, and those derived from both."""
 
     preset: Preset
     given: dict[str, tuple[Any, Any]]

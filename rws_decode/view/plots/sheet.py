@@ -1,4 +1,4 @@
-"""The sheet of a picture: a figure in the house style that belongs to no window, with its caption below."""
+"""A figure in the project's style, without a window, and its caption."""
 
 from __future__ import annotations
 
