@@ -163,7 +163,7 @@ lesson.draw_settings(random, table.loc["fixed factor", "RWS minus it [SD]"])
 
 # %%
 leads = table["RWS minus it [SD]"].drop("RWS")
-fixed, least = random.differences["fixed factor"], random.least
+fixed, least, untuned = random.differences["fixed factor"], random.least(), random.least("tuned fixed factor")
 error = 1.96 * fixed.std() / len(fixed) ** 0.5
 lead, above = (jitter.loc["10%", f"SD 1/3: {name}"] for name in ("least lead [SD]", "above 1 SD"))
 
@@ -173,8 +173,9 @@ Markdown(f"""
    reward ships, and at **{runs["chosen"][0][1].varied.sum()}** with the chosen numbers.
 2. In the exact model RWS has **{leads.min():.2f} to {leads.max():.2f} SD** more reward than each twin. With 10 % noise
    its least lead is {lead:.2f} SD on average, and above 1 SD in {above:.0%} of the copies.
-3. In **{(least > 0).sum()} of {len(least)}** random settings RWS has more reward than all of its twins. RWS minus its
-   fixed factor is {fixed.mean():.4f} SD (± {error:.4f}) on average, and not 0 in {(fixed != 0).mean():.1%} of settings.
+3. In **{(least > 0).sum()} of {len(least)}** random settings RWS has more reward than all of its twins, and in
+   {(untuned > 0).sum()} without the tuned factor, which was chosen on the same prompts. RWS minus its fixed factor is
+   {fixed.mean():.4f} SD (± {error:.4f}) on average, and not 0 in {(fixed != 0).mean():.1%} of settings.
 
 So the reward can matter, and a model where it must is small. It needs crossings within the range of the factor, drafts
 whose rewards change, and prompts that need other factors at the same step.

@@ -204,10 +204,9 @@ class Settings:
 
     differences: dict[str, Floats]
 
-    @property
-    def least(self) -> Floats:
-        """Return what RWS has more than the best of its twins."""
-        return np.min([*self.differences.values()], axis=0)
+    def least(self, without: str = "") -> Floats:
+        """Return what RWS has more than the best of its twins, one of them left out."""
+        return np.min([each for name, each in self.differences.items() if name != without], axis=0)
 
 
 def compared(weights: Floats, scores: Floats, scales: Floats, sd: float | None = None) -> Settings:
@@ -273,7 +272,7 @@ def with_jitter(noises: tuple[float, ...], copies: int, seed: int = 0) -> pd.Dat
         off = np.exp(noise * np.random.default_rng(seed).standard_normal((copies, *WEIGHTS.shape)))
         row = {}
         for name, sd in (("SD 1/3", SD), ("SD 1", 1.0)):
-            least = compared(WEIGHTS * off, np.tile(SCORES, (copies, 1)), np.full(copies, SCALE), sd).least
+            least = compared(WEIGHTS * off, np.tile(SCORES, (copies, 1)), np.full(copies, SCALE), sd).least()
             row |= {
                 f"{name}: least lead [SD]": least.mean().round(2),
                 f"{name}: above 1 SD": (least > 1).mean().round(3),
