@@ -197,6 +197,7 @@ def decode_cell(
 
 
 LEVERAGE = ("attainable", "observed")
+INTERVALS = ("low", "high", "low_source", "high_source", "judge_low", "judge_high")
 
 
 def _sources(model: str) -> dict[str, str]:
@@ -230,11 +231,12 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             row = numbers | {"twin": always.twin, "n": always.n, "pairs": always.distinct, "same_text": always.equal}
             row |= {"sources": mine["source"].nunique(), "difference": mean, "low": low, "high": high}
             row |= {"low_source": by_source.low, "high_source": by_source.high}
-            row |= {name: None for name in ("low", "high", "low_source", "high_source") if not np.isfinite(row[name])}
             row |= {"low_always": always.low, "high_always": always.high, "verdict": always.verdict}
             row |= {"p_different": test.p_different, "p_equivalent": test.p}
             row |= {"least": least_difference(values, len(values))}
-            rows.append(row | {"judge": float(judge.mean()), "log_prob": float(log_prob.mean())})
+            row |= dict(zip(("judge", "judge_low", "judge_high"), interval_of(judge, "mean", pairs), strict=True))
+            row |= {name: None for name in INTERVALS if not np.isfinite(row[name])}
+            rows.append(row | {"log_prob": float(log_prob.mean())})
     primary = [row for row in rows if row["twin"].startswith("best of") or row["twin"] in PRIMARY]
     for column in ("p_different", "p_equivalent"):
         for row in rows:

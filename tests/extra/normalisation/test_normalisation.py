@@ -74,7 +74,7 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
         for name, kind in ((first["setting"], "rws"), (f" temperature:{first['tuned']:.6g}".strip(), "temperature")):
             of_kind = means[means.index.str.contains(kind)]
             assert len(of_kind) == 8 and of_kind[name] == pytest.approx(of_kind.max(), abs=1e-5)
-        test = answers[answers["stage"] == "test"]
+        test = answers[answers["stage"] == "test"].astype({"reward": float})
         rewards, texts = (test.pivot(index="prompt", columns="arm", values=name) for name in ("reward", "text"))
         source = test.drop_duplicates("prompt").set_index("prompt")["source"].loc[rewards.index]
         for twin, row in table.loc[cell].iterrows():
@@ -87,8 +87,8 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
             assert np.isnan(middle) or middle == pytest.approx(row["difference"], abs=1e-6)
             assert np.isnan(middle) or row["low_source"] < d.mean() - 1.9 * error < d.mean() < row["high_source"]
             if row["pairs"] == len(d):  # no cluster: the interval is about that of the normal
-                half = 1.96 * d.std() / len(d) ** 0.5
-                assert (row["low"], row["high"]) == pytest.approx((d.mean() - half, d.mean() + half), abs=0.35 * half)
+                width = 2 * 1.96 * d.std() / len(d) ** 0.5
+                assert row["low"] < d.mean() < row["high"] and 0.7 < (row["high"] - row["low"]) / width < 1.5
     page = (ROOT / "docs" / "extra" / "normalisation.md").read_text(encoding="utf-8")
     by_cell = (tmp_path / "normalisation" / "normalisation_by_cell.md").read_text(encoding="utf-8")
     assert by_cell[by_cell.index("|") :].strip() in page
