@@ -15,7 +15,9 @@ Another package adds a study by an entry point of the group `rws.studies`, which
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, get_type_hints
 
 from rws_decode.common import plugins
@@ -42,8 +44,17 @@ STUDIES: dict[str, str] = {
 
 def every_study() -> dict[str, str]:
     """Return the studies by name, each with what it is for: the core's, then those that packages offer."""
-    offered = {name: (module.__doc__ or "").partition("\n")[0] for name, module in plugins.loaded(GROUP)}
-    return STUDIES | {name: about for name, about in offered.items() if name not in STUDIES}
+    return STUDIES | {name: _about(name) for name in plugins.names(GROUP) if name not in STUDIES}
+
+
+def _about(name: str) -> str:
+    """Return the first line of a package's study. Its module is read and not run, as it loads large libraries."""
+    (module, *_) = plugins.modules(GROUP, name)
+    try:
+        source = find_spec(module).loader.get_source(module)  # type: ignore[union-attr]
+        return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+    except Exception as error:  # whatever a foreign package does: its command says more
+        return f"cannot be loaded ({type(error).__name__})"
 
 
 def study_module(name: str) -> Any:
