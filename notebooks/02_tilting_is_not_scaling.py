@@ -48,7 +48,7 @@ from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rw
 # ## One axis for both
 #
 # Scaling is tilting too, but by $\log p$ in place of the reward: $p^c = p\, e^{(c-1) \log p}$. So both leave $p$ as it
-# is at one place, $r = 0$ and $c = 1$, and can be drawn over one axis: $r$ for tilting, $c - 1$ for scaling. The slopes
+# is at one place, $r = 0$ and $c = 1$, and can be shown over one axis: $r$ for tilting, $c - 1$ for scaling. The slopes
 # are
 #
 # $$\frac{d}{dr} E_{p_r}[R] = \mathrm{Var}_{p_r}[R] \ge 0, \qquad

@@ -21,7 +21,7 @@
 # **Prediction.** Before you go on:
 #
 # 1. Table 5 splits the prompts of Table 1 into fifths. Do its columns average to Table 1?
-# 2. A temperature of 1 changes nothing. Does its row in Table 8 equal the default?
+# 2. A temperature of 1 changes nothing. Does its row in Table 8 equal confidence decoding?
 # 3. The paper does not say how many prompts Table 1 is made of. Can the printed percentages tell?
 # 4. How many prompts does it take to see a win rate of the printed size: 10, 100, 1,000?
 
@@ -48,8 +48,8 @@ default = printed_in("table12_frequency")["default"]["god"]
 # ## Two contradictions
 #
 # Left: the win rate of Table 1 beside the mean of the five fifths of Table 5 (the line is their range). Right: the
-# generation order deviation (GOD, 0 is left to right) of Table 8. The row for scale 1 should have the GOD of the
-# default on the same task, which Table 12 prints.
+# generation order deviation (GOD, 0 is left to right) of Table 8. The row for scale 1 should have the GOD of
+# confidence decoding on the same task, which Table 12 prints.
 
 # %%
 figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))

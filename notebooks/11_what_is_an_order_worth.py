@@ -11,19 +11,22 @@
 # %% [markdown]
 # # What is an order worth?
 #
-# A sampler chooses positions and draws their words. So each text has a probability under it, q, its *law*. It can be
+# A sampler chooses positions and samples their words. So each text has a probability under it, q. It can be
 # computed: reveal the text along the sampler's own path, and sum the log-probabilities of its words at their commit.
-# In an exact world the model's own law p is known too, and KL(p || q) says how far the sampler is from it.
+# In an exact model its joint distribution p is known too, and KL(p || q) says how far the sampler is from it.
 #
-# **Question.** How much does the law of what is written depend on the order?
+# **Question.** How much does the sampling distribution q depend on the order?
+#
+# **You will learn** to measure how far a sampler is from its model, and which commits make the distance.
 #
 # **Prediction.** Write down your answers before you go on.
 #
-# 1. The model is exact, and one word a step is drawn. How far from p is confidence order, and how far is left to right?
+# 1. The model is exact, and one word a step is sampled. How far from p is confidence order, and how far is left to
+#    right?
 # 2. Two words a step: is confidence order nearer to p than a random order, or further?
-# 3. Let the words of a step be at least three positions apart. How much of the divergence is left: nearly all, half,
-#    a fifth?
-# 4. Reward-weighted sampling (RWS) reads a reward at every step. Is its law nearer to p than that of a constant factor?
+# 3. Let the words of a step be at least three positions apart (spacing 3). How much of the divergence is left: nearly
+#    all, half, a fifth?
+# 4. Reward-weighted sampling (RWS) reads a reward at every step. Is its q nearer to p than that of a fixed factor?
 
 # %%
 import numpy as np
@@ -39,7 +42,7 @@ ORDERS = ("default", "left-to-right", "default+spacing:3")
 # %% [markdown]
 # ## Eight words, and every text
 #
-# The chain repeats its last word with probability 0.8. Else it draws a new one, a with probability 0.7 or b with 0.3.
+# The chain repeats its last word with probability 0.8. Else it samples a new one, a with probability 0.7 or b with 0.3.
 # It has 256 texts, so `strategy_log_prob` can be asked for all of them. Drag the number of words a step. Then drag the
 # distance, and see what it takes away.
 
@@ -47,9 +50,9 @@ ORDERS = ("default", "left-to-right", "default+spacing:3")
 lesson.drag()
 
 # %% [markdown]
-# Words of one step are drawn without looking at each other. Where they depend on each other, that is an error. The
+# Words of one step are sampled without looking at each other. Where they depend on each other, that is an error. The
 # surest positions stand beside known words, so confidence order commits neighbours, here nearly from left to right.
-# A chain forgets with distance, and so do two words that are apart.
+# A chain forgets with distance, and so do two words at a distance.
 #
 # The same for all texts by `strategy_log_prob`: the sum of q, and KL(p || q) in nats.
 
@@ -75,8 +78,8 @@ print(*(f"{words} a step, {name}: {each}" for (words, name), each in drawn.items
 # %% [markdown]
 # ## The recorded study
 #
-# Ten texts show the direction and no more. The package ships a study of 400 openings of `english`, with texts of 16
-# words. It has KL(q || p), whose texts are drawn from the sampler. Bars are 95 % intervals over openings. With one
+# Ten texts show the direction and no more. The package ships a study of 400 beginnings of speeches in `english`, with
+# texts of 16 words. It has KL(q || p), whose texts are samples of it. Bars are 95 % intervals over speeches. With one
 # word a step all of these are 0, by a theorem (`docs/theory.md`, section 21).
 
 # %%
@@ -85,6 +88,21 @@ lesson.draw_recorded(recorded)
 
 # %% [markdown]
 # `temperature:5.6` multiplies all logits by 5.6, about the mean factor of `rws:8`, and reads no reward.
+
+# %% [markdown]
+# ## Exercise
+#
+# Two words a step, in the chain of eight words: is a spacing of 2 further from p than a spacing of 3, or nearer?
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# lesson.laws(0.8, 2, ("default+spacing:2", "default+spacing:3"))
+# ```
+#
+# Nearer: 0.13 nats against 0.16. With eight positions a spacing of 3 soon finds no free place and must give way.
+#
+# </details>
 
 # %% [markdown]
 # ## Findings
@@ -111,11 +129,11 @@ findings = f"""
 
 # %%
 Markdown(f"""{findings}
-4. RWS less its constant factor: {said[0]} nats with two words a step, {said[1]} with four. The intervals
+4. RWS minus its fixed factor: {said[0]} nats with two words a step, {said[1]} with four. The intervals
    **{"hold" if all(each.low < 0 < each.high for each, _ in rws.values()) else "leave out"}** 0. True differences of
    {rws[2][1]:.1f} and {rws[4][1]:.1f} nats would have been found with probability 0.8.
 
-So an order is worth nothing with one drawn word a step, and much with several: what counts is which words are drawn
-together. These are laws of samplers that draw. Greedy decoders write one text, as in lessons 3 and 10. Both worlds are
+So an order is worth nothing with one sampled word a step, and much with several: what counts is which words are sampled
+together. Greedy decoders write one text, as in notebooks 3 and 10. Both models are
 n-gram models, where dependence decays with distance. In a learned model distance may matter less.
 """)

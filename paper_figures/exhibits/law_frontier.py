@@ -25,7 +25,7 @@ from rws_decode.common.palette import BLACK, BLUE, VERMILION
 
 Key = tuple[str, int, str]  # method, words a step, drawing
 
-ALT = "Reward against KL from the model: the tilts rise steeply, best of 8 with them; RWS and orders lie flat near 0."
+ALT = "Reward against KL from the model: tilted samplers rise steeply, best of 8 too; RWS and orders lie flat near 0."
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
 WORLD = "english:era"
 RWS, BEST, CONFIDENCE = ("rws:8", 2, "commit"), ("best-of:8", 1, "commit"), ("default", 2, "commit")
@@ -68,7 +68,7 @@ def compute(runs: Path) -> Laws:
         kl, reward = (Interval(*(row[f"{name}{end}"] for end in ("", ", low", ", high"))) for name in ("kl", "reward"))
         places[row["method"], row["words"], row["drawing"]] = kl, reward
     if not {RWS, BEST, CONFIDENCE} <= places.keys():
-        raise MissingRun(f"{runs / NAME} has no laws of {WORLD}: make them with experiment {NAME} --worlds {WORLD}")
+        raise MissingRun(f"{runs / NAME} has no texts of {WORLD}: make them with experiment {NAME} --worlds {WORLD}")
     worlds = record.frontiers[record.frontiers["world"] == WORLD]
     log_z = np.mean([[0.0, *row] for row in worlds["log_z"]], axis=0)
     gains = np.linspace(0.0, 1.25 * places[BEST][1].mean, 120)
@@ -122,8 +122,8 @@ def caption_of(data: Laws) -> str:
     """Return what the picture shows, and how its numbers are to be read."""
     return (
         f"What does a sampler gain for its distance from the model? {data.record.about['prompts']} prompts of a 4-gram "
-        "model, 16 tokens, two a step. Grey: no distribution lies left of the Pareto front, which the tilts "
-        "p exp(beta R) / Z reach. Best of 8: an upper bound of KL. Bars: 95 %. The model's texts vary by "
+        "model, 16 tokens, two a step. Grey: no distribution lies left of the Pareto front, which "
+        "p exp(beta R) / Z reaches. Best of 8: an upper bound of KL. Bars: 95 %. The model's texts vary by "
         f"{data.spread:.2f} of reward (SD); a gain of RWS of {data.least:.2f} would have been found in 4 of 5 studies."
     )
 

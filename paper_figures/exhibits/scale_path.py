@@ -86,7 +86,7 @@ def table(data: Row) -> Table:
     columns += [Column("width in c", "temperature_width"), Column("width in s_R", "reward_width")]
     columns += [Column("coherent"), Column("violations"), Column("guide", "reward"), Column("judge")]
     caption = (
-        f"Every answer to the drawn prompt, “{drawn['prompt']}” A width is ln(upper / lower) of the scales that "
+        f"Every answer to the prompt shown, “{drawn['prompt']}” A width is ln(upper / lower) of the scales that "
         "give the answer, 0 if none in the range does. A grid misses an answer if none of its points gives it. "
         "Coherent: no rule of the story language is broken. Guide and judge: normalised scores."
     )
@@ -104,9 +104,9 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Every answer of the model {settings['model']} to prompt {drawn['index']} of {settings['data']} (the first, "
         f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
-        f"{settings['reward']}. Above: a lane for each answer, and a bar at the scales that give it, over any constant "
+        f"{settings['reward']}. Above: a lane for each answer, and a bar at the scales that give it, over any fixed "
         "factor c and over any reward scale; marks are the points of the printed grid. Below: the answer's reward by "
-        "guide and judge, its perplexity under the causal model, and the order deviation of its commits. Nothing is "
+        "two reward models, its perplexity under the causal model, and the order deviation of its commits. Nothing is "
         "sampled: the lines are exact for these logits and need no error bars."
     )
     alt = (

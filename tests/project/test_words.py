@@ -22,10 +22,6 @@ def files(folder: str, pattern: str) -> list[str]:
 
 
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", *files("docs", "*.md")]
-# Not yet held: take each out once it is rewritten.
-NOT_YET = {
-    f"paper_figures/exhibits/{name}.py" for name in ("at_a_glance", "law_frontier", "scale_path", "shared/evidence")
-} | {*files("notebooks", "[01]*.py")} - {"notebooks/05_what_rounding_does.py"}
 # What Markdown and help have beside prose: code, what follows a link, HTML's tags, names of files; frames and options.
 MARKS = r"`(?:[^`\n]|\n(?!\n))*`|(?<=\])\([^)]*\)|</?[a-z][^>]*>|^:::.*$|\S+\.(?:py|md)\b"
 FRAMES = r"[│╭╰╮╯─]|\[(?:default|choices):[^]]*\]|`[^`]*`|--[\w-]+( [A-Z][\w:|,]*)?|^Usage:.*$"
@@ -62,14 +58,14 @@ def test_pages_are_in_the_words_of_the_field(path: str) -> None:
     assert misused(prose((ROOT / path).read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize("path", sorted({*files("notebooks", "[01]*.py")} - NOT_YET))
+@pytest.mark.parametrize("path", files("notebooks", "[01]*.py"))
 def test_notebooks_are_in_the_words_of_the_field(path: str) -> None:
     cells = re.findall(r"^# %% \[markdown\]\n((?:#.*\n)+)", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
     assert [misused(prose(re.sub(r"^# ?", "", cell, flags=re.MULTILINE))) for cell in cells] == [[]] * len(cells)
 
 
 # Captions name the strategy `default`, as their pictures and tables do.
-@pytest.mark.parametrize("path", sorted({*files("paper_figures/exhibits", "*.py")} - NOT_YET))
+@pytest.mark.parametrize("path", files("paper_figures/exhibits", "*.py"))
 def test_figures_and_tables_are_in_the_words_of_the_field(path: str) -> None:
     assert [each for each in misused(strings(path)) if "confidence decoding" not in each.rpartition(":")[2]] == []
 

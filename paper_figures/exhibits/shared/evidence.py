@@ -99,7 +99,7 @@ def source_line(evidence: Recorded) -> str:
     """Return the sentence of a caption that says which results are drawn, with their date and command."""
     about = evidence.about
     which = "results of this page's own run" if about.get("own") else "recorded results that ship with the package"
-    return f"Drawn from the {which}, made on {about['date']} by `{about['command']}`."
+    return f"Computed from the {which}, made on {about['date']} by `{about['command']}`."
 
 
 def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
