@@ -8,7 +8,7 @@ import pytest
 from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
 
 from paper_figures.exhibits import NAMES
-from paper_figures.studies import STUDIES
+from paper_figures.studies import STUDIES, every_study
 from rws_decode.cli.app import complete_app, entry_points
 from rws_decode.strategies.table import offered
 
@@ -55,7 +55,7 @@ def test_every_strategy_that_is_named_is_there() -> None:
 def test_every_option_is_one_of_some_command() -> None:
     app = complete_app("rws")
     apps = [app[name] for name in entry_points() if name != "experiment"] + [
-        app["experiment"][name] for name in STUDIES
+        app["experiment"][name] for name in every_study()
     ]
     known = OTHERS | {*decode_again.options()._option_string_actions, "--help", "--version", "--install-completion"}
     for each in apps:
