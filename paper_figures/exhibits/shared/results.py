@@ -208,7 +208,7 @@ def capital(text: str) -> str:
     """Return a text with its first letter as a capital, and the others as they are.
 
     >>> capital("fixed factor of equal mean"), capital("RWS")
-    ('Constant of equal mean', 'RWS')
+    ('Fixed factor of equal mean', 'RWS')
     """
     return text[:1].upper() + text[1:]
 
@@ -217,7 +217,7 @@ def in_words(method: str) -> str:
     """Return what a method is called in a sentence, after "RWS minus".
 
     >>> in_words("constant"), in_words("best of three")
-    ('a constant factor of equal mean', 'best of three')
+    ('a fixed factor of equal mean', 'best of three')
     """
     return METHODS[method].phrase if method in METHODS else method
 

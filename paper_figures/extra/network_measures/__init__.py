@@ -26,13 +26,13 @@ _NEAR, _FAR = 2, 8  # columns
 _DRAWS = 4  # tokens of a position
 MEASURES = {
     "exchange": "exchange distance of two neighbours",
-    "circulation": "circulation of their drawn tokens, nats",
+    "circulation": "circulation of their sampled tokens, nats",
     **{f"changed_{scale:g}": f"share of steps whose set scale {scale:g} changes" for scale in SCALES},
     **{f"reversed_{scale:g}": f"share of pairs that scale {scale:g} reverses" for scale in SCALES},
     "any_reward": "share of steps that some reward can change, s_R = 8",
     "usual_reward": "share that rewards within 3 SD can change",
-    "near": "influence of a drawn token, at most 2 columns away",
-    "far": "influence of a drawn token, 8 or more columns away",
+    "near": "influence of a sampled token, at most 2 columns away",
+    "far": "influence of a sampled token, 8 or more columns away",
 }
 
 

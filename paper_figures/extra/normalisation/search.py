@@ -52,7 +52,7 @@ def rws_settings(mean: float, sd: float, rewards: Sequence[float], drafts: Seque
         found.append(Setting("published", "published SD", f"rws:{scale:g}", mean, sd))
         for spread, own in spreads.items():
             found += [Setting(centre, spread, f"rws:{scale:g}", at, own) for centre, at in centres.items()]
-            found.append(Setting("running", spread, f"rws-centred:{scale:g}+spread:{own / sd:.6g}", mean, sd))
+            found.append(Setting("running", spread, f"rws-centred:{scale:g}+sd:{own / sd:.6g}", mean, sd))
         found.append(Setting("running", "running SD", f"rws-centred:{scale:g}", mean, sd))
     return found
 

@@ -33,8 +33,8 @@ class RWSCentred:
     The factor is s_R sqrt(sigmoid(z) + eps), of each row by itself. s divides by the number of drafts. While all drafts
     have one reward, as the first has, z is 0: the factor is s_R sqrt(1/2 + eps) then.
 
-    reward_scale and eps: as in RWS. spread: 0, or s itself, fixed, in SD of the calibrated reward; the mean runs on.
-    Affine changes of the reward change nothing where spread is 0. Steps must come in their order, from 0, as a
+    reward_scale and eps: as in RWS. sd: 0, or s itself, fixed, in SD of the calibrated reward; the mean runs on.
+    Affine changes of the reward change nothing where sd is 0. Steps must come in their order, from 0, as a
     decode's do. ValueError for one that is left out.
 
     >>> rule = RWSCentred(8.0)
@@ -43,7 +43,7 @@ class RWSCentred:
     """
 
     reward_scale: float = number("reward scale s_R, also of what counts", metavar="S", usual=4.0, above=0)
-    spread: float = number("SD that divides centred rewards; 0: that of the drafts", metavar="SD", default=0.0, least=0)
+    sd: float = number("SD that divides centred rewards; 0: that of the drafts", metavar="SD", default=0.0, least=0)
     eps: float = checked(1e-5, above=0)
     name = "rws-centred"
     about = "rws of rewards centred on those of the run's own drafts"
@@ -63,6 +63,6 @@ class RWSCentred:
         past[view.step :] = [np.array(view.reward, np.float64)]
         drafts = np.stack(past)
         centred = drafts[-1] - drafts.mean(axis=0)
-        s = np.full(view.rows, self.spread) if self.spread else drafts.std(axis=0)
+        s = np.full(view.rows, self.sd) if self.sd else drafts.std(axis=0)
         z = np.where(s > _EQUAL, centred / np.maximum(s, _EQUAL), 0.0)
         return RWS(self.reward_scale, self.eps).factor(view._replace(reward=z))

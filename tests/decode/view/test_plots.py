@@ -104,6 +104,7 @@ def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[
         "ablation": plots.ablation(ablation),
         "order": plots.order(guided, plain),
         "order_map": plots.order_map([guided], [plain]),
+        "leverage": plots.leverage(rws.leverage(guided, rws.load_predictor("english"))),
         "step": plots.step(guided, 0),
         "steps": plots.steps(guided),
         "confidence_curves": plots.confidence_curves(ranked),

@@ -57,7 +57,7 @@ def test_all_settings_are_those_of_the_plan() -> None:
     named = {(setting.centre, setting.spread): setting for setting in found}
     assert len(named) * len(search.SCALES) == len(found)
     assert (named["drafts", "third of it"].mean, named["drafts", "third of it"].sd) == (-6.75, 0.25 / 3)
-    assert named["running", "SD of texts"].strategy.endswith("+spread:0.25")  # 0.5 in published SD
+    assert named["running", "SD of texts"].strategy.endswith("+sd:0.25")  # 0.5 in published SD
     factors = [float(setting.strategy.partition(":")[2]) for setting in search.factor_settings(84)]
     assert (factors[0], factors[-1]) == (0.1, 32) and np.ptp(np.diff(np.log(factors))) < 1e-4
 
