@@ -122,7 +122,7 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     more, count, told_equal = re.findall(r"in (\w+) of (\d+) settings.*?all three in (\d+)", matters)[0]
     assert (more, count) == ("none", "16")
     rows = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv").query("measure == 'reward'")
-    constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("constant", "best of 4"))
+    constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("fixed factor", "best of 4"))
     short = f"in {(constant == 'equivalent').sum()} of {len(constant)} settings; best of 4,"
     assert short in found and f"has more in {(best == 'RWS less').sum()}, not at the chosen s_R = 1." in found
     assert len(best) == len(constant)
