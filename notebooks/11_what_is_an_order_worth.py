@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.extra.notebook_plots import order_worth as lesson
+from paper_figures.extra.notebook_plots import order_worth
 from paper_figures.statistics.sampler_divergence import sampler_divergence
 from rws_decode import Shape, load_predictor
 
@@ -47,7 +47,7 @@ ORDERS = ("default", "left-to-right", "default+spacing:3")
 # distance, and see what it takes away.
 
 # %%
-lesson.drag()
+order_worth.drag()
 
 # %% [markdown]
 # Words of one step are sampled without looking at each other. Where they depend on each other, that is an error. The
@@ -57,7 +57,7 @@ lesson.drag()
 # The same for all texts by `strategy_log_prob`: the sum of q, and KL(p || q) in nats.
 
 # %%
-found = {words: lesson.laws(0.8, words, ORDERS) for words in (1, 2)}
+found = {words: order_worth.laws(0.8, words, ORDERS) for words in (1, 2)}
 rows = {(f"{words} a step", name): law for words, laws in found.items() for name, law in laws.items()}
 pd.DataFrame.from_dict(rows, orient="index", columns=["sum of q", "KL(p || q)"]).round(3).abs()
 
@@ -83,8 +83,8 @@ print(*(f"{words} a step, {name}: {each}" for (words, name), each in drawn.items
 # word a step all of these are 0, by a theorem (`docs/theory.md`, section 21).
 
 # %%
-recorded = lesson.recorded_kl()
-lesson.draw_recorded(recorded)
+recorded = order_worth.recorded_kl()
+order_worth.draw_recorded(recorded)
 
 # %% [markdown]
 # `temperature:5.6` multiplies all logits by 5.6, about the mean factor of `rws:8`, and reads no reward.
@@ -97,7 +97,7 @@ lesson.draw_recorded(recorded)
 # <details><summary>Solution</summary>
 #
 # ```python
-# lesson.laws(0.8, 2, ("default+spacing:2", "default+spacing:3"))
+# order_worth.laws(0.8, 2, ("default+spacing:2", "default+spacing:3"))
 # ```
 #
 # Nearer: 0.13 nats against 0.16. With eight positions a spacing of 3 soon finds no free place and must give way.
@@ -114,7 +114,7 @@ most = max(abs(kl) for _, kl in found[1].values())
 by_two = {name: each[2].mean for name, each in recorded.items()}
 ratio = by_two["default"] / by_two["random-order"]
 left = {words: recorded["default+spacing:3"][words].mean / recorded["default"][words].mean for words in (2, 4)}
-rws = {words: lesson.difference("rws:8", "temperature:5.6", words) for words in (2, 4)}
+rws = {words: order_worth.difference("rws:8", "temperature:5.6", words) for words in (2, 4)}
 said = [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]" for (mean, low, high), _ in rws.values()]
 
 # %%

@@ -28,7 +28,7 @@
 import pandas as pd
 from IPython.display import Markdown
 
-from paper_figures.extra.notebook_plots import must_matter as lesson
+from paper_figures.extra.notebook_plots import must_matter
 from rws_decode import Shape, leverage, plots, scale_path
 
 # %% [markdown]
@@ -40,7 +40,7 @@ from rws_decode import Shape, leverage, plots, scale_path
 # Look where the blue band meets a hatched stretch. At all other steps, no factor of the band changes anything.
 
 # %%
-runs = {name: lesson.english_runs(2, Shape(32, 16, 32), name) for name in lesson.NORMALISED}
+runs = {name: must_matter.english_runs(2, Shape(32, 16, 32), name) for name in must_matter.NORMALISED}
 plots.leverage(*(pairs[0][1] for pairs in runs.values()))
 
 # %% [markdown]
@@ -56,7 +56,7 @@ plots.leverage(*(pairs[0][1] for pairs in runs.values()))
 # factor. The last two rows check this by decoding.
 
 # %%
-lesson.bounds_of(runs)
+must_matter.bounds_of(runs)
 
 # %% [markdown]
 # A step with leverage need not change the text. And a text can be that of the fixed factor although nothing proves it.
@@ -70,16 +70,16 @@ lesson.bounds_of(runs)
 # is added to each token, modulo 3.
 
 # %%
-pd.DataFrame({"prompt 0": lesson.RISING, "prompt 1": lesson.FALLING}).sort_index().T.fillna(0).astype(int)
+pd.DataFrame({"prompt 0": must_matter.RISING, "prompt 1": must_matter.FALLING}).sort_index().T.fillna(0).astype(int)
 
 # %% [markdown]
 # Here are the texts of RWS and of its twins. Where a twin has several runs, their mean counts: the rewards of three
 # other prompts, and five other orders of its own. The tuned factor is the best of 16 on these very prompts.
 
 # %%
-model = lesson.model_of()
-found = lesson.twins(model)
-(table := lesson.table_of(found))
+model = must_matter.model_of()
+found = must_matter.twins(model)
+(table := must_matter.table_of(found))
 
 # %% [markdown]
 # RWS has the greatest reward for every prompt, and every fixed factor has the least.
@@ -103,17 +103,17 @@ plots.leverage(*proofs)
 
 # %%
 crossings = [[pieces[0].upper for pieces in each.pieces[:2]] for each in proofs]
-lesson.choices(model).assign(**{f"crossing at step {step}": [row[step] for row in crossings] for step in (0, 1)}).round(
-    4
-)
+choices_at = {f"crossing at step {step}": [row[step] for row in crossings] for step in (0, 1)}
+must_matter.choices(model).assign(**choices_at).round(4)
 
 # %% [markdown]
 # The same for all fixed factors from 0.01 to 100 at once, with proof:
 
 # %%
-paths = [scale_path(model, prompt, shape=Shape(3, 3, 3), scale_min=0.01, scale_max=100) for prompt in lesson.PROMPTS]
+scales = {"shape": Shape(3, 3, 3), "scale_min": 0.01, "scale_max": 100}
+paths = [scale_path(model, prompt, **scales) for prompt in must_matter.PROMPTS]
 rows = [(", ".join(sorted({str(piece.text) for piece in path.pieces})), path.certified) for path in paths]
-pd.DataFrame(rows, [f"prompt {prompt}" for prompt in lesson.PROMPTS], ["texts of all fixed factors", "certified"])
+pd.DataFrame(rows, [f"prompt {prompt}" for prompt in must_matter.PROMPTS], ["texts of all fixed factors", "certified"])
 
 # %% [markdown]
 # ## 4. How fragile is it?
@@ -123,7 +123,7 @@ pd.DataFrame(rows, [f"prompt {prompt}" for prompt in lesson.PROMPTS], ["texts of
 # normalised by SD 1 instead of 1/3: now the factor only goes from 2.07 to 3.42.
 
 # %%
-(jitter := lesson.with_jitter((0.0, 0.01, 0.03, 0.1, 0.3), 100))
+(jitter := must_matter.with_jitter((0.0, 0.01, 0.03, 0.1, 0.3), 100))
 
 # %% [markdown]
 # The normalisation decides. With SD 1, RWS does not lead, although model and reward are the same.
@@ -134,8 +134,8 @@ pd.DataFrame(rows, [f"prompt {prompt}" for prompt in lesson.PROMPTS], ["texts of
 # or 8. The reward is normalised by its mean and SD over the model's texts.
 
 # %%
-random = lesson.random_settings(740)
-lesson.draw_settings(random, table.loc["fixed factor", "RWS minus it [SD]"])
+random = must_matter.random_settings(740)
+must_matter.draw_settings(random, table.loc["fixed factor", "RWS minus it [SD]"])
 
 # %% [markdown]
 # ## Exercise
@@ -151,7 +151,10 @@ lesson.draw_settings(random, table.loc["fixed factor", "RWS minus it [SD]"])
 # from rws_decode import decode
 # from rws_decode.rewards import CallableReward
 #
-# changed = CallableReward(lambda _, text: 1.0 if text == "0 2 1" else lesson.ends_alike("", text), mean=0.0, std=1 / 3)
+# def changed(_, text):
+#     return 1.0 if text == "0 2 1" else must_matter.ends_alike("", text)
+#
+# changed = CallableReward(changed, mean=0.0, std=1 / 3)
 # decode(model, ["0"], "rws:4", Shape(3, 3, 3), reward=changed)[0].text
 # ```
 #

@@ -198,11 +198,11 @@ def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument("--all", action="store_true", help="write those that are not stale, too: for their pictures")
     args = parser.parse_args(argv)
-    lessons = pairs(folder)
+    found = pairs(folder)
     for name in args.names:
-        if not any(source.name.startswith(name) for source, _ in lessons):
-            parser.error(f"NAME is {name!r}: one of {', '.join(source.stem for source, _ in lessons)} is needed")
-    wanted = [pair for pair in lessons if not args.names or pair[0].name.startswith(tuple(args.names))]
+        if not any(source.name.startswith(name) for source, _ in found):
+            parser.error(f"NAME is {name!r}: one of {', '.join(source.stem for source, _ in found)} is needed")
+    wanted = [pair for pair in found if not args.names or pair[0].name.startswith(tuple(args.names))]
     failures = 0
     for source, notebook in wanted:
         print(f"executing {source.name}", file=sys.stderr)

@@ -304,7 +304,7 @@ def address_answer(rows: Sequence[Comparison]) -> str:
     count, alike = alike_settings(rows, by_address=True)
     more, equal = (len(alike[verdict]) or "none" for verdict in ("RWS more", "equivalent"))
     return (
-        f"By address, {changed} of {len(own)} verdicts change (table evidence_by_address): RWS beats all three in "
+        f"By speech, {changed} of {len(own)} verdicts change (table evidence_by_address): RWS beats all three in "
         f"{more} of {count} settings and is equivalent to all three in {equal}."
     )
 

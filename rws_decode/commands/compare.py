@@ -81,7 +81,9 @@ def compare(options: CompareOptions) -> None:
             "-" if trace.final_reward is None else f"{trace.final_reward['raw']:.3f}",
             "-" if trace.log_prob is None else f"{trace.log_prob:.2f}",
             "-" if trace.rules_broken is None else str(len(trace.rules_broken)),
-            *(f"{trace.god_tokens:.2f}", str(trace.forwards), str(trace.reward_calls)),
+            f"{trace.god_tokens:.2f}",
+            str(trace.forwards),
+            str(trace.reward_calls),
         ]
         for text, trace in traces.items()
     ]

@@ -1,4 +1,4 @@
-"""Lesson 13: an exact model in which the reward must matter, and random models, which show how rare that is.
+"""Notebook 13: an exact model in which the reward must matter, and random models, which show how rare that is.
 
 Texts are three tokens, each 0, 1 or 2. A model is a table of weights of its 27 texts for each prompt.
 """

@@ -1,4 +1,4 @@
-"""What an order costs: exact divergences of three orders in a small chain, and in the recorded study. Lesson 11."""
+"""What an order costs: exact divergences of three orders in a small chain, and in the recorded study. Notebook 11."""
 
 from __future__ import annotations
 

@@ -136,13 +136,15 @@ def leverage(trace: Trace, predictor: MaskPredictor, factors: tuple[float, float
 
 
 def leverage_line(trace: Trace, predictor: MaskPredictor) -> str:
-    """Return the line that `compare` prints of a run; "" of one that has no leverage, or more than 2^26 logits."""
+    """Return the line that `compare` prints of a run: "" without leverage, how to ask above 2^26 logits."""
     try:
         _range(trace, None)
-        logits = step_logits(trace, predictor, 0).logits.shape[1] * int(trace.eligible.sum())
-        return f"{leverage(trace, predictor).line()}\n" if logits <= _MOST else ""
-    except ValueError:
+    except ValueError:  # it reads no reward, or does more than scale
         return ""
+    logits = step_logits(trace, predictor, 0).logits.shape[1] * int(trace.eligible.sum())
+    if logits > _MOST:
+        return f"{run_label(trace)}: {logits:,} logits, rws_decode.leverage tells where a reward could matter\n"
+    return f"{leverage(trace, predictor).line()}\n"
 
 
 def _mean(factors: NDArray[np.float64]) -> float:

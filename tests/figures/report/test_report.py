@@ -136,7 +136,7 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     (gained,) = re.findall(r"for the distance it goes\?(.*?)- \*\*", found)
     numbers = re.findall(r"\d\.\d\d", laws)
     assert re.findall(r"\d\.\d\d", gained)[: len(numbers)] == numbers  # in the same order
-    (by_address,) = (line for line in records["evidence"]["conclusions"] if "By address" in line)
+    (by_address,) = (line for line in records["evidence"]["conclusions"] if "By speech" in line)
     changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
     assert f"[{changed} of {rows} verdicts change]" in found
     (apart,) = re.findall(r"by speech (\d+)\)", records["order_quality"]["conclusions"][0])
