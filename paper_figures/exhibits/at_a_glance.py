@@ -26,7 +26,7 @@ from paper_figures.exhibits.shared.exhibit import (
     joint_legend,
 )
 from paper_figures.recorded.ablations import names_of
-from paper_figures.recorded.verdicts import Comparison, comparisons_of, reward_answer
+from paper_figures.recorded.verdicts import Comparison, comparisons_of, reward_answer, variation_text
 from rws_decode.common.palette import BLACK, BLUE, VERMILION
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
@@ -41,12 +41,13 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the figure, and what RWS gains in two sentences."""
     evidence, title, inputs = evidence_of(runs), "At a glance", inputs_of(runs)
     compared, best = comparisons_of(evidence), chosen_scale(evidence, WORLD)
-    rows = [
-        replace(row, **row.by_address._asdict()) if row.by_address else row
+    by_texts = [
+        row
         for row in compared
         if (row.world, row.measure, row.drawn, row.arm.one_by_one) == (WORLD, "reward", False, False)
         and row.arm.method in _TWINS
     ]
+    rows = [replace(row, **row.by_address._asdict()) if row.by_address else row for row in by_texts]
     chosen = {row.arm.method: row for row in rows if best is not None and row.scale == best.number}
     if not {"default", "constant"} <= chosen.keys():
         return Exhibit(title, conclusions=("The results have no runs of RWS with its twins.",), inputs=inputs)
@@ -56,10 +57,19 @@ def exhibit(runs: Path) -> Exhibit:
         f"In a {model}, RWS at s_R = {fixed.scale:g} gains {confidence.text()} of reward over confidence decoding. "
         f"Over a fixed temperature of equal mean, which reads no reward, it gains {fixed.text()}."
     )
-    more = [row for row in rows if row.arm.method == "constant" and row.verdict == "RWS more"]
-    least = "" if fixed.least is None else f" A second gain of {bound_text(fixed.least)} SD is found in 4 of 5 studies."
-    text = f"Rows are reward scales. s_R = {fixed.scale:g} gave the most reward on other prompts.{least}"
-    text += "".join(f" At s_R = {row.scale:g} RWS gains {row.text()} over its fixed temperature." for row in more)
+    more = [
+        (row, own.text())
+        for row, own in zip(rows, by_texts, strict=True)
+        if row.arm.method == "constant" and row.verdict == "RWS more"
+    ]
+    text = f"Rows are reward scales. s_R = {fixed.scale:g} gave the most reward on other prompts."
+    if fixed.least is not None:
+        text += f" There a gain of {bound_text(fixed.least)} SD over the fixed temperature is found in 4 of 5 studies."
+    text += f" Within a run the factor varies by {variation_text(rows)} (median CV)."
+    text += "".join(
+        f" At s_R = {row.scale:g} RWS gains {row.text()} over its fixed temperature, clustered by texts {own}."
+        for row, own in more
+    )
     caption = (
         f"Mean difference in reward ({reward}) over {fixed.n} prompts, with 95 % intervals clustered by speech. SD: "
         f"that which normalises the reward. Band: margin of {fixed.margin:g} SD, fixed beforehand. The fixed "

@@ -281,7 +281,7 @@ def reward_answer(rows: Sequence[Comparison]) -> str:
         "RWS beats all three controls, whose factors do not follow the reward of the text, in "
         f"{more or 'none'} of {count} settings{f' ({where})' if where else ''}. It is equivalent to all three in "
         f"{equal or 'none'} and loses to all three in {less or 'none'}; the other {count - more - less - equal} are "
-        f"mixed or undecided ({len({row.world for row in rows})} worlds, {max(row.n for row in rows)} prompts each)."
+        f"mixed or undecided ({len({row.world for row in rows})} models, {max(row.n for row in rows)} prompts each)."
     ) + (f" Within a run the factor varies by {varied} (median CV)." if (varied := variation_text(rows)) else "")
 
 
