@@ -48,7 +48,7 @@ def every_study() -> dict[str, str]:
 
 
 def _about(name: str) -> str:
-    """Return the first line of a package's study. Its module is read and not run, as it loads large libraries."""
+    """Return the first line of a package's study. The module is read, not imported, as it loads large libraries."""
     (module, *_) = plugins.modules(GROUP, name)
     try:
         source = find_spec(module).loader.get_source(module)  # type: ignore[union-attr]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import rws_decode
 from paper_figures.exhibits.shared.exhibit import GREY, figure, styled
 from rws_decode import CallablePredictor, Shape, Trace, constant_of, decode, load_predictor, load_reward
+from rws_decode.ablation.twins import TUNED
 from rws_decode.common.palette import BLUE, VERMILION
 from rws_decode.extra.leverage.measure import Leverage
 from rws_decode.extra.reward_controls import FlippedReward
@@ -32,7 +33,6 @@ Floats = NDArray[np.float64]
 
 TOKENS, LENGTH, SCALE = 3, 3, 4.0
 TEXTS = np.array(list(product(range(TOKENS), repeat=LENGTH)))
-GRID = np.geomspace(0.1, 32, 16)  # of the tuned fixed factor, as `ablate` has it
 ORDERS = [np.array(order) for order in permutations(range(LENGTH))]
 RISING = {"001": 9, "010": 9, "020": 7, "101": 6, "120": 1, "121": 7, "212": 2, "220": 6, "221": 9}
 FALLING = {"001": 7, "002": 1, "011": 7, "012": 7, "100": 9, "102": 8, "111": 8, "201": 5, "212": 4}
@@ -120,7 +120,7 @@ def twins(predictor: CallablePredictor) -> dict[str, list[list[Trace]]]:
     def replayed(given: Floats) -> list[Trace]:
         return runs_of(RewardReplay(SCALE, tuple(map(tuple, given.tolist()))), predictor)
 
-    tuned = [runs_of(Temperature(float(factor)), predictor) for factor in GRID]
+    tuned = [runs_of(Temperature(float(factor)), predictor) for factor in TUNED]
     return {
         "RWS": [rws],
         "confidence": [runs_of("default", predictor)],
@@ -252,7 +252,7 @@ def compared(weights: Floats, scores: Floats, scales: Floats, sd: float | None =
         "confidence": fixed(np.ones(1)),
         "fixed factor": fixed(applied.mean(axis=0)),
         "one fixed factor": fixed(applied.mean(axis=(0, 2))[:, None]),
-        "tuned fixed factor": np.max([fixed(np.full(1, each)) for each in GRID], axis=0),
+        "tuned fixed factor": np.max([fixed(np.full(1, each)) for each in TUNED], axis=0),
         "factor by step": fixed(applied.mean(axis=2, keepdims=True)),
         "other prompts' rewards": np.mean([replayed(np.roll(by_prompt, k, axis=2)) for k in range(1, prompts)], axis=0),
         "shuffled rewards": np.mean([replayed(own[order]) for order in ORDERS[1:]], axis=0),
