@@ -40,7 +40,8 @@ _SAYS = {
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-_TWINS = {"fixed factor": "a fixed temperature", "one fixed factor": "a fixed temperature"}
+_TWINS = {"fixed factor": "its own mean factor", "one fixed factor": "one fixed factor for all prompts"}
+_ENOUGH = 16  # units: from fewer, nobody can tell how many more would decide
 
 
 @dataclass(frozen=True)
@@ -106,21 +107,24 @@ class Ablation:
 
     def __str__(self) -> str:
         """Return verdict, table and what limits them, in lines of at most 100 characters."""
-        lines = [self.line(), "", *self._table(f"reward [SD, {self.unit:.3g}]", self.comparisons)]
+        lines = [self.line(), "", *self._table(f"reward [SD = {self.unit:.3g}]", self.comparisons)]
         for name, verdict, comparisons in self._beside():
             lines += ["", f"{name}: {verdict}", *self._table(f"{name} [SD]", comparisons)]
         return "\n".join([*lines, "", self.limits()])
 
     def limits(self) -> str:
         """Return what the verdict rests on and what limits it, in lines of at most 100 characters."""
-        sure = f"with {100 * self.level:g} % for those of a table together"
-        said = [f"Intervals hold at all times, {sure}; margin {self.margin:g}."]
+        said = [
+            f"Intervals: {100 * self.level:g} % for all rows together, whenever you stop; margin {self.margin:g} SD."
+        ]
+        if any(abs(each.difference) > 0.95 * self.bound for each in self.comparisons):
+            said.append(f"A prompt's difference beyond {self.bound:g} SD counts as {self.bound:g}.")
         if self.factor_variation is not None:
             said.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
             said.append(
-                f"Against the mean factor of its run it unmasked other positions at {self.leverage['observed']:.0%} of "
-                f"steps; a reward could have at {self.leverage['attainable']:.0%}."
+                f"At {self.leverage['observed']:.0%} of steps it unmasked other positions than the mean factor of its "
+                f"run would; at {self.leverage['attainable']:.0%} some reward could have done so."
             )
             if self.leverage["attainable"] < 0.05:
                 said.append("The comparison with a fixed factor could hardly have come out otherwise.")
@@ -135,7 +139,7 @@ class Ablation:
         more = f": about {self.more} more would decide" if self.more else ""
         told = _TWINS.get(twin, f"the twin with {twin}")
         if self.verdict == "only the temperature" and twin == "tuned fixed factor":
-            return "No reward is needed here: a tuned temperature has as much of it, or more."
+            return "No reward is needed while decoding here: a tuned fixed factor has as much of it, or more."
         return _SAYS[self.verdict].format(twin=told, prompts=self.stopped_after, more=more)
 
     def progress_line(self) -> str:
@@ -351,7 +355,8 @@ def _against(
 def _more(comparisons: Sequence[TwinComparison], blind: Sequence[str], margin: float) -> int | None:
     """Return about how many more units decide the verdict that the differences seen so far point to.
 
-    An interval shrinks as 1 / sqrt(n). None where that takes more than a hundred times as many as there are.
+    An interval shrinks as 1 / sqrt(n), so that two digits are given. None where there are fewer than 16, and where it
+    takes more than a hundred times as many as there are.
     """
     needed, below = {}, {}
     for each in comparisons:
@@ -364,8 +369,8 @@ def _more(comparisons: Sequence[TwinComparison], blind: Sequence[str], margin: f
     if not below[WITHOUT] and others:
         reached = [needed[name] for name in others if below[name]]
         wanted = max(wanted, min(reached) if reached else max(needed[name] for name in others))
-    more = wanted - comparisons[0].n
-    return max(1, math.ceil(more)) if more < 100 * comparisons[0].n else None
+    n, more = comparisons[0].n, wanted - comparisons[0].n
+    return max(1, int(float(f"{math.ceil(more):.2g}"))) if n >= _ENOUGH and more < 100 * n else None
 
 
 def tables(result: Ablation) -> dict[str, str]:
