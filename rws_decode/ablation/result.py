@@ -123,8 +123,8 @@ class Ablation:
             said.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
             said.append(
-                f"At {self.leverage['observed']:.0%} of steps it unmasked other positions than the mean factor of its "
-                f"run would; at {self.leverage['attainable']:.0%} some reward could have done so."
+                f"On validation prompts, at {self.leverage['observed']:.0%} of steps it unmasked other positions than "
+                f"the mean factor of its run would; at {self.leverage['attainable']:.0%} some reward could have."
             )
             if self.leverage["attainable"] < 0.05:
                 said.append("The comparison with a fixed factor could hardly have come out otherwise.")
