@@ -9,9 +9,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from command_lines import decoding as decode
 from command_lines import figures
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
