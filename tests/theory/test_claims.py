@@ -18,7 +18,7 @@ from flint import arb
 from scipy.special import expit
 
 from rws_theory import StabilityRadius, end_reversals, majorises, output_law, stability_radius, threshold_path
-from rws_theory.claims import CHECKS, Claim, claims, example, method, own_results, reversal, reward
+from rws_theory.claims import CHECKS, Claim, claims, method, own_results, reversal, reward
 from rws_theory.claims import pair_search as search
 from rws_theory.claims.pair_search import Pair
 from rws_theory.printed import printed_in
@@ -214,16 +214,6 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
     )),
 ]  # fmt: skip
 
-
-@pytest.mark.parametrize(("claim", "changes", "said"), OTHERWISE)
-def test_claims_on_tables_follow_the_printed_numbers(
-    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
-) -> None:
-    print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
-    record = CHECKS[claim]().as_dict()
-    assert {field: record[field] for field in said} == said
-
-
 PRINTED_AT_TWO = {("probability", 1, "a"): "0.637", ("probability", 1, "b"): "0.624"}
 FLIPPED = {("a", 0): "1", ("a", 1): "0.4", ("a", 2): "0.4", ("b", 0): "1.1", ("b", 1): "0.6", ("b", 2): "0.3"}
 GOLDEN = "4.8121182505960344749775891342436842313518433438566"  # 10 log((1 + sqrt 5) / 2)
@@ -247,11 +237,13 @@ EXAMPLE: list[tuple[str, dict[Place, str], dict[str, str | None]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("claim", "numbers", "said"), EXAMPLE)
-def test_claims_on_the_example_follow_its_numbers(
-    monkeypatch: pytest.MonkeyPatch, claim: str, numbers: dict[Place, str], said: dict[str, str | None]
+@pytest.mark.parametrize(
+    ("claim", "changes", "said"), [*OTHERWISE, *((claim, {"appendix_d": row}, said) for claim, row, said in EXAMPLE)]
+)
+def test_claims_follow_the_printed_numbers(
+    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
 ) -> None:
-    print_otherwise(monkeypatch, example, {"appendix_d": numbers})
+    print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
     record = CHECKS[claim]().as_dict()
     assert {field: record[field] for field in said} == said
 

@@ -49,10 +49,6 @@ def rounded(computed: Any, exact: Fraction) -> None:
     assert float(computed) == float(exact)
 
 
-def fifty() -> Any:
-    return mpmath.workdps(50)
-
-
 def many() -> Any:
     """Enough digits for differences of what is 1e-300 and 1."""
     return mpmath.workdps(700)
@@ -68,7 +64,7 @@ def exact_gaps(x: Floats) -> list[mpf]:
 @example(np.array([1e300, -1e300, 1e300]), 1e300)
 def test_log_odds_and_confidence(x: Floats, r: float) -> None:
     computed = log_odds(x, r)
-    with fifty():
+    with mpmath.workdps(50):
         u = exact_gaps(x)
         if not u or r * u[0] > HUGE:
             assert computed == np.inf
@@ -117,7 +113,7 @@ def test_normalised_reward(raw: float, mean: float, std: float) -> None:
 def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: float) -> None:
     assume(reward_scale * math.sqrt(eps) > 1e-300)
     computed = float(reward_factor(reward, reward_scale, eps))
-    with fifty():
+    with mpmath.workdps(50):
         scale, least = mpf(reward_scale), mpf(eps)
         exact = scale * mpmath.sqrt(1 / (1 + mpmath.exp(-mpf(reward))) + least)
         within(computed, exact, 2 * EPS * exact)
@@ -272,7 +268,7 @@ def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], 
 def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
     log_p, canvas = case
     table = JointTable(log_p)
-    with fifty():
+    with mpmath.workdps(50):
         whole = mpmath.fsum(p for _, p in pinned(log_p, [MASK] * log_p.ndim))
         shown = pinned(log_p, canvas)
         revealed = mpmath.fsum(p for _, p in shown)
@@ -295,7 +291,7 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
     log_p, _ = case
     rng = np.random.default_rng(seed)
     rewards = rng.standard_normal(log_p.shape) * 10.0 ** rng.integers(-6, 7) + rng.choice([0.0, 1e3, -1e6])
-    with fifty():
+    with mpmath.workdps(50):
         exact = Tilted(log_p.ravel(), rewards.ravel(), 0.0)
         mean, deviation = exact.mean(exact.reward), mpmath.sqrt(exact.absolute(exact.reward, 2))
         lost = mpmath.sqrt(exact.lost(exact.reward, 2))
@@ -333,7 +329,7 @@ def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[in
 def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None:
     initial, steps, canvas = case
     chain, length = MarkovChain(initial, steps), len(canvas)
-    with fifty():
+    with mpmath.workdps(50):
         exact = exact_chain(initial, steps)
         revealed = probability_of(exact, canvas)
         assume(revealed > 0)

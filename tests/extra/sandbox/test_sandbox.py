@@ -210,20 +210,14 @@ def test_the_environment_and_installed_packages_are_not_there(monkeypatch: pytes
 
 
 @needs_bubblewrap
-def test_an_honest_program_passes() -> None:
-    program = "import math, re, collections\nprint('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1")
-    execution = ran(program)
-    assert (execution.status, execution.detail, execution.output) == ("passed", "", "hello\n")
-    assert execution.seconds > 0
-
-
-@needs_bubblewrap
 def test_the_verdict_is_that_of_the_checks() -> None:
-    assert (outcome := ran(in_f("return x"))).status == "wrong"
+    outcome = ran(in_f("return x"))
+    assert (outcome.status, outcome.detail) == ("wrong", "")
     assert ran("def f(x: return").detail.startswith("SyntaxError")
     assert ran("g = 1").detail == "KeyError: 'f'"
     assert ran(in_f("return 1 / 0")).detail == "ZeroDivisionError: division by zero"
-    assert outcome.detail == ""
+    printing = ran("print('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1"))
+    assert (printing.status, printing.detail, printing.output) == ("passed", "", "hello\n")
     # A check may expect an error; that of a program which is gone is never the one that it expects.
     expects = "def check(f):\n    try: f(0)\n    except ValueError: return\n    assert False, 'no error'\n"
     assert ran(in_f("raise ValueError('x')"), expects).passed
@@ -232,8 +226,7 @@ def test_the_verdict_is_that_of_the_checks() -> None:
     for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit"):
         raises = in_f(f"raise {name}('x')")
         iterates = "def check(f):\n    assert all(a == b for a, b in zip(map(f, [1, 2]), [2, 3]))\n"
-        assert (outcome := ran(raises, iterates)).status == "error"
-        assert outcome.detail == f"{name}: x"
+        assert ran(raises, iterates).detail == f"{name}: x"
         assert ran(raises, expects.replace("ValueError", "RuntimeError")).passed
     lenient = "def check(f):\n    try: f(0)\n    except BaseException: pass\n"
     assert ran(in_f("import os", "os._exit(0)"), lenient).status == "ended"
