@@ -1,19 +1,15 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from tiny_models import CLS, MASK, SEP, bert_predictor
-from trace_files import SCHEMA
 
 import rws_decode as rws
-from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, load_trace
+from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode
 from rws_decode.text.dialogue import row_of
 
 BERT = bert_predictor()
@@ -99,33 +95,3 @@ def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str
     assert trace.log_prob is not None and trace.log_prob < 0
     assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
     assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
-
-
-DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
-(TRACE,) = decode(BERT, "the cat sat", RWS(0.2), Shape(12, 5, 12), reward=DIFFERENT)
-
-
-def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fields: Any) -> Path:
-    """Write TRACE with other fields; None as a field's value is null, `...` leaves it out."""
-    TRACE.save(path)
-    header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
-    header["version"] = version
-    for name, value in fields.items():
-        header["trace"][name] = value
-        if value is ...:
-            del header["trace"][name]
-    table = pq.read_table(path)
-    table = table.drop_columns(list(without))
-    pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
-    return path
-
-
-@pytest.mark.parametrize("version", [4, 7])
-def test_files_of_other_versions_are_refused_by_their_number(tmp_path: Path, version: int) -> None:
-    with pytest.raises(ValueError, match=rf"version {version}: .*5 to 6"):
-        load_trace(written(tmp_path / "old.parquet", version=version))
-
-
-def test_a_file_of_the_version_before_is_read_and_the_same_bytes_are_written(tmp_path: Path) -> None:
-    old = load_trace(written(tmp_path / "old.parquet", version=5))
-    assert old == TRACE and old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t").read_bytes()

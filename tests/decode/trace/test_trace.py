@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,31 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from examples import examples
-from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import bert_predictor
-from trace_files import NOT_NEEDED, SCHEMA
+from trace_files import PREDICTOR, SCHEMA, TRACE, run, unneeded
 
-from rws_decode import RWS, CallableReward, Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
+from rws_decode import Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
 from rws_theory import generation_order_deviation
 
-REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
-PREDICTOR = bert_predictor()
 PAGE = Path(__file__).parents[3] / "docs" / "trace-format.md"
-
-
-def run(**options: object) -> Trace:
-    settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
-    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
-    return trace
-
-
-TRACE = run()
 
 
 def made(
@@ -89,6 +75,7 @@ def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) ->
     assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
     assert load_trace(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
     assert load_trace(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+    assert load_trace(rewritten(path, version=5)) == TRACE  # a file of the version before
 
 
 @settings(max_examples=examples(150))
@@ -173,7 +160,7 @@ def settings_of(**changed: object) -> dict[str, Any]:
         (changed("ties", LAST, 99), "ties"),
         (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), "reward_raw"),
         (changed("value", CHOSEN, None), "value holds NaN"),
-        ({"version": 2}, "version 2"),
+        *(({"version": number}, f"version {number}: ... 5 to 6") for number in (2, 4, 7)),
         ({"trace": {}}, "parts of a trace"),
         ({"prompt": ["a"]}, "'a'"),
         ({"uncommitted_token": None}, "uncommitted_token"),
@@ -202,12 +189,6 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
             refused(lambda: load_trace(path), f"{path}: not a whole Parquet file: ")
 
 
-def at(array: Any, index: Any, value: object) -> Any:
-    array = array.copy()
-    array[index] = value
-    return array
-
-
 def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
     assert TRACE.god_tokens == generation_order_deviation(TRACE.commit_step, "tokens")
     assert TRACE.god_steps == generation_order_deviation(TRACE.commit_step, "steps")
@@ -217,19 +198,8 @@ def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_com
     assert early.god_tokens == generation_order_deviation(written, "tokens")
 
 
-def unneeded(trace: Trace, step: int) -> Trace:
-    """Return the trace as it is where no reward was needed at a step."""
-    names = ("factor", "reward_raw", "reward_normalised", "value")
-    arrays = {name: getattr(trace, name).copy() for name in names}
-    use = trace.reward_use.copy()
-    use[step] = NOT_NEEDED
-    for array in arrays.values():
-        array[step] = np.nan
-    return replace(trace, reward_use=use, **arrays)
-
-
 def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
-    trace = unneeded(TRACE, 2)
+    trace = unneeded(TRACE, 2, "value")
     assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
     assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
     table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
