@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from checkpoint_files import in_the_cache
 from command_lines import rws
 from documented_commands import ROOT, documented, page, words_of
 from figure_runs import TINY, sketch
@@ -288,11 +289,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     entries = {LLADA: "llada", A2D: "a2d-qwen3", SKYWORK_V2[V2].hub_id: "skywork-v2-qwen3"}
     for hub_id, name in (entries | {PUBLISHED[name].hub_id: name for name in SIX}).items():
         commit = PUBLISHED[name].revision if name in PUBLISHED else "0" * 40
-        checkpoint = cache / f"models--{hub_id.replace('/', '--')}"
-        (checkpoint / "refs").mkdir(parents=True)
-        (checkpoint / "refs" / "main").write_text(str(commit))
-        snapshot = checkpoint / "snapshots" / str(commit)
-        tiny_checkpoint(name, snapshot, files={"reward.json": None})  # none of them has its statistics beside it
+        # None of them has its statistics beside it.
+        tiny_checkpoint(name, in_the_cache(cache, hub_id, str(commit)), files={"reward.json": None})
     texts = ["the cat ?", "a dog ?", "red or blue ?", "why ?", "a small bird ?", "the hill ?", "then ?", "it was ?"]
     rows = [
         {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": "a cat"}

@@ -1,6 +1,7 @@
 """Mask predictors in float64 that batches do not change, so that outputs can be compared, and a reward of words."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -23,14 +24,13 @@ def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = N
         positions = torch.arange(LENGTH)
         return torch.stack([weight[positions, row].sum(dim=0) for row in canvas])
 
-    return CallablePredictor(
-        logits,
-        mask_id=MASK,
-        end_id=END,
-        vocab_size=MASK + 1,
-        encode=lambda text: [],
-        decode=lambda i: " ".join(map(str, i)),
-    )
+    return numbered(logits)
+
+
+def numbered(logits: Callable[[Tensor], Tensor]) -> CallablePredictor:
+    """A predictor of these logits, whose words are the numbers of its tokens."""
+    texts = {"encode": lambda text: [], "decode": lambda ids: " ".join(map(str, ids))}
+    return CallablePredictor(logits, mask_id=MASK, end_id=END, vocab_size=MASK + 1, **texts)
 
 
 def word_reward(prompt: str, answer: str) -> float:

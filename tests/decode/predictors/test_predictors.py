@@ -41,11 +41,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "tiny", files={"examples.json": examples})
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
-
-
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     half = load_predictor(str(saved), dtype="bfloat16", progress=False)
     assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
@@ -60,8 +55,8 @@ def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     assert loaded.tokens.tolist() == built.tokens.tolist() and loaded.text == built.text
 
 
-def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None:
-    predictor = load_predictor(str(bare))
+def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(tmp_path: Path) -> None:
+    predictor = load_predictor(str(tiny_checkpoint("bert", tmp_path / "bare", tokenizer=False)))
     assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
     (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
     (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))

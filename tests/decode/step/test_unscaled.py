@@ -9,7 +9,7 @@ import torch
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from table_models import END, LENGTH, MASK, REWARD
+from table_models import END, LENGTH, MASK, REWARD, numbered
 
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
@@ -44,14 +44,7 @@ def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> Callabl
             rows[:, position + 1, :MASK] = rows[:, position, orders[number]]
         return rows
 
-    return CallablePredictor(
-        logits,
-        mask_id=MASK,
-        end_id=END,
-        vocab_size=MASK + 1,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(map(str, ids)),
-    )
+    return numbered(logits)
 
 
 def confidence(logits: np.ndarray, token: int, options: Options) -> float:

@@ -12,8 +12,8 @@ from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
-    CLS,
     EOS,
+    LLAMA_SIZES,
     MASK,
     PAD,
     VOCABULARY,
@@ -34,27 +34,15 @@ from rws_decode.extra.compact import rewards as scoring
 from rws_decode.extra.compact import step as gpu_step
 from rws_decode.extra.compact.forward import Network
 from rws_decode.extra.compact.llama import LeanLlama
-from rws_decode.extra.compact.rewards import DeviceScorer, scores_there
+from rws_decode.extra.compact.rewards import DeviceScorer
 from rws_decode.extra.compact.step import CompactSteps
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
 
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 128,
-    "initializer_range": 0.4,
-    "tie_word_embeddings": False,
-    "bos_token_id": CLS,
-    "eos_token_id": EOS,
-    "pad_token_id": PAD,
-}
+SIZES = LLAMA_SIZES | {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.4, "pad_token_id": PAD}
+SIZES |= {"tie_word_embeddings": False}
 LLAMA = transformers.LlamaForCausalLM, transformers.LlamaConfig
 NETWORKS: dict[str, Any] = {
     "llama": (*LLAMA, {}),
@@ -246,17 +234,6 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
         assert all(array.is_meta for array in arrays)
     asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
     assert sum(done.reward is not None for done in did) == asked
-
-
-def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
-    reward = causal_reward()
-    texts = [reward.ids("the cat", "sat"), reward.ids("a", ""), reward.ids("a dog", "ran under the tree " * 9)]
-    with torch.inference_mode():
-        scores = scores_there(reward, texts)
-        again = scores_there(reward, texts[::-1])
-    np.testing.assert_allclose(scores.numpy(), reward.score_ids(texts), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(again.numpy()[::-1], scores.numpy(), rtol=1e-5, atol=1e-5)
-    assert reward.body.replays.recorded == 1  # both fill up to one shape
 
 
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
