@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.predictors import CallablePredictor
-from rws_decode.rewards import CallableReward
+from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode
 
 LENGTH, MASK, END = 8, 20, 19
 
@@ -38,3 +38,10 @@ def word_reward(prompt: str, answer: str) -> float:
 
 
 REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")
+
+
+@cache
+def run(strategy: str = "rws:4", seed: int = 5, shape: Shape = Shape(8, 4, 8)) -> Trace:  # noqa: B008 - frozen
+    """Decode with a table; the reward is that of words."""
+    (trace,) = decode(table_predictor(seed), "", strategy, shape, reward=REWARD)
+    return trace

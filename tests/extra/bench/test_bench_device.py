@@ -160,9 +160,6 @@ def test_the_command_prints_what_it_writes(
     assert [part for part in parts if part not in text] == []
 
 
-TINY = SHAPES["tiny"]
-
-
 def test_the_shapes_have_the_published_numbers_of_weights() -> None:
     shapes = shapes_named("llada-8b")
     networks = [bare_network(shapes[reward], bool(reward), torch.bfloat16) for reward in (0, 1)]

@@ -114,18 +114,6 @@ def test_outcomes_of_both_orders_are_fastchats_and_rates_average_the_orders() ->
     assert (always_one.forward.wins, always_one.backward.losses) == (3, 3)
 
 
-def test_both_orders_are_asked_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
-    server = serve()
-    judged = ask(server, tmp_path, concurrency=3)
-    assert outcomes(judged) == ["win", "loss", "loss"]
-    orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
-    assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
-    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "2")
-    first = judged[0].forward
-    assert (first.model, first.attempts, first.tokens_in, first.tokens_out) == ("judge-2025-01-01", 1, 50, 1)
-    assert not first.cached and first.finish == "stop" and first.seconds > 0
-
-
 def test_texts_arrive_unaltered_and_the_request_is_what_the_judge_says(serve: Serve, tmp_path: Path) -> None:
     server = serve(lambda number, body: "1")
     strange = "é \U0001f600 \u202eright\u202c \x00 \r\n\t \u2028 {first} %s \\u0041 </s>"
@@ -265,14 +253,19 @@ def test_as_many_requests_at_a_time_as_said(serve: Serve, tmp_path: Path) -> Non
     assert server.most_active == 3 and len(server.arrivals) == 12
 
 
-def test_nothing_is_asked_twice(serve: Serve, tmp_path: Path) -> None:
+def test_both_orders_are_asked_once_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
     server = serve()
-    first = ask(server, tmp_path)
+    first = ask(server, tmp_path, concurrency=3)
+    assert outcomes(first) == ["win", "loss", "loss"]
+    orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
+    assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
+    one = first[0].forward
+    assert (one.choice, first[0].backward.choice, one.model) == ("1", "2", "judge-2025-01-01")
+    assert (one.attempts, one.tokens_in, one.tokens_out, one.cached, one.finish) == (1, 50, 1, False, "stop")
     # Neither how it is asked nor the form of a number is what is asked.
     other = judge_at(server, temperature=0, timeout=9, max_retries=0, concurrency=2, repeats=7)
     second = compare(other, PAIRS, tmp_path, progress=False)
-    assert len(server.arrivals) == 6
-    assert outcomes(second) == outcomes(first)
+    assert len(server.arrivals) == 6 and outcomes(second) == outcomes(first)
     assert all(side.cached for pair in second for side in (pair.forward, pair.backward))
     assert [pair.forward.seconds for pair in first] == [pair.forward.seconds for pair in second]
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,6 @@ def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tuple[int, Tables, dict[str, Any]]:
     """Run with this server as judge; return the exit status, the tables and all that --json prints."""
-    from contextlib import redirect_stdout
-
     words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, "--yes", "--json", *extra]
     output = io.StringIO()
     with redirect_stdout(output):

@@ -7,17 +7,13 @@ import numpy as np
 import pytest
 import torch
 from chromium import Chromium
-from table_models import REWARD, table_predictor
+from table_models import run
 
-from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
+from rws_decode import CallablePredictor, Page, Shape, decode, scale_path, step_logits
 
 SHAPE = Shape(length=8, steps=4, block=8)
 SEEN = "[...document.querySelectorAll('.word')].filter(word => word.checkVisibility()).map(word => word.textContent)"
 TIP = "[...document.querySelectorAll('#tip > *')].map(line => line.textContent)"
-
-
-def run(strategy: str, shape: Shape = SHAPE) -> Trace:
-    return decode(table_predictor(5), "", strategy, shape, reward=REWARD)[0]
 
 
 def ending() -> CallablePredictor:
@@ -67,7 +63,7 @@ def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path,
 
 
 def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path) -> None:
-    first, second = run("default"), run("rws:4", Shape(length=8, steps=8, block=8))
+    first, second = run("default"), run(shape=Shape(8, 8, 8))
     tab = opened(browser, first.view(second), tmp_path)
     figures = "[...document.querySelectorAll('#runs > section')].map(s => [...s.querySelectorAll('.drawn > *')]"
     tops = tab.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top))")

@@ -53,7 +53,7 @@ DECODE = """async job => {
   return {
     k: run.records[step].chosen.length, changes: engine.changes(curves, places, run.records[step].chosen.length),
     tokens: run.canvas, commit: run.commitStep, factor: run.records.map(record => record.factor),
-    near: run.records.map(record => record.near), ties: run.records.map(record => record.ties),
+    near: run.records.map(record => record.near || record.unsure || 0), ties: run.records.map(record => record.ties),
     reward: engine.rewardOf(run, run.canvas), logProb: model.exact ? model.logProb(prompt, run.canvas) : null,
     before: before.map(token => (token < 0 ? model.mask : token)), places,
     crossings: others.slice(0, 3).map(curve => engine.crossings(first, curve)),

@@ -140,6 +140,3 @@ def test_sampled_frequencies_follow_the_probabilities() -> None:
             probability *= _share(beat, state, len(beats) - index)
             state = after(state, beat)
         assert abs(times / count - probability) < 5 * math.sqrt(probability / count)
-
-
-# Puzzle sets: held out, without repetition, and judged by their one right answer.
