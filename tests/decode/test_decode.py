@@ -29,11 +29,6 @@ from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Optio
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 
 
-def many_words(prompt: str, answer: str) -> float:
-    """Score an answer by how many different words it has, and a little by its prompt."""
-    return len(set(answer.split())) + 0.1 * len(prompt)
-
-
 def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
     return fixed_predictor(table, **{"mask_id": MASK, "pad_id": PAD, "end_id": EOS, "vocab_size": VOCABULARY} | options)
 
@@ -125,7 +120,8 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
         **{"reward_calls_saved": 0, "reward_tokens": 0, "reward_tokens_saved": 0},
         **{"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None},
     }
-    bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
+    score, named = (lambda _, text: len(set(text.split()))), {"mean": 4.0, "std": 1.5, "name": "many-words"}
+    bounded = CallableReward(score, bounds=(0.0, math.inf), **named)
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
     told: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
     options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **told)

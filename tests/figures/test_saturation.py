@@ -29,11 +29,6 @@ def _precision() -> dict[str, Any]:
     return {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
 
 
-def _write(folder: Path, precision: dict[str, Any]) -> Path:
-    write_json(folder / "precision" / "results.json", precision)
-    return folder
-
-
 @pytest.mark.parametrize(("sign", "word"), [(1, "lowers"), (-1, "raises")])
 def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: Path) -> None:
     results = _precision()
@@ -41,7 +36,8 @@ def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: 
         due, *ends = (sign * row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
         row |= {"god_steps": 5.0 + due, "god_steps_due": due}
         row |= {"god_steps_due_low": min(ends), "god_steps_due_high": max(ends)}
-    claim, more = saturation.exhibit(_write(tmp_path, results)).conclusions
+    write_json(tmp_path / "precision" / "results.json", results)
+    claim, more = saturation.exhibit(tmp_path).conclusions
     assert claim.startswith(f"At scale 32, rounding to bfloat16 {word} GOD by 80 %")
     # At 16 the interval excludes zero, and p says no.
     assert "70 to 90 % with 95 % confidence; an effect is shown at 1 of 3 scales" in more

@@ -38,19 +38,6 @@ TEXTS = [
 ]
 
 
-def masked_by_transformers(folder: Path, dtype: torch.dtype = torch.float32) -> HFMaskPredictor:
-    """Return the predictor that transformers' own model and tokenizer make."""
-    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype)
-    return HFMaskPredictor(model, AutoTokenizer.from_pretrained(folder), name="mini")
-
-
-def reward_by_transformers(folder: Path) -> SequenceClassifierReward:
-    stored = json.loads((folder / "reward.json").read_text(encoding="utf-8"))
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    return SequenceClassifierReward(model, tokenizer, mean=stored["mean"], std=stored["std"], name=folder.name)
-
-
 def is_ours(loaded: Any) -> bool:
     return isinstance(loaded.model, ModernBertNetwork)
 
@@ -58,7 +45,9 @@ def is_ours(loaded: Any) -> bool:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @torch.inference_mode()
 def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
-    ours, theirs = load_predictor("mini", dtype=dtype), masked_by_transformers(MODELS / "mini", dtype)
+    ours = load_predictor("mini", dtype=dtype)
+    model = AutoModelForMaskedLM.from_pretrained(MODELS / "mini", dtype=dtype)
+    theirs = HFMaskPredictor(model, AutoTokenizer.from_pretrained(MODELS / "mini"), name="mini")
     assert isinstance(ours, HFMaskPredictor) and is_ours(ours) and not is_ours(theirs)
     rng = torch.Generator().manual_seed(0)
     for batch, length in ((1, 1), (3, 17), (2, 33)):
@@ -75,7 +64,10 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", ["mini-reward", "mini-judge"])
 def test_rewards_have_the_bits_of_transformers(name: str) -> None:
-    ours, theirs = load_reward(str(MODELS / name)), reward_by_transformers(MODELS / name)
+    ours, stored = load_reward(str(MODELS / name)), json.loads((MODELS / name / "reward.json").read_text("utf-8"))
+    model = AutoModelForSequenceClassification.from_pretrained(MODELS / name, num_labels=1, dtype=torch.float32)
+    told = {"mean": stored["mean"], "std": stored["std"], "name": name}
+    theirs = SequenceClassifierReward(model, AutoTokenizer.from_pretrained(MODELS / name), **told)
     assert isinstance(ours, SequenceClassifierReward) and is_ours(ours) and not is_ours(theirs)
     for pairs in (PAIRS, PAIRS[:1], PAIRS[1:2]):  # padded, and not
         prompts, answers = [prompt for prompt, _ in pairs], [answer for _, answer in pairs]

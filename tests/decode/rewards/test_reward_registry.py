@@ -87,12 +87,6 @@ def of_intern(weights: dict[str, Tensor], config: dict[str, Any]) -> dict[str, T
     return renamed
 
 
-def hidden_states(name: str, weights: dict[str, Tensor], config: dict[str, Any], ids: list[int]) -> Tensor:
-    weights = {key: tensor.double() for key, tensor in weights.items()}
-    weights = of_intern(weights, config) if name == "intern" else weights
-    return decoder_states(weights, config, torch.tensor(ids), causal=True, frequencies=frequencies(config))
-
-
 def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
     """Score as QRM does: the objectives' mean quantiles, mixed by a matrix, weighed by a gate."""
     tensors = {key: tensor.double() for key, tensor in weights.items()}
@@ -133,7 +127,9 @@ def ids_of(name: str, prompt: str | Dialogue, answer: str) -> list[int]:
 def reference(folder: Path, prompt: str | Dialogue, answer: str) -> float:
     name, weights = folder.name, stored_weights(folder)
     config, ids = REWARD_MODELS[name].described(), ids_of(name, prompt, answer)
-    states = hidden_states(name, weights, config, ids)
+    wide = {key: tensor.double() for key, tensor in weights.items()}
+    wide = of_intern(wide, config) if name == "intern" else wide
+    states = decoder_states(wide, config, torch.tensor(ids), causal=True, frequencies=frequencies(config))
     if name == "qrm":
         tokens = layout(name, prompt, answer)
         header = ["<|start_header_id|>", "assistant"]

@@ -42,11 +42,6 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
     return CallableReward(score, mean=4.0, std=1.5, name="different words")
 
 
-def raw_and_normalised(trace: rws.Trace) -> tuple[float, float]:
-    assert trace.final_reward is not None and list(trace.final_reward) == ["model", "raw", "normalised"]
-    return trace.final_reward["raw"], trace.final_reward["normalised"]
-
-
 @pytest.mark.parametrize(("strategy", "prompt"), list(zip(STRATEGIES, [*PROMPTS, *PROMPTS], strict=False)), ids=str)
 def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
     strategy: Any, prompt: str
@@ -54,10 +49,8 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
     seen: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
     scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(
-        rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
-    )
-    assert trace.final_reward is not None and trace.final_reward["model"] == "different words"
+    raw, normalised = rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
+    assert trace.final_reward == {"model": "different words", "raw": raw, "normalised": normalised}
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
     # The text is not scored again if a step has scored it.

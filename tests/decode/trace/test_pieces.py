@@ -77,11 +77,6 @@ def test_every_id_of_prompt_answer_and_candidates_has_its_piece(name: str, tmp_p
     assert set(compact.pieces) == {str(token) for token in held(compact)}
 
 
-def with_pieces(trace: Trace) -> Trace:
-    """Return the trace with a piece for each of its tokens, and for one that it does not hold."""
-    return replace(trace, pieces={str(token): f" w{token}"[:7] for token in [*held(trace), 126_001]})
-
-
 @pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (512, 512, 512)])
 @pytest.mark.parametrize("changing", [0.02, 1.0])
 def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], changing: float) -> None:
@@ -90,5 +85,6 @@ def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], chang
     for step in range(trace.steps_run):  # of a run whose scale chose others at every step
         known = np.flatnonzero(trace.eligible[step] & (trace.candidate[step] >= 0))
         unscaled[step, np.random.default_rng(step).permutation(known)[: trace.chosen[step].sum()]] = True
-    trace = with_pieces(replace(trace, unscaled=unscaled))
+    pieces = {str(token): f" w{token}"[:7] for token in [*held(trace), 126_001]}  # one that it does not hold
+    trace = replace(trace, unscaled=unscaled, pieces=pieces)
     assert len(trace_bytes(trace)) <= 1024 * shape[0]

@@ -1,8 +1,6 @@
 """The playground's engine, in a browser, against Python: tokens, steps, crossings, rewards, log-probabilities."""
 
 import json
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,23 +59,13 @@ DECODE = """async job => {
 }"""
 
 
-@cache
-def written(folder: Path, model: str = "english") -> str:
-    """Return the address of the page."""
-    return playground_page(model).save(folder / f"{model}.html").as_uri()
-
-
 @pytest.fixture(scope="module")
 def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
     """Return the page of the 4-gram model, once it has decoded."""
-    opened = browser.open(written(tmp_path_factory.getbasetemp()), width=1280)
+    page = playground_page("english").save(tmp_path_factory.mktemp("english") / "page.html")
+    opened = browser.open(page.as_uri(), width=1280)
     opened.until("document.getElementById('answer').dataset.tokens")
     return opened
-
-
-def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
-    job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
-    return tab.evaluate(f"({DECODE})({job})")
 
 
 def logits_of(found: dict[str, Any], prompt: list[int]) -> NDArray[np.float64]:
@@ -111,7 +99,8 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool
         reward = load_reward(setting.reward)
         run = decode(predictor, prompts, setting.strategy, shape, reward=reward, options=Options(seed=SEED))
         for prompt, trace in zip(prompts, run, strict=True):
-            found = in_page(tab, prompt, setting)
+            job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
+            found = tab.evaluate(f"({DECODE})({job})")
             counts["decodes"] += 1
             counts["near-tied"] += any(found["near"])
             if found["tokens"] != trace.tokens.tolist() or found["commit"] != trace.commit_step.tolist():

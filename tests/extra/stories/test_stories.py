@@ -31,10 +31,6 @@ STORY = (
 seeds = st.integers(0, 2**32 - 1)
 
 
-def kinds(text: str, **options: object) -> set[str]:
-    return {violation.kind for violation in read_story(text, **options).violations}  # type: ignore[arg-type]
-
-
 @given(seeds, st.sampled_from(sorted(BANDS)), st.sampled_from(KINDS))
 def test_every_sampled_answer_is_coherent_with_positive_probability(seed: int, band: str, kind: str) -> None:
     task = sample_task(Random(seed), kind, band)
@@ -81,7 +77,7 @@ def test_coherence_is_positive_probability_for_broken_texts_too(seed: int, count
 def test_each_rule_broken_is_named(old: str, new: str, kind: str) -> None:
     assert read_story(STORY, band="short").violations == ()
     assert old in STORY
-    assert kind in kinds(STORY.replace(old, new), band="short")
+    assert kind in {each.kind for each in read_story(STORY.replace(old, new), band="short").violations}
 
 
 def _completions(state: PlotState, left: int) -> list[tuple[str, ...]]:
