@@ -1,22 +1,13 @@
 """An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
 
 import pytest
+import tiny_models
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_classifier,
-    bert_predictor,
-    llada_predictor,
-    llama_classifier,
-    modernbert_predictor,
-    word_tokenizer,
-)
+from tiny_models import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, modernbert_predictor, word_tokenizer
 from trace_files import trace_bytes
 from transformers import RobertaConfig, RobertaForMaskedLM
 
@@ -34,10 +25,10 @@ def roberta_predictor() -> HFMaskPredictor:
 
 
 PREDICTORS = {
-    "bert": bert_predictor(),
+    "bert": tiny_models.bert_predictor(),
     "modernbert": modernbert_predictor(),
     "roberta": roberta_predictor(),
-    "llada": llada_predictor(),
+    "llada": tiny_models.llada_predictor(),
 }
 STRATEGIES: dict[str, rws.Strategy] = {
     "default": Confidence(),

@@ -5,28 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    SEP,
-    VOCABULARY,
-    bert_predictor,
-    fixed_predictor,
-    llada_predictor,
-    modernbert_predictor,
-)
+from tiny_models import CLS, EOS, MASK, PAD, SEP, VOCABULARY, fixed_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
 
-PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
+PREDICTORS = {"bert": tiny_models.bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 
 
 def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
@@ -46,8 +36,6 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 
 
 class Spy(CallablePredictor):
-    """A random-table predictor that keeps every canvas and attention mask it is given."""
-
     def __init__(self) -> None:
         table = torch.randn(40, VOCABULARY, generator=torch.Generator().manual_seed(3))
         super().__init__(

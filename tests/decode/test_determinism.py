@@ -148,13 +148,12 @@ FOUR: dict[str, Any] = {"length": 4, "steps": 2, "block": 4}
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
-    """Return how to make each predictor and reward model."""
     root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("llada", root / "llada")
-    tiny_checkpoint("dream", root / "dream")
     tiny_checkpoint("classifier", root / "pair", files={"reward.json": {"mean": 0.0, "std": 0.3}})
     loaders: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
-    loaders |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
+    for name in ("llada", "dream"):
+        folder = str(tiny_checkpoint(name, root / name))
+        loaders[name] = lambda folder=folder: load_predictor(folder)
     loaders |= {"pair": lambda: load_reward(str(root / "pair"))}
     for name in ("skywork", "qrm"):
         folder = str(tiny_checkpoint(name, root / name))
@@ -167,7 +166,6 @@ def both(predictor: rws.HFMaskPredictor, reward: rws.RewardModel, **options: Any
 
 
 def same(first: Decoding, second: Decoding) -> bool:
-    """Say whether all answers have the same tokens at the same steps."""
     pairs = zip(first, second, strict=True)
     return all(
         (a.tokens == b.tokens).all() and (a.commit_step == b.commit_step).all() and a.text == b.text for a, b in pairs

@@ -26,7 +26,6 @@ def _logits() -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run in which the reward changes the order."""
     guide = CallableReward(lambda prompt, answer: 0.1 * len(answer), mean=1.0, std=2.0, name="length")
     folder, prompts = tmp_path_factory.mktemp("parted") / "runs", {7: "a <prompt> of $5"}
     return write_commit_order(folder, _logits(), prompts, guide, SCALE, steps=STEPS, block=BLOCK)

@@ -1,7 +1,4 @@
-"""Every documented command, executed: as it is written, with options added that make it small.
-
-The tables below say how: what makes a command small, what it reads, and which are executed elsewhere or cannot be.
-"""
+"""Every documented command, executed as it is written, with options added that make it small."""
 
 import ast
 import contextlib
@@ -197,7 +194,6 @@ KNOWN = (*THERE, *NOT_HERE)
 
 
 def matching(command: str, patterns: Iterable[str]) -> list[str]:
-    """Return the patterns that match a command."""
     return [pattern for pattern in patterns if re.fullmatch(pattern, command)]
 
 

@@ -23,7 +23,6 @@ EXTRAS = sorted(
     for path in (ROOT / package / "extra").glob("*/__init__.py")
 )
 EXTRA = r"(?:rws_decode|paper_figures)\.extra\."
-QUICK = ["rws_decode/extra/lookahead", "rws_decode/extra/step_maps"]
 
 
 @cache
@@ -41,7 +40,6 @@ def pages(extra: str) -> list[Path]:
 
 
 def parts(extra: str) -> list[Path]:
-    """Return all that goes with an extra."""
     tests = ROOT / "tests" / "extra" / Path(extra).name
     return [ROOT / extra, tests, *pages(extra)]
 
@@ -150,24 +148,16 @@ assert study(["experiment", "commit-order", *size, "--prompts", "1", "--examples
 """
 
 
-def check_without(extra: str, folder: Path) -> None:
-    """Import and run what is left without an extra."""
-    root = removed(extra, folder)
+QUICK = "rws_decode/extra/lookahead"
+
+
+@pytest.mark.parametrize("extra", [pytest.param(name, marks=[pytest.mark.long] * (name != QUICK)) for name in EXTRAS])
+def test_the_rest_imports_and_runs_without_an_extra(extra: str, tmp_path: Path) -> None:
+    root = removed(extra, tmp_path)
     environment = os.environ | {"PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}
     words = [sys.executable, "-c", USED, str(root)]
     done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, (extra, done.stderr[-2000:])
-
-
-@pytest.mark.parametrize("extra", QUICK[:1])
-def test_the_rest_runs_without_an_extra(extra: str, tmp_path: Path) -> None:
-    check_without(extra, tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra not in QUICK[:1]])
-def test_the_rest_runs_without_each_extra(extra: str, tmp_path: Path) -> None:
-    check_without(extra, tmp_path)
 
 
 def test_every_entry_point_is_of_an_extra_or_a_command() -> None:

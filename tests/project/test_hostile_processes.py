@@ -12,6 +12,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import pytest
 from command_lines import decoding
@@ -182,25 +183,17 @@ def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeyp
 # Disks that are full, folders that cannot be written: root may write anywhere, so that the calls are made to fail.
 
 
-def refusing(number: int) -> Callable[..., Any]:
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
-
-
 @pytest.mark.parametrize(
     ("call", "number"), [("fsync", errno.ENOSPC), ("mkstemp", errno.EACCES), ("replace", errno.EACCES)]
 )
 def test_a_trace_that_cannot_be_written_leaves_the_old_one(
-    number: int, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: int, call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*GENERATE, "--trace", str(tmp_path)]
     old = b"what was there"
     (tmp_path / "trace.parquet").write_bytes(old)
     holder = rws_files.tempfile if call == "mkstemp" else rws_files.os
-    with monkeypatch.context() as patch:
-        patch.setattr(holder, call, refusing(number))
+    with mock.patch.object(holder, call, side_effect=OSError(number, os.strerror(number))):
         assert decoding(words) == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("python -m rws_decode generate: ") and os.strerror(number) in message

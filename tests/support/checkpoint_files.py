@@ -13,7 +13,6 @@ from rws_decode.extra.testing.networks import write_weights
 
 
 def stored_weights(folder: Path) -> dict[str, Tensor]:
-    """Return all tensors of a checkpoint, by the names in its files."""
     files = sorted(folder.glob("*.safetensors"))
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
@@ -29,7 +28,6 @@ def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object], 
 
 
 def edit_json(path: Path, **changes: Any) -> None:
-    """Change keys of a JSON object in a file."""
     write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
 
 

@@ -84,7 +84,6 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
 
 @cache
 def documented() -> dict[str, tuple[str, ...]]:
-    """Return every documented command, without its comment, and the files that show it."""
     commands: dict[str, list[str]] = {}
     for path in [*documents(), *sources()]:
         if path.name in ("documented_commands.py", "test_documented.py"):
@@ -121,7 +120,6 @@ def options_shown(text: str) -> set[str]:
 
 
 def words_of(command: str) -> list[str]:
-    """Return a command's words as a shell reads them."""
     return shlex.split(command)
 
 
@@ -145,7 +143,6 @@ GUIDES = (
 
 
 def page(name: str) -> str:
-    """Return the text of a page, by its path in the repository."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -155,7 +152,6 @@ def section(name: str, title: str) -> str:
 
 
 def snippets(name: str) -> list[str]:
-    """Return the Python of a page."""
     return re.findall(r"```python\n(.*?)```", page(name), flags=re.DOTALL)
 
 

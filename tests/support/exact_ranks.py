@@ -35,8 +35,7 @@ def log_odds_ball(gaps: Sequence[Fraction], scale: Fraction, bits: int = 256) ->
 def compared(first: Sequence[Fraction], second: Sequence[Fraction], scale: Any) -> int:
     """Return 1, 0 or -1 as the first position is surer than the other at a scale, proved.
 
-    scale: a rational, at which the two are equal only if their gaps are (exponentials of different rationals are
-    linearly independent: Lindemann and Weierstrass); or a function from bits to a ball around a real number.
+    scale: a rational, where different gaps differ (Lindemann and Weierstrass), or a function from bits to a ball.
     """
     remaining = Counter(first)
     remaining.subtract(Counter(second))

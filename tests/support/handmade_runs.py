@@ -66,16 +66,12 @@ def summary_row(guide: str, method: str, measure: str, mean: float | None, minus
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table that was written."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
 def assert_whole(exhibit: Exhibit, widest: float = 6.6) -> None:
-    """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete.
-
-    widest: inches that a picture may have across.
-    """
+    """Assert that an exhibit has conclusions, readable pictures of at most `widest` inches, and complete tables."""
     assert exhibit.conclusions, "the exhibit concludes nothing: give Exhibit its conclusions"
     for line in exhibit.conclusions:
         assert line.endswith(".") and "nan" not in line.split(), f"end this conclusion in '.', without nan: {line!r}"

@@ -11,10 +11,8 @@ LOW, HIGH = 2**-4, 2**6  # the factors that the playground shows
 
 
 def missed_crossings(logits: NDArray[np.float64], found: Sequence[Sequence[float]], rtol: float) -> int:
-    """Check the crossings of the first row with each other one; return in how many pairs close twins were missed.
-
-    Twins are two crossings between neighbouring points of the page's grid, 2^(1/8) apart. AssertionError for any other
-    difference of more than rtol.
+    """Check the crossings of the first row with each other one; return in how many pairs twins less than 2^(1/8) apart,
+    neighbours on the page's grid, were missed.
     """
     missed = 0
     for other, mine in zip(logits[1:], found, strict=True):

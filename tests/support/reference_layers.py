@@ -77,8 +77,7 @@ def _fed(x: Tensor, part: dict[str, Tensor], at: str) -> Tensor:
 def _in_groups(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
     """Return each token's sum over its experts and the shared one, as LLaDA2 routes.
 
-    Each expert has a sigmoid; with its bias it competes. The groups whose two best sum to most stay; of these the best
-    experts are weighed by their sigmoids without bias, which are made to sum to the scaling factor.
+    Of the groups whose two best biased sigmoids sum to most, the best experts are weighed by sigmoids without bias.
     """
     mixed, size = _fed(x, part, "mlp.shared_experts"), config["num_experts"] // config["n_group"]
     for token, chances in enumerate((x @ part["mlp.gate.weight"].T).sigmoid()):

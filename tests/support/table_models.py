@@ -42,6 +42,5 @@ REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")
 
 @cache
 def run(strategy: str = "rws:4", seed: int = 5, shape: Shape = Shape(8, 4, 8)) -> Trace:  # noqa: B008 - frozen
-    """Decode with a table; the reward is that of words."""
     (trace,) = decode(table_predictor(seed), "", strategy, shape, reward=REWARD)
     return trace

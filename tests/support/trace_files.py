@@ -17,7 +17,6 @@ PREDICTOR = bert_predictor()
 
 
 def run() -> Trace:
-    """Decode by RWS, in one block of 12 tokens and 5 steps."""
     (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(length=12, steps=5, block=12, reward=REWARD))
     return trace
 

@@ -28,12 +28,6 @@ RECORDS = json.loads(Path(__file__).with_name("ledger.json").read_text(encoding=
 LEDGER = {record["id"]: Claim(**record) for record in RECORDS}
 
 
-@cache
-def checked(name: str) -> Claim:
-    (claim,) = claims([name])
-    return claim
-
-
 # Long searches and studies; what they compute is also held below, by brute force or in the small.
 LONGEST = ("T1a-unique", "T1b-mended", "C1-rws", "N-order-invariance", "N-freezing")
 
@@ -42,7 +36,7 @@ LONGEST = ("T1a-unique", "T1b-mended", "C1-rws", "N-order-invariance", "N-freezi
 def test_nothing_in_the_ledger_changes_unread(name: str) -> None:
     # After a change that is meant: rws claims --json > tests/theory/ledger.json; read the difference.
     assert list(LEDGER) == list(CHECKS)
-    assert checked(name) == LEDGER[name]
+    assert claims([name]) == [LEDGER[name]]
 
 
 def test_what_is_refuted_has_a_counterexample_and_a_correction() -> None:
@@ -79,13 +73,8 @@ def _decay(r: Any, gap: Any) -> Any:
 
 def _changes(a: list[mpmath.mpf], b: list[mpmath.mpf], low: float, high: float, points: int = 300) -> int:
     """Sign changes of P^a - P^b on a fine geometric grid, by brute force."""
-    signs = [_order(a, b, r) for r in _grid(low, high, points)]
+    signs = [_order(a, b, r) for r in (low * (high / low) ** (i / points) for i in range(points + 1))]
     return sum(s != t for s, t in pairwise(signs))
-
-
-@cache
-def _grid(low: float, high: float, points: int) -> list[float]:
-    return [low * (high / low) ** (i / points) for i in range(points + 1)]
 
 
 def test_counterexamples_of_theorem_1_hold_under_brute_force() -> None:

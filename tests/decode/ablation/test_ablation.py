@@ -18,21 +18,8 @@ from documented_commands import block_lines, page, ran
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import rws_decode
-from rws_decode import (
-    Abilities,
-    Ablation,
-    CallablePredictor,
-    CallableReward,
-    HFMaskPredictor,
-    Shape,
-    Temperature,
-    Threshold,
-    ablate,
-    decode,
-    load_ablation,
-    load_predictor,
-    load_reward,
-)
+import rws_decode as rws
+from rws_decode import Ablation, CallablePredictor, CallableReward, Shape, ablate, decode, load_ablation, load_predictor
 from rws_decode.ablation import SENTENCES, VERDICTS, measure_leverage
 
 SHAPE = Shape(2, 2, 2)
@@ -148,7 +135,7 @@ def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
 class OwnCount(Own):
     """A strategy that unmasks both positions at once where the reward is high."""
 
-    abilities = Abilities(counts=True)
+    abilities = rws.Abilities(counts=True)
 
     def count(self, view: Any) -> Any:
         return torch.as_tensor(np.where(view.reward > 0, 2, 1))
@@ -172,13 +159,13 @@ def test_twins_of_a_strategy_whose_count_or_order_reads_the_reward_give_it_other
 
 def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
     english, shape = load_predictor("english"), Shape(8, block=8)
-    reward = load_reward("era")
+    reward = rws.load_reward("era")
     result = ablate(english, english.prompts[:24], "threshold:0.3+rws:8", shape, reward=reward, until=8)
     rows = {(row["arm"], row["prompt"]): row for row in result.rows}
     for (arm, prompt), row in rows.items():
         factor = np.mean(rows["strategy", prompt]["factors"]) if arm == "fixed factor" else 1.0
         if arm in ("confidence", "fixed factor"):
-            rule = Threshold(0.3, scaled=Temperature(float(factor)))
+            rule = rws.Threshold(0.3, scaled=rws.Temperature(float(factor)))
             (alone,) = decode(english, english.prompts[prompt], rule, shape)
             assert row["tokens"] == alone.tokens.tolist() and row["forwards"] == alone.forwards
 
@@ -246,7 +233,7 @@ def test_a_network_of_transformers_is_asked_in_one_call() -> None:
     config = BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
+        network = rws.HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
     prompts = [
         f"write a story with {name} ." for name in ("lenses", "crater", "wharf", "tariff", "meteor") for _ in "1234567"
     ]

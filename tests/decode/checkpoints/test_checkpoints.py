@@ -33,8 +33,6 @@ def edit_index(folder: Path, change: Callable[[dict[str, str]], object]) -> None
 
 
 def changed(change: Callable[[dict[str, torch.Tensor], str], object]) -> Callable[[Path], None]:
-    """Return what changes tensors of a shard, given the name of one of its weights, and keeps the index in step."""
-
     def rewrite(folder: Path) -> None:
         tensors = load_file(folder / SHARD)
         before = set(tensors)

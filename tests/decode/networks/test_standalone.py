@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForMaskedLM,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    ModernBertForMaskedLM,
-    PreTrainedTokenizerBase,
-)
+import transformers
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from rws_decode import HFMaskPredictor, SequenceClassifierReward, load_predictor, load_reward
 from rws_decode.checkpoints.files import Checkpoint, models_directory
@@ -46,7 +41,7 @@ def is_ours(loaded: Any) -> bool:
 @torch.inference_mode()
 def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
     ours = load_predictor("mini", dtype=dtype)
-    model = AutoModelForMaskedLM.from_pretrained(MODELS / "mini", dtype=dtype)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "mini", dtype=dtype)
     theirs = HFMaskPredictor(model, AutoTokenizer.from_pretrained(MODELS / "mini"), name="mini")
     assert isinstance(ours, HFMaskPredictor) and is_ours(ours) and not is_ours(theirs)
     rng = torch.Generator().manual_seed(0)
@@ -81,18 +76,8 @@ def test_a_changed_copy_is_loaded_by_transformers(tmp_path: Path) -> None:
     windows = {"layer_types": ["full_attention", "sliding_attention"] * 2 + ["full_attention"], "local_attention": 8}
     write_json(folder / "config.json", json.loads((folder / "config.json").read_text(encoding="utf-8")) | windows)
     loaded = load_predictor(str(folder))
-    assert isinstance(loaded.model, ModernBertForMaskedLM) and not is_ours(loaded)
+    assert isinstance(loaded.model, transformers.ModernBertForMaskedLM) and not is_ours(loaded)
     assert loaded.model.config.layer_types == windows["layer_types"]
-
-
-def random_texts(count: int) -> list[str]:
-    rng = random.Random(3)
-    pieces = [*" .,:?[]", "[MASK]", "[CLS]", "[EOS", "MASK]", "the", "Meteor", "wharf", "\n"]
-    drawn = [
-        chr(rng.choice([rng.randrange(0x250), rng.randrange(0xD800), rng.randrange(0x10000, 0x30000)]))
-        for _ in range(80)
-    ]
-    return ["".join(rng.choices([*pieces, *drawn], k=rng.randrange(30))) for _ in range(count)]
 
 
 @pytest.fixture(scope="module", params=["mini", "mini-reward", "mini-judge"])
@@ -106,7 +91,11 @@ def test_texts_and_pairs_have_the_same_ids(
     both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]
 ) -> None:
     ours, theirs = both
-    texts = TEXTS + random_texts(100)
+    rng = random.Random(3)
+    ranges = ((0, 0x250), (0, 0xD800), (0x10000, 0x30000))
+    pieces = [*" .,:?[]", "[MASK]", "[CLS]", "[EOS", "MASK]", "the", "Meteor", "wharf", "\n"]
+    pieces += [chr(rng.randrange(*rng.choice(ranges))) for _ in range(80)]
+    texts = [*TEXTS, *("".join(rng.choices(pieces, k=rng.randrange(30))) for _ in range(100))]
     for text in texts:
         assert ours(text, **options)["input_ids"] == theirs(text, **options)["input_ids"], text
     pairs = texts, [*texts[1:], texts[0]]

@@ -30,7 +30,6 @@ def log_odds(seen: StepLogits, factor: float) -> np.ndarray:
 
 
 def check(trace: rws.Trace, seen: StepLogits) -> None:
-    """Hold the logits of a step against what the trace recorded of it."""
     step = seen.step
     assert seen.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
     assert seen.positions.dtype == seen.candidate.dtype == np.int64 and seen.logits.dtype == np.float64

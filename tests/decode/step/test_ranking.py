@@ -104,8 +104,6 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
 
 
 class Operations(TorchDispatchMode):
-    """Counts PyTorch's operations, and the float64 numbers of the largest result that is new."""
-
     count = largest = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from trace_files import trace_bytes
 from transformers import PreTrainedTokenizerFast
 
-from rws_decode import HFMaskPredictor, MaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
+from rws_decode import HFMaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
 from rws_decode.gpu import decode_compact
 from rws_decode.text.words import END
 
@@ -40,13 +41,6 @@ def byte_level() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=core, **NAMES)
 
 
-def named(name: str) -> MaskPredictor:
-    if name in ("mini", "english"):
-        return load_predictor(name)
-    codec = {"word piece": word_piece, "byte level": byte_level}[name]()
-    return HFMaskPredictor(bert(vocab_size=len(codec)), codec, name=name)
-
-
 PROMPTS = {
     "mini": "sort : two one",
     "english": "we ask for peace",
@@ -56,14 +50,14 @@ PROMPTS = {
 
 
 def held(trace: Trace) -> set[int]:
-    """Return the ids that a trace holds."""
     ids = {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate.flatten().tolist()}
     return ids - {-1}
 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_every_id_of_prompt_answer_and_candidates_has_its_piece(name: str, tmp_path: Path) -> None:
-    predictor = named(name)
+    codec: Any = {"word piece": word_piece, "byte level": byte_level}.get(name, lambda: None)()
+    predictor: Any = HFMaskPredictor(bert(vocab_size=len(codec)), codec, name=name) if codec else load_predictor(name)
     for options in (Options(), Options(sampling_temperature=1.0)):
         (trace,) = decode(predictor, PROMPTS[name], "default", Shape(8, 8, 8), options=options)
         assert set(trace.pieces) == {str(token) for token in held(trace)} and len(held(trace)) > 4

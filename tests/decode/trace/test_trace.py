@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
+from documented_commands import page, snippets
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,17 +26,14 @@ from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
 from rws_theory import generation_order_deviation
 
-PAGE = Path(__file__).parents[3] / "docs" / "trace-format.md"
+PAGE = "docs/trace-format.md"
 
 
 def made(
     length: int, steps: int, block: int, *, changing: float = 0.05, seed: int = 0, grid: float = 0.0, fewer: int = 0,
     asked: bool = True, vocabulary: int = 126_000,
 ) -> Trace:  # fmt: skip
-    """Make a trace as a decode would: candidates that change with a probability in each step, random values.
-
-    grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
-    """
+    """Make a trace as a decode would, of random values that are multiples of `grid`; fewer: steps that are not run."""
     rng = np.random.default_rng(seed)
     answer = 60 + torch.arange(length)[None]
     record = Record([0], Canvas(torch.zeros(1, 60 + length), None, answer, answer < 0), steps)
@@ -99,25 +97,24 @@ def test_whatever_was_kept_comes_back_and_replays(
 
 
 def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    text, code = page(PAGE), "\n".join(snippets(PAGE))
     assert "rws_decode import" not in code and "import rws_decode" not in code
     for trace in (TRACE, made(20, 10, 10, fewer=2)):
         names: dict[str, Any] = {"path": trace.save(tmp_path / "t.parquet")}
-        exec(compile(code, str(PAGE), "exec"), names)
+        exec(compile(code, PAGE, "exec"), names)
         assert np.array_equal(names["tokens"], trace.tokens)
         assert np.array_equal(names["commit_step"], trace.commit_step)
         for step in range(trace.steps_run):
             assert np.array_equal(names["canvas"](step), trace.canvas[step])
             assert np.array_equal(names["completion"](step), trace.candidate[step])
         pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
-        section = page.split("## Columns")[1].split("## Metadata")[0]
+        section = text.split("## Columns")[1].split("## Metadata")[0]
         described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
         assert described == list(names["frame"].columns)
         parts = "schema version prompt uncommitted_token whole_candidates spelled trace"
         assert set(names["metadata"]) == set(parts.split())
         for name in trace.metadata():
-            assert f"`{name}`" in page
+            assert f"`{name}`" in text
 
 
 def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
@@ -143,7 +140,6 @@ CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
 
 
 def settings_of(**changed: object) -> dict[str, Any]:
-    """The metadata of a file, with other settings of the trace."""
     return {"trace": TRACE.metadata() | changed}
 
 

@@ -13,14 +13,7 @@ import torch
 from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
-from rws_decode import (
-    RWS,
-    CallableReward,
-    FactorStrategy,
-    MaskPredictor,
-    Shape,
-    strategy_log_prob,
-)
+from rws_decode import RWS, CallableReward, FactorStrategy, MaskPredictor, Shape, strategy_log_prob
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.extra.adapters.lm_eval import RWSLM
@@ -43,11 +36,7 @@ def words(ids: list[int]) -> str:
 def dream(
     tokens_hook: Hook, logits_hook: Hook, *, steps: int = 5, alg: str = "maskgit_plus", dtype: torch.dtype | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Sample as Dream does at temperature 0: a timetable from 1 to eps, int(masks (1 - s / t)) commits, topk by row.
-
-    Written from its description; the network here predicts each position in place, so nothing is shifted. Returns the
-    final canvas and the canvas after each step.
-    """
+    """Sample as Dream does: int(masks (1 - s / t)) commits, topk by row; return the last canvas and all."""
     x = torch.nn.functional.pad(IDS, (0, LENGTH), value=MASK)
     times = torch.linspace(1, 1e-3, steps + 1)
     x, history = tokens_hook(None, x, None), []

@@ -56,7 +56,6 @@ def run(_small: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 
 
 def measured(settings: BenchSettings = PLAN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return what is measured of whole decodes, and its ways by name."""
     saved: list[dict[str, Any]] = []
     measure(settings, CPU, Ceilings(1e9, 1e9, "float32"), time.perf_counter(), saved.append)
     return saved[-1], {row["way"]: row for row in saved[-1]["ways"]}

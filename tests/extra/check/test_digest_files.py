@@ -35,7 +35,6 @@ def mini() -> Digest:
 
 @pytest.fixture(scope="module")
 def small() -> Digest:
-    """The same of two prompts and short answers."""
     predictor = load_predictor("mini")
     return checked(predictor, load_reward("mini"), prompts=predictor.prompts[:2])
 

@@ -6,22 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 import transformers
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    EOS,
-    LLAMA_SIZES,
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_predictor,
-    full_modernbert_predictor,
-    llada_predictor,
-    word_tokenizer,
-)
+from tiny_models import EOS, PAD, VOCABULARY, bert_predictor, full_modernbert_predictor, llada_predictor, word_tokenizer
 from torch.overrides import TorchFunctionMode
 
 import rws_decode as rws
@@ -41,7 +32,12 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
 
-SIZES = LLAMA_SIZES | {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.4, "pad_token_id": PAD}
+SIZES = tiny_models.LLAMA_SIZES | {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "initializer_range": 0.4,
+    "pad_token_id": PAD,
+}
 SIZES |= {"tie_word_embeddings": False}
 LLAMA = transformers.LlamaForCausalLM, transformers.LlamaConfig
 NETWORKS: dict[str, Any] = {
@@ -240,10 +236,8 @@ def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):
         table[position, EOS if position > 4 else 7] = 20.0 - position
-    predictor = rws.CallablePredictor(
-        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
-        mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
-    )  # fmt: skip
+    options = {"mask_id": tiny_models.MASK, "end_id": EOS, "vocab_size": VOCABULARY, "decode": str}
+    predictor = tiny_models.fixed_predictor(table, **options)
     options = {"length": 12, "steps": 12, "block": 6}
     (full,) = decode_compact(predictor, [[6]], Confidence(), savings=CompactSavings.nothing(), **grouped(**options))
     (short,) = decode_compact(predictor, [[6]], Confidence(), **grouped(**options))

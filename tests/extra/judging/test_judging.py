@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from command_lines import figures as main
+from command_lines import outcome
 from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, fails, longer, sends
 from misuse import refused
 
@@ -54,7 +55,6 @@ def serve() -> Iterator[Serve]:
 
 
 def judge_at(server: JudgeServer, **options: Any) -> LLMJudge:
-    """A judge that asks one at a time."""
     return LLMJudge("judge", server.url, **{"concurrency": 1, **options})
 
 
@@ -67,7 +67,6 @@ def outcomes(pairs: list[PairVerdict]) -> list[str]:
 
 
 def in_turn(*steps: str | Behaviour) -> Rule:
-    """Do the steps in turn, then answer."""
     return lambda number, body: steps[number] if number < len(steps) else longer(number, body)
 
 
@@ -364,9 +363,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
     def ran(url: str, *options: str) -> tuple[int, str, str]:
         words = [str(file), "--judge-model", "judge", "--base-url", url, "--cache", str(tmp_path / "cache"), *options]
-        status = main(["judge", *words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return outcome(main, ["judge", *words], capsys)
 
     return ran
 

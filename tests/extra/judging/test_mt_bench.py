@@ -48,7 +48,6 @@ def options(models: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tables, JudgeServer]]:
-    """Run it whole, with a server as judge that prefers longer answers."""
     out = tmp_path_factory.mktemp("judged")
     with JudgeServer(longer) as server:
         code, tables, _ = asked(options, out, server)

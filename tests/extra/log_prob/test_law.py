@@ -101,7 +101,6 @@ def test_it_is_the_log_likelihood_of_the_order_taken(name: str) -> None:
 
 
 def frequencies(name: str, options: Options, draws: int = 2_000) -> np.ndarray:
-    """Return how often each text is drawn, [81]."""
     told = replace(options, seed=tuple(range(draws)), record="tokens")
     run = decode(table_predictor(7), [[]] * draws, name, SHAPE, reward=REWARD, options=told)
     return np.bincount(run.tokens @ WORDS ** np.arange(LENGTH - 1, -1, -1), minlength=len(TEXTS))

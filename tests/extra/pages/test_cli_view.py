@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_lines import decoding as main
+from command_lines import outcome
 from interactive_pages import data_of
 from table_models import run
 
@@ -17,10 +18,9 @@ def traces(tmp_path: Path) -> list[Path]:
 
 
 def viewed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    status = main(["view", *map(str, words)])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return status, captured.err
+    status, out, err = outcome(main, ["view", *words], capsys)
+    assert out == ""
+    return status, err
 
 
 def test_traces_become_a_page(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from chromium import Chromium
 from table_models import run
+from tiny_models import fixed_predictor
 
 from rws_decode import CallablePredictor, Page, Shape, decode, scale_path, step_logits
 
@@ -20,12 +21,8 @@ def ending() -> CallablePredictor:
     """A predictor of "word word [EOS] [EOS] ...": six ends of text, which are the surest."""
     table = torch.zeros(8, 3, dtype=torch.float64)
     table[:2, 0], table[2:, 1] = 1.0, 2.0
-    return CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1),
-        mask_id=2,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids),
-    )
+    words = {"encode": lambda text: [], "decode": lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids)}
+    return fixed_predictor(table, mask_id=2, **words)
 
 
 def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> Any:

@@ -74,7 +74,6 @@ WORDS, LENGTH, MASK = 3, 3, 3
 
 
 def weights(seed: int, canvas: tuple[int, ...], position: int) -> np.ndarray:
-    """Return whole numbers for each word that depend on the canvas and on nothing else: of no joint law."""
     digits = [token % 4 for token in canvas]
     return np.random.default_rng([seed, position, *digits]).integers(0, 6, WORDS) + np.eye(WORDS, dtype=int)[0]
 

@@ -16,8 +16,6 @@ from rws_theory import crossings, selection_path
 
 
 class Setting(NamedTuple):
-    """What a decode is asked for, beside its prompt."""
-
     strategy: str
     reward: str
     length: int
@@ -61,7 +59,6 @@ DECODE = """async job => {
 
 @pytest.fixture(scope="module")
 def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
-    """Return the page of the 4-gram model, once it has decoded."""
     page = playground_page("english").save(tmp_path_factory.mktemp("english") / "page.html")
     opened = browser.open(page.as_uri(), width=1280)
     opened.until("document.getElementById('answer').dataset.tokens")
@@ -69,7 +66,6 @@ def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
 
 
 def logits_of(found: dict[str, Any], prompt: list[int]) -> NDArray[np.float64]:
-    """Return the logits of the masked positions of the step that was looked at."""
     predictor: Any = load_predictor("english")
     canvas = torch.tensor([[*prompt, *found["before"]]])
     rows: NDArray[np.float64] = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
@@ -88,10 +84,7 @@ def check_changes(found: dict[str, Any], logits: NDArray[np.float64]) -> None:
 
 
 def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool = False) -> dict[str, int]:
-    """Decode prompts in the page and in Python; return how many decodes were compared, and what was near-tied.
-
-    changes: also compare where a step's chosen set changes.
-    """
+    """Compare decodes of the page and of Python, and changes of a chosen set if asked; count decodes and near-ties."""
     counts = {"decodes": 0, "near-tied": 0, "otherwise": 0, "missed": 0}
     predictor: Any = load_predictor("english")
     for setting in settings:

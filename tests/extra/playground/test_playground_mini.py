@@ -16,7 +16,6 @@ from rws_decode.predictors.base import forbidden_ids
 
 
 def compare(browser: Chromium, folder: pytest.TempPathFactory, examples: list[int], shapes: list[Shape]) -> int:
-    """Check decodes of some prompts; return how many differ after a near-tie."""
     predictor: Any = load_predictor("mini")
     reward = load_reward("mini")
     page = playground_page("mini")

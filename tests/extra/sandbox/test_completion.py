@@ -76,7 +76,6 @@ ANSWERS = {
 
 
 def in_style(style: str, problem: loaders.HumanEvalProblem) -> str:
-    """Return the canonical solution of a problem as an answer in a style."""
     first = function_of(whole(problem), problem.entry_point).lineno  # type: ignore[attr-defined]
     body, alone = problem.canonical_solution, "\n".join(whole(problem).split("\n")[first - 1 :])
     return ANSWERS[style][1].format(
@@ -127,7 +126,6 @@ RUN = {
 
 
 def answered(problem: loaders.HumanEvalProblem, answer: str) -> tuple[str, str]:
-    """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
     execution = execute(
         program.source,

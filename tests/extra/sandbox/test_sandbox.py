@@ -170,7 +170,6 @@ def test_no_process_and_no_scratch_directory_outlives_its_run(tmp_path: Path, mo
 
 
 def _children() -> set[Path]:
-    """Return the processes that this one has started, other tests' too."""
     return {task for task in Path("/proc").glob("[0-9]*/stat") if _parent(task) == os.getpid()}
 
 
@@ -378,7 +377,6 @@ def test_a_killed_harness_leaves_no_program_behind() -> None:
 
 
 def _lives(pid: int, seconds: float = 0.0) -> bool:
-    """Return whether the process is there and has used this much processor time."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:

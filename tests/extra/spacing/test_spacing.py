@@ -13,7 +13,6 @@ from rws_decode.extra.testing.strategies import mask_predictors, shapes
 
 
 def spaced(value: dict[int, float], waits: set[int], least: int, k: int) -> list[int]:
-    """Return k of the positions that have a value, one after another."""
     chosen: list[int] = []
     for _ in range(k):
         left = [at for at in sorted(value) if at not in chosen]

@@ -9,18 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.extra.story_tasks import KINDS, corrupt, sample_task
+from rws_decode.extra.stories import grammar
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.check import VIOLATIONS, read_story
-from rws_decode.extra.stories.grammar import (
-    BANDS,
-    START,
-    WEIGHTS,
-    PlotState,
-    after,
-    allowed_beats,
-    domain,
-    feasible_beats,
-)
+from rws_decode.extra.stories.grammar import START, WEIGHTS, PlotState, after, allowed_beats, domain, feasible_beats
 from rws_decode.extra.stories.sample import sample_story
 
 STORY = (
@@ -31,7 +23,7 @@ STORY = (
 seeds = st.integers(0, 2**32 - 1)
 
 
-@given(seeds, st.sampled_from(sorted(BANDS)), st.sampled_from(KINDS))
+@given(seeds, st.sampled_from(sorted(grammar.BANDS)), st.sampled_from(KINDS))
 def test_every_sampled_answer_is_coherent_with_positive_probability(seed: int, band: str, kind: str) -> None:
     task = sample_task(Random(seed), kind, band)
     judged = judge(task.prompt, task.answer)

@@ -13,6 +13,8 @@ import pytest
 from command_lines import figures as main
 from PIL import Image
 from report_pages import elements_of, results, small_page
+from report_pages import page as page
+from report_pages import small as small
 
 from paper_figures.exhibits import NAMES
 from paper_figures.report.page import QUESTIONS
@@ -22,16 +24,6 @@ from rws_decode.common.files import write_json
 ROOT = Path(__file__).parents[3]
 LARGEST = 10_000_000
 MOST_WORDS = 2_560  # before the appendix
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_page(tmp_path_factory.mktemp("work") / "out")
-
-
-@pytest.fixture(params=["small", "figure_page"])
-def page(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(request.param)
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:

@@ -66,7 +66,6 @@ def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeyp
 
 @pytest.fixture
 def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder in which units say that they have begun."""
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("MARKS", str(tmp_path / "marks"))
     return tmp_path / "marks"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_lines import figures as main
+from command_lines import outcome
 
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
@@ -29,14 +30,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def said_by(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Run a command and return its status, standard output and standard error."""
-    capsys.readouterr()
-    status = main(words)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
 def test_the_same_prompts_by_another_way_are_the_same_units(
     models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,7 +45,7 @@ def test_the_same_prompts_by_another_way_are_the_same_units(
     words += ["--json", "--scales", "2", "--strategies", "temperature", "--reward", str(models / "guide")]
     results = {}
     for number, way in enumerate(ways):
-        status, out, _ = said_by([*words, *ways[way]], capsys)
+        status, out, _ = outcome(main, [*words, *ways[way]], capsys)
         assert status == 0
         report = json.loads(out)
         assert (report["units"]["computed"] == 0) is (number > 0), way
@@ -70,7 +63,9 @@ def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
     shutil.copytree(models / ("model" if option == "--model" else "causal" if option == "--causal" else "guide"), "bad")
     Path("bad/model.safetensors").unlink()
     given = ["--rewards", "bare:length"] if option.startswith("a") else [option, "./bad"]
-    status, _, err = said_by([*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys)
+    status, _, err = outcome(
+        main, [*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys
+    )
     assert status == 2 and ("bare" if option.startswith("a") else "bad") in err.splitlines()[-1]
     assert not [*tmp_path.glob("controls/*/*.failed.json"), *tmp_path.glob("controls/*/*.parquet")]
 
@@ -81,12 +76,12 @@ def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
 ) -> None:
     monkeypatch.setattr("paper_figures.studies.study._TIMING", seconds)
     words = [*words_of(study, models, "model", tmp_path / "out"), "--prompts", "2", "--json"]
-    status, out, err = said_by([*words, "--dry-run"], capsys)
+    status, out, err = outcome(main, [*words, "--dry-run"], capsys)
     plan = json.loads(out)
     assert status == 0 and not (tmp_path / "out").exists() and plan["seconds"] > 0
     # The model does not speak the language of examples:keywords, so its own prompts are asked.
     assert study != "controls" or "note: --data is examples:a, prompts that" in err
-    status, out, _ = said_by(words, capsys)
+    status, out, _ = outcome(main, words, capsys)
     rows, asked = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
     assert (status, plan["prompts"]) == (0, 2) and asked <= plan["units"] <= 2 * asked
     assert plan["forwards"] == rows["forwards" if study == "controls" else "steps_run"].sum()
@@ -112,7 +107,6 @@ REFUSED = {
 
 
 def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
-    """Return the words that run a study on two prompts."""
     words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
     if study in ("commit-order", "rivals", "precision", "scale-path"):
         words += ["--reward", str(models / "guide")]
@@ -133,7 +127,7 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     study: str, model: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*words_of(study, models, model, tmp_path / "out"), "--prompt", TEXTS[0], "--prompt", TEXTS[1]]
-    status, out, err = said_by(words, capsys)
+    status, out, err = outcome(main, words, capsys)
     if study in REFUSED:
         assert (status, out) == (2, "") and err.count("\n") == 1 and not (tmp_path / "out").exists()
         assert REFUSED[study].format(model=models / model) in err

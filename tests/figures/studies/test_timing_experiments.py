@@ -21,7 +21,6 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def frames(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
-    """Run both experiments once, for tests that only read them."""
     out, options = tmp_path_factory.mktemp("finished"), save_models(tmp_path_factory.mktemp("models"))
     for name, extra in RUNS.items():
         assert main(["experiment", name, *options, *extra, "--out", str(out)]) == 0

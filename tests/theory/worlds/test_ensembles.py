@@ -144,11 +144,7 @@ def test_both_decoders_do_on_it_what_is_proved() -> None:
 
 
 def test_no_smaller_total_weight_lets_a_factor_reverse_two_positions() -> None:
-    """Of three words and a total up to 6, the more confident position stays so at every c > 0.
-
-    If for every m the product of a's m largest ratios q_k is at most b's, then F_a <= F_b at every c (weak majorisation
-    of the logarithms, under the increasing convex exp(c x)); this is decided in rational arithmetic.
-    """
+    """Up to a total of 6 all products of largest ratios are ordered, so F_a <= F_b at every c by weak majorisation."""
 
     def stays(total: int) -> bool:
         shares = [m for m in itertools.product(range(total + 1), repeat=3) if sum(m) == total]
