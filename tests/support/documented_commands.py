@@ -33,10 +33,7 @@ def sources() -> list[Path]:
 
 
 def block_lines(text: str) -> Iterator[str]:
-    """Yield the lines of indented blocks, and of fenced ones that are no Python, data or text (what a command prints).
-
-    A line that goes on is yielded as one.
-    """
+    """Yield the lines of indented blocks and of fenced ones that are no Python, data or text; what goes on is one."""
     indented = fenced = other = False
     before = kept = ""
     for line in text.splitlines():
@@ -117,6 +114,20 @@ def options_shown(text: str) -> set[str]:
     """Return the long options that stand between backticks or in blocks."""
     shown = [*block_lines(text), *spans(text)]
     return {word.rstrip(",.:;)") for line in shown for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)}
+
+
+def listed(name: str, **parts: str) -> dict[str, dict[str, str]]:
+    """Return the lists of a text beside this file, heading -> pattern -> value; parts: what stands for {NAME}."""
+    text, lists = (ROOT / "tests" / "support" / name).read_text(encoding="utf-8"), dict[str, dict[str, str]]()
+    for word, part in parts.items():
+        text = text.replace(f"{{{word}}}", part)
+    for line in text.splitlines():
+        if re.fullmatch(r"\[[a-z ]+\]", line):
+            lists[line[1:-1]] = {}
+        elif line and line[0] != "#":
+            pattern, _, value = line.partition(" =>")
+            lists[[*lists][-1]][pattern] = value.removeprefix(" ")
+    return lists
 
 
 def words_of(command: str) -> list[str]:
