@@ -86,11 +86,6 @@ def test_bytes_depend_neither_on_the_process_nor_on_its_threads(written: Path) -
     assert sum("/units-" in name and name.endswith(".parquet") for name in ours) > 20
 
 
-def mini_traces() -> list[bytes]:
-    predictor, reward = load_predictor("mini"), load_reward("mini")
-    return [*map(trace_bytes, decode(predictor, predictor.prompts[:2], RWS(8.0), reward=reward, **grouped(**SHAPE)))]
-
-
 @pytest.fixture
 def threads() -> Iterator[None]:
     before = torch.get_num_threads()
@@ -100,10 +95,11 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads")
 def test_the_number_of_threads_that_a_process_has_changes_no_byte() -> None:
-    runs = []
+    runs, predictor, reward = [], load_predictor("mini"), load_reward("mini")
     for count in (1, 2, 3, 8):
         torch.set_num_threads(count)
-        runs.append(mini_traces())
+        run = decode(predictor, predictor.prompts[:2], RWS(8.0), reward=reward, **grouped(**SHAPE))
+        runs.append([*map(trace_bytes, run)])
         assert torch.get_num_threads() == count, "it is set again"
     assert runs[1:] == runs[:-1]
 

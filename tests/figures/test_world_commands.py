@@ -14,27 +14,19 @@ from rws_decode import Shape, load_predictor, load_reward, strategy_log_prob
 SHAPE = ["--length", "6", "--steps", "3", "--block", "6"]
 
 
-def written(folder: Path, count: int) -> Path:
-    """Return a file of texts that the world draws: answers of six words, and of four after the last prompt."""
-    world, rng = load_predictor("english"), np.random.default_rng(0)
-    rows = []
-    for number, example in enumerate(world.examples[:count]):
-        prompt = world.encode_prompt(example["prompt"])
-        answer = world.world.sample(4 if number == count - 1 else 6, rng, context=prompt)
-        rows.append({"prompt": example["prompt"], "answer": world.words.text(answer.tolist())})
-    path = folder / "texts.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return path
-
-
 def test_rows_are_those_of_the_call(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = written(tmp_path, 3)
+    world, rng, made = load_predictor("english"), np.random.default_rng(0), []
+    for number, example in enumerate(world.examples[:3]):  # answers of six words, and of four after the last prompt
+        answer = world.world.sample(4 if number == 2 else 6, rng, context=world.encode_prompt(example["prompt"]))
+        made.append({"prompt": example["prompt"], "answer": world.words.text(answer.tolist())})
+    path = tmp_path / "texts.jsonl"
+    path.write_text("\n".join(map(json.dumps, made)))
     words = ("--model", "english", "--reward", "era", "--strategies", "default", "rws:8", "--data", str(path), "--json")
     status, out, _ = outcome(main, ["score", *words], capsys)
-    rows, texts = json.loads(out), [json.loads(line) for line in path.read_text().splitlines()]
+    rows, texts = json.loads(out), made
     assert (status, [row["strategy"] for row in rows]) == (0, ["default"] * 3 + ["rws:8"] * 3)
     assert [row["prompt"] for row in rows] == [text["prompt"] for text in texts] * 2
-    world, reward = load_predictor("english"), load_reward("era")
+    reward = load_reward("era")
     for row, text in zip(rows, texts * 2, strict=True):
         law = strategy_log_prob(world, text["prompt"], [text["answer"]], row["strategy"], reward=reward)
         assert row["log_prob"] == pytest.approx(law.log_prob[0], abs=1e-9)

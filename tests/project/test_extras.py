@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -62,18 +61,11 @@ def imports(path: Path) -> tuple[tuple[str, bool], ...]:
     return tuple(found)
 
 
-def sources(*without: Path) -> Iterator[Path]:
-    """Yield the packages' files outside of some folders and files."""
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            if not any(path == each or each in path.parents for each in without):
-                yield path
-
-
 def test_the_core_imports_no_extra() -> None:
     with_extras = [part for extra in EXTRAS for part in parts(extra)]
     assert EXTRAS
-    for path in sources(*with_extras):
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    for path in (path for path in files if not {path, *path.parents} & {*with_extras}):
         named = [(name, now) for name, now in imports(path) if re.match(EXTRA, name)]
         # A study may need an extra of the decoder when it runs, never when it is imported.
         wrong = [name for name, now in named if now or path.is_relative_to(ROOT / "rws_decode")]

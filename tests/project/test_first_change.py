@@ -13,13 +13,12 @@ from pathlib import Path
 import mutants
 import numpy as np
 import pytest
-from documented_commands import section
+from documented_commands import ROOT, section
 from hypothesis import given
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Shape, decode
 from rws_theory import max_probability, testing
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ("docs/guides/add-strategy.md", "docs/guides/add-study.md")
 TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in RECIPES)
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE, Popen
 from types import MappingProxyType
@@ -121,15 +121,6 @@ if __name__ == "__main__":
 """
 
 
-def until(happened: Callable[[], bool], process: Popen[bytes]) -> None:
-    for _ in range(6000):
-        if happened():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    raise AssertionError("it did not come so far")
-
-
 @pytest.mark.parametrize(
     ("number", "status", "word", "workers"),
     [
@@ -149,7 +140,10 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     def kept() -> int:
         return len(list((tmp_path / "out").rglob("*.parquet")))
 
-    until(lambda: (tmp_path / "begun").exists() and kept() >= 2, process)
+    end = time.monotonic() + 120
+    while not (tmp_path / "begun").exists() or kept() < 2:
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does: to every process of it
     else:

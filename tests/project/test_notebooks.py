@@ -105,15 +105,6 @@ def test_a_trace_of_another_model_is_read_without_it(kernel: Kernel, tmp_path: P
     assert " ".join(map(str, trace.candidate[0].tolist())) in texts
 
 
-def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
-    """A notebook with one cell that shows these texts, and a picture."""
-    outputs = [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in texts]
-    if picture is not None:
-        outputs.append(nbformat.v4.new_output("display_data", {"image/png": picture.hex(), "text/plain": "<Figure>"}))
-    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=outputs)
-    return strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell]))
-
-
 @pytest.mark.parametrize(
     ("kept", "executed", "same"),
     [
@@ -134,7 +125,12 @@ def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
 )
 def test_texts_are_equal_but_for_rounding(kept: str | Page, executed: str | Page, same: bool) -> None:
     texts = (text if isinstance(text, str) else text._repr_html_() for text in (kept, executed))
-    changes = differences(*map(_shown, texts))
+    books = []
+    for text in texts:
+        shown = nbformat.v4.new_output("display_data", {"text/markdown": text})
+        cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=[shown])
+        books.append(strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell])))
+    changes = differences(*books)
     assert (changes == []) == same
     assert all(line.startswith("cell 1: kept ") and "executed" in line for line in changes)
 

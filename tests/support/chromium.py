@@ -72,10 +72,7 @@ class Chromium:
         return json.loads(message)
 
     def open(self, url: str, *, width: int, dark: bool = False, media: str = "", calm: bool = False) -> Tab:
-        """Return a tab of that width that has loaded a page, with all that it did from the beginning.
-
-        media: "print" for how it is printed. calm: whether the reader has asked for less motion.
-        """
+        """Return a tab that has loaded a page; media: "print"; calm: whether the reader asked for less motion."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

@@ -33,10 +33,7 @@ def write_run(runs: Path, experiment: str, tables: Mapping[str, Sequence[Row]], 
 def write_commit_order(
     runs: Path, logits: Tensor, prompts: Mapping[int, str], guide: RewardModel, scale: float, *, steps: int, block: int
 ) -> Path:
-    """Write a commit-order run as the experiment does, of a predictor that is a table of logits; return `runs`.
-
-    logits: of two tokens of prompt and the answer's positions, with MASK and END among the tokens.
-    """
+    """Write a commit-order run of a table of logits: of two tokens of prompt and the answer's positions."""
     texts = {"encode": lambda text: [2, 3], "decode": lambda ids: " ".join(map(str, ids))}
     predictor = fixed_predictor(logits, mask_id=MASK, end_id=END, name="tiny", **texts)
     length = len(logits) - 2

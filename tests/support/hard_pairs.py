@@ -27,11 +27,7 @@ class HardPair:
 
 
 def corpus(per_kind: int, rng: np.random.Generator) -> Iterator[HardPair]:
-    """Yield `per_kind` pairs of each of KINDS.
-
-    "several": 3 to 8 crossings; "shared": 3 to 5, 1 to 30 gaps added to both; "touching": two crossings 4.3e-6 apart;
-    "tangent": one of multiplicity 2; "nearly tangent": two, as close as 1e-9; "nearly touching": none.
-    """
+    """Yield `per_kind` pairs of each of KINDS, whose polynomials `_polynomial` has."""
     for kind in KINDS:
         for index in range(per_kind):
             polynomial, count, common = _polynomial(kind, index, rng)

@@ -97,10 +97,7 @@ class Arrival:
 
 @dataclass
 class JudgeServer:
-    """A server on a port of its own; a context manager.
-
-    rule: (number of the request, from 0, and its body) -> the reply's text, or a behaviour.
-    """
+    """A server on a port of its own; rule: (number of the request, from 0, and its body) -> reply or behaviour."""
 
     rule: Rule
     arrivals: list[Arrival] = field(default_factory=list)

@@ -260,12 +260,6 @@ def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fracti
 ONE_ZERO = g_of(*polynomial_pair([[-1, 2]]))  # at log 2; positive below it
 
 
-def of_polynomial(coefficients: Iterable[Fraction | float], remainder: float = 0, slope: float = 0) -> TaylorModel:
-    """A polynomial as the model of [2, 4]."""
-    terms = [arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients]
-    return TaylorModel(Fraction(3), Fraction(1), -1, arb_poly(terms), arb(remainder), arb(slope), 128)
-
-
 WHOLE, LEFT, RIGHT = (Fraction(2), Fraction(4)), (Fraction(2), Fraction(3)), (Fraction(3), Fraction(4))
 TINY = Fraction(1, 2**59)
 
@@ -289,7 +283,8 @@ TINY = Fraction(1, 2**59)
 def test_a_piece_is_settled_only_where_the_remainder_leaves_no_doubt(
     coefficients: list[float], remainder: float, slope: float, simple: list[object], unresolved: list[object]
 ) -> None:
-    model = of_polynomial(coefficients, remainder, slope)
+    terms = arb_poly([arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients])
+    model = TaylorModel(Fraction(3), Fraction(1), -1, terms, arb(remainder), arb(slope), 128)  # of [2, 4]
     assert isolation_module._cut(ONE_ZERO, model, set()) == (simple, unresolved)
 
 

@@ -292,16 +292,6 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
             within(table_reward(JointTable(log_p), rewards)(tokens), expected, bound)
 
 
-def exact_chain(initial: Floats, steps: Floats) -> tuple[list[mpf], list[list[mpf]]]:
-
-    def normalised(row: Floats) -> list[mpf]:
-        weights = [mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row]
-        total = mpmath.fsum(weights)
-        return [w / total for w in weights]
-
-    return normalised(initial), [normalised(row) for row in steps]
-
-
 def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[int]) -> mpf:
     first, step = chain
     words = range(len(first))
@@ -316,7 +306,9 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
     initial, steps, canvas = case
     chain, length = MarkovChain(initial, steps), len(canvas)
     with mpmath.workdps(50):
-        exact = exact_chain(initial, steps)
+        rows = [[mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row] for row in (initial, *steps)]
+        first, *others = [[w / mpmath.fsum(row) for w in row] for row in rows]
+        exact = (first, others)
         revealed = probability_of(exact, canvas)
         assume(revealed > 0)
         computed = chain.conditionals(canvas)

@@ -65,16 +65,6 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
         assert replace(trace, final_reward=None) == plain
 
 
-def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
-    """Return log p of an answer in the masks of a row: word by word from the left, each given all that is known."""
-    canvas, total = torch.tensor([row]), 0.0
-    for column, token in zip(np.flatnonzero(np.array(row) == predictor.mask_id).tolist(), answer, strict=True):
-        logits = predictor.logits(canvas, None)[0, column].double().numpy()
-        total += logits[token] - np.logaddexp.reduce(logits)
-        canvas[0, column] = token
-    return total
-
-
 @pytest.mark.parametrize(
     ("prompt", "length", "strategy"),
     [
@@ -85,6 +75,10 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
 def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str, length: int, strategy: str) -> None:
     (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=rws.load_reward("era"))
     row = row_of(trace.prompt.tolist(), english.mask_id, length)
-    assert trace.log_prob is not None and trace.log_prob < 0
-    assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
+    canvas, total = torch.tensor([row]), 0.0  # word by word from the left, each given all that is known
+    for column, token in zip(np.flatnonzero(np.array(row) == english.mask_id).tolist(), trace.tokens, strict=True):
+        logits = english.logits(canvas, None)[0, column].double().numpy()
+        total += logits[token] - np.logaddexp.reduce(logits)
+        canvas[0, column] = int(token)
+    assert trace.log_prob == pytest.approx(total, abs=1e-9) and total < 0
     assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())

@@ -248,12 +248,6 @@ def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(tem
 ROWS = np.random.default_rng(0).normal(0, 3, (6, 40))
 
 
-def unproved(a: Any, b: Any) -> theory.Crossings:
-    pair = theory.crossings(a, b)
-    cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
-    return replace(pair, crossings=(cluster,), complete=False)
-
-
 def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     path = theory.selection_path(APPENDIX_D, 1, 0.1, 10.0)
     wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
@@ -263,8 +257,10 @@ def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch)
         (plots.threshold_counts(counts), plots.threshold_counts(replace(counts, certified=False))),
         (plots.stability([radius]), plots.stability([replace(radius, certified=False)])),
     ]
-    proved = plots.confidence_curves(APPENDIX_D)
-    monkeypatch.setattr("paper_figures.extra.scale_pictures.curves.crossings", unproved)
+    proved, pair = plots.confidence_curves(APPENDIX_D), theory.crossings(*APPENDIX_D)
+    cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
+    unproved = replace(pair, crossings=(cluster,), complete=False)
+    monkeypatch.setattr("paper_figures.extra.scale_pictures.curves.crossings", lambda a, b: unproved)
     pairs.append((proved, plots.confidence_curves(APPENDIX_D)))
     for sure, unsure in pairs:
         assert "not proved" not in plots.caption(sure) and "hatched" in plots.caption(unsure)

@@ -136,8 +136,7 @@ def published_loop(
 ) -> tuple[list[int], int]:
     """Fill block after block as the loops of SDAR, LLaDA2, Dream-Reasoner and BD3LM do; return tokens and forwards.
 
-    Those of probability above tau go, or the `each` most probable. LLaDA2.1: tokens give way to others above `edit`,
-    in `after` forwards of a full block too. What `decode` never commits is no best token.
+    Above tau, or else `each` go. LLaDA2.1: tokens give way above `edit`, in `after` forwards of a full block too.
     """
     forwards = 0
     row, mask, block = torch.tensor(prompt), model.mask_id, model.block

@@ -36,19 +36,15 @@ SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisib
   .map(one => one.outerHTML.slice(0, 90))"""
 
 
-def speaker() -> CallablePredictor:
+@pytest.mark.parametrize(("prompt", "width"), [("", 390), ("of [MASK:3] of of [MASK:5] of", 1200)])
+def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, prompt: str, width: int) -> None:
     table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    return CallablePredictor(
+    predictor = CallablePredictor(
         lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1),
         mask_id=4,
         encode=lambda text: [1 for _ in text.split()],
         decode=lambda ids: " ".join((*LONG, "?")[token] for token in ids),
     )
-
-
-@pytest.mark.parametrize(("prompt", "width"), [("", 390), ("of [MASK:3] of of [MASK:5] of", 1200)])
-def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, prompt: str, width: int) -> None:
-    predictor = speaker()
     first, second = (decode(predictor, [prompt], each, SHAPE)[0] for each in ("default", "temperature:9"))
     path = scale_path(predictor, prompt, 0.1, 20.0, SHAPE)
     for page in (first.view(second, predictor), step_logits(first, predictor, 0).view(), path.view()):

@@ -10,7 +10,7 @@ from chromium import Chromium, Tab
 from numpy.typing import NDArray
 from proved_crossings import HIGH, LOW, missed_crossings
 
-from rws_decode import Options, Shape, Trace, decode, load_predictor, load_reward
+from rws_decode import Options, Shape, decode, load_predictor, load_reward
 from rws_decode.extra.playground.page import playground_page
 from rws_theory import crossings, selection_path
 
@@ -65,13 +65,6 @@ def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
     return opened
 
 
-def logits_of(found: dict[str, Any], prompt: list[int]) -> NDArray[np.float64]:
-    predictor: Any = load_predictor("english")
-    canvas = torch.tensor([[*prompt, *found["before"]]])
-    rows: NDArray[np.float64] = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
-    return rows
-
-
 def check_changes(found: dict[str, Any], logits: NDArray[np.float64]) -> None:
     """Check the factors at which what a step unmasks changes, against the proved path of the chosen set."""
     path = selection_path(logits, found["k"], LOW, HIGH)
@@ -100,21 +93,19 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool
                 assert any(found["near"]) or trace.near_tokens.any(), (prompt, setting)
                 counts["otherwise"] += 1
                 continue
-            same_numbers(found, trace)
-            logits = logits_of(found, predictor.encode_prompt(prompt))
+            assert trace.final_reward is not None and trace.log_prob is not None
+            assert abs(found["reward"] - trace.final_reward["raw"]) <= 1e-9
+            assert abs(found["logProb"] - trace.log_prob) <= 1e-9
+            np.testing.assert_allclose(found["factor"], trace.factor, rtol=1e-12)
+            assert [near > 0 for near in found["near"]] == (trace.near_ties > 0).tolist()
+            assert found["ties"] == trace.ties.tolist()
+            ids = predictor.encode_prompt(prompt)
+            logits = predictor.logits(torch.tensor([[*ids, *found["before"]]]), None)[0, len(ids) :]
+            logits = logits.numpy()[found["places"]]
             counts["missed"] += missed_crossings(logits[:4], found["crossings"], rtol=1e-9)
             if changes:
                 check_changes(found, logits)
     return counts
-
-
-def same_numbers(found: dict[str, Any], trace: Trace) -> None:
-    assert trace.final_reward is not None and trace.log_prob is not None
-    assert abs(found["reward"] - trace.final_reward["raw"]) <= 1e-9
-    assert abs(found["logProb"] - trace.log_prob) <= 1e-9
-    np.testing.assert_allclose(found["factor"], trace.factor, rtol=1e-12)
-    assert [near > 0 for near in found["near"]] == (trace.near_ties > 0).tolist()
-    assert found["ties"] == trace.ties.tolist()
 
 
 def test_the_page_decodes_as_python_does(tab: Tab) -> None:
