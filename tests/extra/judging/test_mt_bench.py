@@ -138,6 +138,8 @@ def test_second_run_and_summarize_ask_nothing(
     options: list[str], models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options, out = [*options, "--rewards", str(models / "one"), "--prompts", "3"], tmp_path
+    assert main([*options, "--out", str(out)]) == 0
+    assert "no LLM judge has judged" in capsys.readouterr().out
     with JudgeServer(longer) as server:
         _, tables, _ = asked(options, out, server)
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
