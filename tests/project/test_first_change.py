@@ -6,21 +6,20 @@ import re
 import shutil
 import subprocess
 import sys
+import trace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import mutants
 import numpy as np
 import pytest
-from documented_commands import section
+from documented_commands import ROOT, section
 from hypothesis import given
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Shape, decode
 from rws_theory import max_probability, testing
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ("docs/guides/add-strategy.md", "docs/guides/add-study.md")
 TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in RECIPES)
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts, checks, and
@@ -140,22 +139,14 @@ SPANS = (ast.ClassDef, ast.FunctionDef)
 
 def executed(call: Callable[[], object]) -> dict[str, set[int]]:
     """Return the lines that a call runs, by file of the decoder, those of the model and its checkpoint left out."""
+    before, tracer = sys.gettrace(), trace.Trace(count=True, trace=False)
+    tracer.runfunc(call)
+    sys.settrace(before)
     lines: dict[str, set[int]] = {}
-
-    def watch(frame: Any, event: str, _: object) -> Any:
-        name = frame.f_code.co_filename.removeprefix(f"{ROOT}/")
-        if not name.startswith("rws_decode/") or name.startswith(("rws_decode/predictors/", "rws_decode/rewards/")):
-            return None
-        if event == "line":
-            lines.setdefault(name, set()).add(frame.f_lineno)
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
+    for path, line in tracer.results().counts:
+        name = path.removeprefix(f"{ROOT}/")
+        if name.startswith("rws_decode/") and not name.startswith(("rws_decode/predictors/", "rws_decode/rewards/")):
+            lines.setdefault(name, set()).add(line)
     return lines
 
 
@@ -169,10 +160,7 @@ def lines_to_read(path: Path, ran: set[int]) -> int:
 
 
 def test_few_files_take_a_prompt_to_its_trace() -> None:
-    """Every file that runs in a decode is one that ARCHITECTURE lists, a model, or stands beside; its counts hold.
-
-    The decodes are second ones, as the first run what libraries are imported by.
-    """
+    """Every file that runs in a second decode is one that ARCHITECTURE lists, or a model; its counts hold."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     section = text[text.index("## Read one decode") : text.index("## Where to look")]
     listed = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)

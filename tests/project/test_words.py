@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from html import unescape
 
 import pytest
@@ -31,12 +30,9 @@ COMMANDS = [*((name,) for name in entry_points()), *(("experiment", name) for na
 def misused(text: str) -> list[str]:
     """Return the words of a text that have another one in the field, each with what stands around it."""
     plain = re.sub(EXCEPTED, lambda found: " " * len(found[0]), " ".join(text.split()), flags=re.IGNORECASE)
-    found = [(each, instead) for word, instead in INSTEAD.items() for each in _each(word, plain)]
+    whole = {rf"(?<![\w-])(?:{word})(?![\w-])": instead for word, instead in INSTEAD.items()}
+    found = [(each, instead) for word, instead in whole.items() for each in re.finditer(word, plain, re.IGNORECASE)]
     return [f"{plain[max(0, at.start() - 40) : at.end() + 40]!r}: {instead}" for at, instead in found]
-
-
-def _each(word: str, text: str) -> Iterator[re.Match[str]]:
-    return re.finditer(rf"(?<![\w-])(?:{word})(?![\w-])", text, re.IGNORECASE)
 
 
 def prose(text: str) -> str:

@@ -26,7 +26,6 @@ RUNS = {"default": "--strategy default", "rws": "--strategy rws --reward-scale 8
 
 
 def animation(folder: Path, out: Path) -> None:
-    """Write the GIF of the default and RWS on one prompt of `mini`; the traces go into a folder."""
     for name, strategy in RUNS.items():
         options = f"--model mini --reward mini --example 3 {strategy} --trace {folder / name}"
         done(decode(["generate", *options.split()]))
@@ -35,7 +34,6 @@ def animation(folder: Path, out: Path) -> None:
 
 
 def frontier(folder: Path, out: Path) -> None:
-    """Write the still of the frontier; the whole exhibit goes into a folder."""
     done(figures(["law_frontier", "--runs", str(folder / "runs"), "--out", str(folder)]))
     shutil.copyfile(folder / "figures" / "law_frontier.png", out)
 

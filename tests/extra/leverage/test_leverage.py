@@ -32,8 +32,6 @@ def model(seed: int) -> CallablePredictor:
 
 
 def random_reward(seed: int, spread: float) -> CallableReward:
-    """Return a reward that is a random number of each text."""
-
     def score(prompt: str, answer: str) -> float:
         return float(np.random.default_rng([seed, *map(ord, answer)]).normal() * spread)
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,14 +17,9 @@ ROOT = Path(__file__).parents[3]
 WORDS = ["experiment", "normalisation", "--cells", NAME, "--prompts", "5", "--most-settings", "6"]
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "RUNGS", ((6, 2), (3, 4), (2, 6)))
     monkeypatch.setitem(study.CELLS, NAME, study.CELLS[NAME]._replace(length=8, steps=4))
-
-
-@pytest.mark.usefixtures("small")
-def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     assert main([*WORDS, "--out", str(first), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
