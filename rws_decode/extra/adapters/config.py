@@ -136,8 +136,8 @@ class RWSGenerationConfig:
             run = load(self.run)
             if not run.of_step_map and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
-        given = {name: value for name, value in vars(self).items() if name != "strategy"}
-        return strategy_named(self.strategy, **given | {"run": run, "seed": self.seed if seed is None else seed})
+        numbers = {name: value for name, value in vars(self).items() if name != "strategy"}
+        return strategy_named(self.strategy, **numbers | {"run": run, "seed": self.seed if seed is None else seed})
 
     def decode_options(self, seed: int | tuple[int, ...] | None = None) -> dict[str, Any]:
         """Return shape, options and savings, as `decode.decode` takes them; seed: in place of the config's."""
@@ -243,6 +243,6 @@ def _refuse_unknown(options: Mapping[str, Any], kind: type) -> None:
     names = [option.name for option in fields(kind)]
     for name in options:
         if name not in names:
-            known = (_ELSEWHERE | _HERE).get(name)
-            near = [known] if known in names else get_close_matches(str(name), names, 1, 0.0)
+            name_here = (_ELSEWHERE | _HERE).get(name)
+            near = [name_here] if name_here in names else get_close_matches(str(name), names, 1, 0.0)
             raise ValueError(f"{name} is not an option of {kind.__name__}: the nearest is {near[0]}")

@@ -29,10 +29,10 @@ class Network:
         if isinstance(predictor, BidirectionalPredictor) and savings.graphs:
             body = Body.of(predictor, predictor.model.model, causal=False)
             self.body = body if body.supported else None
-        self.seen: Tensor | None = None
+        self.visible: Tensor | None = None
         self.positions: Tensor | None = None
         if isinstance(predictor, BidirectionalPredictor):
-            self.seen = predictor.visible(self.mask, canvas.ids)
+            self.visible = predictor.visible(self.mask, canvas.ids)
         if self.mask is not None:
             self.positions = (self.mask.long().cumsum(dim=1) - 1).clamp(min=0)
 
@@ -46,7 +46,7 @@ class Network:
             )
         else:
             assert isinstance(self.predictor, BidirectionalPredictor)
-            hidden = self.body(ids, self.seen, self.positions)
+            hidden = self.body(ids, self.visible, self.positions)
             source = self.predictor.source(self.mask, row, column)
             head = self.predictor.model.lm_head
             logits = head(hidden[row, source]) if self.savings.places else head(hidden)[row, source]

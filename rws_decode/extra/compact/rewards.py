@@ -30,7 +30,7 @@ class DeviceScorer(Scorer):
         super().__init__(*args, **options)
         self.device = device
         model = self.model
-        self._there = model if replay and type(model) is CausalReward and body_of(model).supported else None
+        self._on_device = model if replay and type(model) is CausalReward and body_of(model).supported else None
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
         """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
@@ -44,9 +44,9 @@ class DeviceScorer(Scorer):
     def ask(self, new: Sequence[tuple[int, str]]) -> Tensor:
         """Return the model's scores of texts, given with their rows; `checked` checks them later."""
         prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
-        if self._there is not None:
-            texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]
-            return scores_there(self._there, texts).to(self.device, non_blocking=True)
+        if self._on_device is not None:
+            texts = [self._on_device.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+            return scores_there(self._on_device, texts).to(self.device, non_blocking=True)
         return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
 
 
@@ -72,6 +72,6 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
             ids[row, : len(text)] = torch.tensor(text)
             last[row] = len(text) - 1
         hidden = body_of(reward)(sent(ids, device))
-        at = hidden[torch.arange(rows, device=device), sent(last, device)]
-        scores.append(reward.model.score(at)[: len(batch), 0].double())
+        states = hidden[torch.arange(rows, device=device), sent(last, device)]
+        scores.append(reward.model.score(states)[: len(batch), 0].double())
     return torch.cat(scores)

@@ -96,16 +96,16 @@ class Reversal:
 
     def __str__(self) -> str:
         """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
-        at = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
+        scales = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
         several = "s" if len(self.crossings) > 1 else ""
-        where = f" at factor{several} {at}" if self.certified else f" ({printable(self.note)})" if self.note else ""
+        where = f" at factor{several} {scales}" if self.certified else f" ({printable(self.note)})" if self.note else ""
         (earlier, later), (a, b), (c, d) = self.words, self.in_first, self.in_second
-        told = f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}"
+        overtaking = f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}"
         if all(map(math.isnan, (a, b, c, d))):
-            return told
+            return overtaking
         return (
-            f"{told}\n  the two are ranked by {known(b)} and {known(a)} in the first run, "
-            f"by {known(d)} and {known(c)} in the second"
+            f"{overtaking}\n  the two are ranked by {number_text(b)} and {number_text(a)} in the first run, "
+            f"by {number_text(d)} and {number_text(c)} in the second"
         )
 
 
@@ -164,7 +164,7 @@ class TraceDiff:
         parting = self.parting
         if parting is None:
             return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
-        step, (first, second) = parting.step, map(known, parting.factors)
+        step, (first, second) = parting.step, map(number_text, parting.factors)
         begun = f"the runs diverge at step {step}, where {WHY[parting.why]}"
         if not self.missing:
             factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
@@ -201,7 +201,7 @@ def not_compared(difference: TraceDiff) -> str:
     return f"not compared, as a step map does not tell: {', '.join(difference.missing)}"
 
 
-def known(value: float) -> str:
+def number_text(value: float) -> str:
     """Return a number that may be NaN, as it is not known then."""
     return "not known" if math.isnan(value) else f"{value:.4g}"
 
@@ -226,7 +226,7 @@ def _later(difference: TraceDiff, parted: int) -> str:
         return "no later step differs"
     commits, count = later_commits(difference)
     where = "this and every later step" if len(differing) == count else f"steps {shortened(differing, 10)}"
-    said = f"{commits} of the {count} later steps commit other positions"
+    differing_commits = f"{commits} of the {count} later steps commit other positions"
     if difference.missing:
-        return said
-    return f"{said}; factors, rewards or candidates differ at {where}"
+        return differing_commits
+    return f"{differing_commits}; factors, rewards or candidates differ at {where}"

@@ -42,12 +42,12 @@ class Hypotheses:
         most = max(1, len(self._state.rows) if size is None else self._decoder.memory // size)
         for part in torch.arange(len(row), device=row.device).split(most):
             after = self._state.at(index[part]).filled(chosen[part], self._tokens[index[part]])
-            seen = forward(self._decoder, after)
+            logits = forward(self._decoder, after)
             self.calls += 1
-            if not bool(seen.logits.amax(dim=-1).isfinite().all()):
+            if not bool(logits.logits.amax(dim=-1).isfinite().all()):
                 name = self._decoder.predictor.name
                 raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
-            open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
+            open_[part[logits.row], logits.position] = entropies(logits.logits, scale[part][logits.row])
         self._answers.update(zip(_keys(row, chosen), open_, strict=True))
         return open_
 
@@ -60,8 +60,8 @@ def looking(run: Step) -> Step:
     """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
-            completion = decoder.complete(decoder, state, seen)
+        def complete(_: Decoder, state: State, logits: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, logits)
             look = Hypotheses(decoder, state, completion.tokens)
             return completion._replace(view=completion.view._replace(look=look))
 

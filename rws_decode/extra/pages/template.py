@@ -72,11 +72,11 @@ def line_of(prompt: str | None, length: int) -> list[str | int]:
     """Return what stands in the text: answer positions by number, and the fixed texts of a prompt with gaps."""
     if prompt is None or masks_in(prompt) != length:
         return list(range(length))
-    line, at = list[str | int](), 0
+    line, position = list[str | int](), 0
     for part in parts_of(prompt):
         if isinstance(part, str):
             line.append(part)
         else:
-            line += range(at, at + part)
-            at += part
+            line += range(position, position + part)
+            position += part
     return line

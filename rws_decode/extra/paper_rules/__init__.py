@@ -37,8 +37,8 @@ class ParallelFactor(Counted):
         rank = ranks_in_rows(view.log_odds, view.row)
         fails = ((rank + 2) * torch.sigmoid(-view.log_odds) >= self.parallel_factor).long()
         # The first that fails: no position before it, of its row, fails.
-        seen = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
-        return seen.index_put((view.row, rank), 1 - fails).cumprod(dim=1).sum(dim=1)
+        passing = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
+        return passing.index_put((view.row, rank), 1 - fails).cumprod(dim=1).sum(dim=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +108,8 @@ class Klass(Counted):
         chosen = view.log_odds >= least_odds(self.threshold)
         if len(view.before) < self.rest:
             return torch.zeros_like(chosen)
-        steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
+        scale, logits = view.scale[:, None], (view.logits, *view.before)
+        steps = [(each.double() * scale).log_softmax(dim=-1) for each in logits]
         for now, before in pairwise(steps):
             p = now.exp()
             moves = torch.where(p > 0, p * (now - before), 0.0)
@@ -116,10 +117,6 @@ class Klass(Counted):
             reach = 4 * view.leeway + 2 * torch.sinh(2 * view.leeway) * moves.abs().sum(dim=-1)
             chosen &= moves.sum(dim=-1) - reach < self.divergence
         return chosen
-
-
-def _log_p(logits: Tensor, scale: Tensor) -> Tensor:
-    return (logits.double() * scale[:, None]).log_softmax(dim=-1)
 
 
 @dataclass(frozen=True, repr=False)

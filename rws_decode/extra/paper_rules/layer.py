@@ -28,17 +28,17 @@ def remembering(run: Step) -> Step:
     """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        seen, steps = decoder.forward(decoder, state), abilities_of(decoder.strategy).memory
+        logits, steps = decoder.forward(decoder, state), abilities_of(decoder.strategy).memory
         past = state.beside.get("memory", Memory()).steps
 
-        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
-            completion = decoder.complete(decoder, state, seen)
+        def complete(_: Decoder, state: State, logits: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, logits)
             view = completion.view
             return completion._replace(view=view._replace(before=_before(past, view)))
 
-        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen, complete=complete), state)
-        kept = (seen._replace(row=state.rows[seen.row], published=seen.logits), *past)[:steps]
-        return after._replace(beside={**after.beside, "memory": Memory(kept)}), done
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: logits, complete=complete), state)
+        steps_kept = (logits._replace(row=state.rows[logits.row], published=logits.logits), *past)[:steps]
+        return after._replace(beside={**after.beside, "memory": Memory(steps_kept)}), done
 
     return step
 
@@ -49,8 +49,8 @@ def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor
     logits = []
     for row, position, values, *_ in past:
         keys = row * view.length + position
-        at = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
-        if not len(keys) or not bool((keys[at] == key).all()):
+        index = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
+        if not len(keys) or not bool((keys[index] == key).all()):
             break
-        logits.append(values[at])
+        logits.append(values[index])
     return tuple(logits)

@@ -135,12 +135,12 @@ def certain(
             break
         scales = torch.logspace(0, 1, factors, base=high / low, dtype=torch.float64, device=logits.device) * low
         scales[0], scales[-1] = low, high
-        here = open_[row] & contested[row, position]
-        places = (row[here], position[here])
-        curve = _curves(logits[here], token[here], scales)
+        competing = open_[row] & contested[row, position]
+        places = (row[competing], position[competing])
+        curve = _curves(logits[competing], token[competing], scales)
         grid = contested & open_[:, None]
         rounding = 8 * (logits.shape[-1] + 2048) * torch.finfo(torch.float64).eps
-        same, above = _compared(curve, error[here].double(), places, grid, k, scales, rounding)
+        same, above = _compared(curve, error[competing].double(), places, grid, k, scales, rounding)
         proved = proved | (open_ & same & above)
         open_ = open_ & same & ~above
     return proved

@@ -37,9 +37,9 @@ class Alphabet:
         for number, piece in enumerate(pieces):
             if piece not in words:
                 place = sum(map(len, pieces[:number]))
-                known = f" {''.join(words)}, in capitals" if self.kind == "residues" else ""
+                letters = f" {''.join(words)}, in capitals" if self.kind == "residues" else ""
                 raise ValueError(
-                    f"prompt {text.strip()[:60]!r} holds {piece!r:.40} at {place}: {name} reads {self.kind}{known}; "
+                    f"prompt {text.strip()[:60]!r} holds {piece!r:.40} at {place}: {name} reads {self.kind}{letters}; "
                     f"what is to be written is a gap, such as [MASK:1]"
                 )
 

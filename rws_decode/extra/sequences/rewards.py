@@ -77,9 +77,9 @@ def humanness(sequence: str) -> float:
     residues = _residues("humanness", sequence)
     if len(residues) < 9:
         raise ValueError(f"reward humanness reads {residues!r}: at least 9 residues are needed")
-    known = _peptides()
-    asked = np.array([f"{residues[at : at + 9]}\n" for at in range(len(residues) - 8)], dtype=known.dtype)
-    return float((known[np.searchsorted(known, asked).clip(max=len(known) - 1)] == asked).mean())
+    human = _peptides()
+    peptides = np.array([f"{residues[start : start + 9]}\n" for start in range(len(residues) - 8)], dtype=human.dtype)
+    return float((human[np.searchsorted(human, peptides).clip(max=len(human) - 1)] == peptides).mean())
 
 
 @cache
@@ -92,13 +92,13 @@ def _peptides() -> Any:
 
 def species_of(name: str) -> int:
     """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others."""
-    asked = name.removeprefix("species:")
-    if asked in SPECIES:
-        return list(SPECIES).index(asked)
-    if asked not in map(str, range(len(SPECIES))):
-        known = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
-        raise ValueError(f"reward is {name!r:.80}: species:NAME or species:NUMBER is needed, of {known}")
-    return int(asked)
+    species = name.removeprefix("species:")
+    if species in SPECIES:
+        return list(SPECIES).index(species)
+    if species not in map(str, range(len(SPECIES))):
+        choices = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
+        raise ValueError(f"reward is {name!r:.80}: species:NAME or species:NUMBER is needed, of {choices}")
+    return int(species)
 
 
 EXACT = {
@@ -132,7 +132,7 @@ def sequence_reward_named(
 
     ValueError where its package is absent, and as it scores for a prompt with a molecule that does not parse.
     """
-    mean, std = (own if given is None else given for own, given in zip(statistics_of(name), (mean, std), strict=True))
+    mean, std = (own if value is None else value for own, value in zip(statistics_of(name), (mean, std), strict=True))
     if name not in EXACT:
         return _SpeciesReward(species_of(name), device, dtype, mean, std, name)
     if name in CHEMISTRY:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rws_decode.extra.steering.ensemble import Ensemble
-from rws_decode.extra.steering.particles import drawn, log_mean, tilting
+from rws_decode.extra.steering.particles import log_mean, sampled, tilting
 from rws_decode.extra.steering.protocol import Choice, Copies
 from rws_decode.strategies.numbers import finite_or_infinite, number
 
@@ -62,7 +62,7 @@ class SoftBestOf(BestOf):
         while ensemble.unfinished:
             ensemble.step()
         weights = self.beta * ensemble.values()
-        return Choice(drawn(weights, ensemble.rngs), log_mean(weights))
+        return Choice(sampled(weights, ensemble.rngs), log_mean(weights))
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,6 @@ class SVDD(Copies):
         while ensemble.unfinished:
             ensemble.step()
             weights = tilting(ensemble.values(), self.beta)
-            chosen = drawn(weights, ensemble.rngs)
+            chosen = sampled(weights, ensemble.rngs)
             ensemble.resample(np.repeat(chosen[:, None], self.n, axis=1))
         return Choice(np.zeros_like(chosen))
