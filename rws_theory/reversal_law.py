@@ -148,8 +148,8 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
     near_zero = np.sign(_ends(x)[0] - _ends(y)[0])
     shares = []
     for scale in np.atleast_1d(np.asarray(scales, dtype=np.float64)):
-        there = np.sign(log_odds(x, float(scale)) - log_odds(y, float(scale)))
-        shares.append(ReversalShare(int((near_zero * there < 0).sum()), len(x)))
+        signs = np.sign(log_odds(x, float(scale)) - log_odds(y, float(scale)))
+        shares.append(ReversalShare(int((near_zero * signs < 0).sum()), len(x)))
     return shares
 
 

@@ -1,4 +1,4 @@
-"""What tilting by a reward, p_r = p e^{rR} / Z, and scaling all logits, p^c / Z, do to the mean reward."""
+"""The effect on the mean reward of tilting by a reward, p_r = p e^{rR} / Z, and of scaling all logits, p^c / Z."""
 
 from __future__ import annotations
 

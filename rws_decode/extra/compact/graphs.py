@@ -43,10 +43,7 @@ class Replays(local):
         """Return function(*given); None stays None."""
         shapes = tuple(None if part is None else (tuple(part.shape), part.dtype, part.device) for part in given)
         recording = self._recordings.pop((name, shapes), None)
-        if self._recordings:
-            last = next(reversed(self._recordings.values())).output
-            if last.device.type != "cuda" and last.is_floating_point():
-                last.fill_(torch.nan)
+        self._lose_the_last()
         if recording is None:
             while len(self._recordings) >= self.most:
                 self._recordings.popitem(last=False)
@@ -73,6 +70,12 @@ class Replays(local):
         """Drop all recordings, whose memory `torch.cuda.empty_cache` then gives back."""
         self._recordings.clear()
 
+    def _lose_the_last(self) -> None:
+        if self._recordings:
+            last = next(reversed(self._recordings.values())).output
+            if last.device.type != "cuda" and last.is_floating_point():
+                last.fill_(torch.nan)
+
     def _record(self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None]) -> _Recording:
         device = next(tensor.device for tensor in buffers if tensor is not None)
         if device.type != "cuda":
@@ -82,6 +85,11 @@ class Replays(local):
                 output.copy_(function(*buffers))
 
             return _Recording(buffers, output, again)
+        return self._captured(name, function, buffers, device)
+
+    def _captured(
+        self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None], device: torch.device
+    ) -> _Recording:
         with torch.cuda.device(device):
             current = torch.cuda.current_stream(device)
             # One stream of this device for everything: libraries keep a workspace for each stream that they ever saw,

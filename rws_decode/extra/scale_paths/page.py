@@ -67,7 +67,11 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
     named = "any fixed factor c" if path.over == "temperature" else "any reward scale"
     named += "" if path.threshold is None else f" at threshold {number(path.threshold)}"
     title = f"Every answer that {named} gives, from {number(path.scale_min)} to {number(path.scale_max)}"
-    text = f"{_summary(path)} {_missed(path, grid, on_grid)}"
+    found = "one answer" if len(answers) == 1 else f"{len(answers)} different answers"
+    proof = "every breakpoint is proved" if path.certified else "not every scale is proved"
+    if path.unexplored:
+        proof += f", and the budget left {count(len(path.unexplored), 'interval')} unexplored"
+    text = f"{count(len(path.pieces), 'piece')}, {found}; {proof}. {_missed(path, grid, on_grid)}"
     prompt = path.prompt_text
     return page_of(
         "scale_path.html",
@@ -151,15 +155,6 @@ def _part(
         sentence += " No scale of the grid gives it."
     commits = {"answer": answer, "commit": list(part.commit_step), "god": rounded(part.god_steps)}
     return data | commits | {"sentence": sentence}
-
-
-def _summary(path: ScalePath) -> str:
-    answers = len(path.answers)
-    outputs = "one answer" if answers == 1 else f"{answers} different answers"
-    proof = "every breakpoint is proved" if path.certified else "not every scale is proved"
-    if path.unexplored:
-        proof += f", and the budget left {count(len(path.unexplored), 'interval')} unexplored"
-    return f"{count(len(path.pieces), 'piece')}, {outputs}; {proof}."
 
 
 def _missed(path: ScalePath, grid: Sequence[float], on_grid: Set[tuple[int, ...]]) -> str:

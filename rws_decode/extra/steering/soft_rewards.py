@@ -90,13 +90,8 @@ class SoftNetwork:
         with torch_threads():
             if not isinstance(changed, SequenceClassifierReward):
                 return changed.read([frame.holding(count)])[0]
-            pair = encoded(
-                changed.tokenizer,
-                [as_dialogue(prompt).text],
-                [frame.answer],
-                split_special_tokens=True,
-                return_tensors="pt",
-            )
+            texts = [as_dialogue(prompt).text], [frame.answer]
+            pair = encoded(changed.tokenizer, *texts, split_special_tokens=True, return_tensors="pt")
             begin = frame.begin
             fields = {  # token types, too
                 name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
