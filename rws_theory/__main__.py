@@ -157,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads: what is left is not written again at exit
+    except BrokenPipeError:  # no reader: the rest is not written again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, OSError, CycloptsError) as error:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rws_theory.confidence import check_logits, log_odds
 
 Domain = Literal["gumbel", "frechet", "weibull"]
-_CUT = 1e-9  # the integral leaves out [0, _CUT] and [1 - _CUT, 1], and adds what they can hold at most
+_CUT = 1e-9  # the integral leaves out [0, _CUT] and [1 - _CUT, 1], and adds the most that they can hold
 _LARGEST_ALPHA = 100.0
 
 

@@ -65,7 +65,7 @@ class ThresholdPath:
 
 
 class _Pass(NamedTuple):
-    """Where a position passes: [lower, upper], inside which nothing is proved."""
+    """The enclosure [lower, upper] of the scale at which a position passes; nothing is proved inside."""
 
     lower: float
     upper: float

@@ -115,7 +115,7 @@ class Pair:
         return ", ".join(f"{c.lower:.5f}..." for c in self.crossings.crossings)
 
     def probabilities(self, r: float) -> tuple[float, float]:
-        """P^a and P^b at a scale, rounded to float64: to be read; what is proved is :meth:`order`."""
+        """P^a and P^b at a scale, rounded to float64, for a reader; the proof is :meth:`order`."""
         a, b = (1 / (1 + math.fsum(math.exp(-r * u / self.unit) for u in gaps)) for gaps in (self.a, self.b))
         return a, b
 

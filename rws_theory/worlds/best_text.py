@@ -14,7 +14,7 @@ __all__ = ["BestTexts", "best_texts"]
 
 MASK = -1
 _FIRST_RANKS = 16
-# A search takes minutes for so many words of the shipped world, and a gigabyte for so many choices.
+# A search takes minutes for so many words of the shipped model, and a gigabyte for so many choices.
 _WORDS, _CHOICES = 2**12, 2**28
 
 

@@ -126,7 +126,7 @@ def corollary_study(
         whole(name, value, least)
     if (entries := models * words**length) > _MOST:
         raise ValueError(f"models * words**length is {entries:.2g} entries: at most {_MOST:.2g} fit, as by words=4")
-    factor_range(reward_scale, eps)  # refuses what is no scale before anything is drawn
+    factor_range(reward_scale, eps)  # ValueError for a bad scale comes before any sampling
     cells = []
     for row, ensemble in enumerate(get_args(Ensemble)):
         for column, reward in enumerate(get_args(Reward)):

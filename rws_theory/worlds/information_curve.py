@@ -62,7 +62,7 @@ class InformationCurve:
 
     @property
     def error(self) -> Floats:
-        """The standard error of `entropy`, float64 [n]; the contexts are fixed, the texts drawn."""
+        """The standard error of `entropy`, float64 [n]; the contexts are fixed, the texts sampled."""
         return np.array([self._error(row) for row in np.eye(self.entropy.size)])
 
     def schedule(self, counts: Sequence[int]) -> StepSchedule:

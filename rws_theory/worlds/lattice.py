@@ -114,7 +114,7 @@ class Lattice:
 
     A message is [S, K, Q]: states of the chain, canvases, states of the tilt's automaton. weight: of the word that each
     state ends with, [S, Q], at most 1; to: the automaton's next state [S, Q]. `word_shift` and `pair_shift` are the
-    logs of what was divided out of a weight of a word and of a pair.
+    logs of the factors divided out of the weights of words and of pairs.
     """
 
     chain: Backoff

@@ -151,7 +151,7 @@ class NGram:
         new = {key: span for key, span in zip(keys, spans, strict=True) if key not in memory}
         known = {key: memory[key] for key in keys if key not in new}
         texts = [shown[row][begin:end] for row, begin, end in new.values()]
-        with np.errstate(divide="ignore"):  # what is below the smallest float is impossible
+        with np.errstate(divide="ignore"):  # a probability below the smallest float is impossible
             for key, posterior in zip(new, self._lattice.posteriors(texts, [start for start, _ in new]), strict=True):
                 known[key] = memory[key] = np.log(posterior)
         results = []
@@ -164,7 +164,7 @@ class NGram:
         return results
 
     def parts(self, canvas: Ints) -> list[tuple[int, int]]:
-        """Return the parts of a canvas, begin and end, that determine their own conditionals, given what is before.
+        """Return the parts of a canvas, begin and end, that determine their own conditionals, given the text before.
 
         A part begins with a mask. It ends after `order` - 1 revealed tokens in a row, or with the canvas. Under a tilt
         by an automaton of several states, all of the canvas is one part.

@@ -90,7 +90,7 @@ def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
     >>> round(float(rws_rule(8.0)(0, 0.0)), 4)
     5.6569
     """
-    factor_range(reward_scale, eps)  # refuses what is no scale
+    factor_range(reward_scale, eps)  # ValueError for a bad scale
     return lambda step, reward: reward_factor(reward, reward_scale, eps)
 
 

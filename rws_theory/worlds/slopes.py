@@ -116,7 +116,7 @@ class _Moves:
     def weighed(self, mass: Floats) -> Floats:
         """Return the same, each step times log P(word of t | s)."""
         chain, flat = self.chain, _flat(mass)
-        total, offset = flat.copy(), np.zeros_like(flat)  # offset: mass times the logs of what was kept on the way down
+        total, offset = flat.copy(), np.zeros_like(flat)  # offset: mass times the logs of the shares on the way down
         for level in reversed(chain.levels):
             with np.errstate(divide="ignore"):
                 logs = np.where(level.kept > 0, np.log(level.kept), 0.0)[:, None]

@@ -23,7 +23,7 @@ def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
     arrays: dict[str, NDArray[np.generic]] = {"unigram": chain.unigram}
     for below, level in zip((None, *chain.levels), chain.levels, strict=False):
         if below is not None:
-            arc = np.flatnonzero(below.target >= level.first)  # only what goes on to a longer state leads there
+            arc = np.flatnonzero(below.target >= level.first)  # arcs that lead to a longer state
             order = np.argsort(below.target[arc], kind="stable")
             arrays[f"states_{level.length}"] = _small(arc[order])
         arrays[f"arcs_{level.length}"] = _small(np.diff(level.begin))

@@ -193,17 +193,13 @@ class RWSGenerationConfig:
         (32, 32, 'defer-published')
         """
         _refuse_unknown(overrides, RWSGenerationConfig)
-        there = {here: name for name, here in _HERE.items()}
-        own = {here: overrides.pop(here) for here in ("savings", "run") if here in overrides}
-        told = (
-            hook("presets", f"preset is {name!r}")
-            .load(name)
-            .arguments(predictor, **{there.get(n, n): value for n, value in overrides.items()})
-        )
-        for part in (told.pop("shape"), told.pop("options")):
-            set_here = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
-            told |= {_HERE.get(option, option): getattr(part, option) for option in set_here}
-        return cls().update(**told, **own)
+        preset, names = hook("presets", f"preset is {name!r}").load(name), {new: old for old, new in _HERE.items()}
+        own = {option: overrides.pop(option) for option in ("savings", "run") if option in overrides}
+        values = preset.arguments(predictor, **{names.get(key, key): value for key, value in overrides.items()})
+        for part in (values.pop("shape"), values.pop("options")):
+            changed = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
+            values |= {_HERE.get(option, option): getattr(part, option) for option in changed}
+        return cls().update(**values, **own)
 
     def save_pretrained(self, save_directory: str | os.PathLike[str]) -> Path:
         """Write the config to `save_directory`/rws_generation_config.json, atomically, and return the file's path.

@@ -61,7 +61,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     special tokens, the predictor's tokenizer if None.
 
     The predictor encodes prompts (`encode_prompt`), in its chat template if it has one: leave the harness's
-    --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
+    --apply_chat_template off. A special token's name in a context or continuation is plain text.
     Same seed, same results up to rounding, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.

@@ -1,4 +1,4 @@
-"""A predictor's logits at places, without a look at any value on the host."""
+"""A predictor's logits at places, without copying a value to the host."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class Network:
 
 
 def sent(host: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the host on the device; nobody waits for what runs there."""
-    # From ordinary memory a copy waits until the device has come so far.
+    """Return a tensor of the host on the device, without waiting for the device."""
+    # A copy from memory that is not pinned would wait.
     return host.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else host.to(device)

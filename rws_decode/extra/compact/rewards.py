@@ -19,11 +19,11 @@ _WIDTH = 32
 
 
 class DeviceScorer(Scorer):
-    """A `Scorer` whose scores are tensors on a device: asking for them waits for nothing.
+    """A `Scorer` whose scores are tensors on a device, so that no caller waits for it.
 
-    A `CausalReward` that `LeanLlama` computes is run there as a whole, without its key-value cache, and recorded once
-    per width; any other model is asked for numbers. replay: whether forwards are recorded. Scores are checked by
-    `checked` when the batch is done.
+    A `CausalReward` that `LeanLlama` computes runs on the device as a whole, without its key-value cache, recorded once
+    per width; other models return numbers. replay: whether forwards are recorded. `checked` checks scores after the
+    batch.
     """
 
     def __init__(self, *args: Any, replay: bool, device: torch.device, **options: Any) -> None:
@@ -33,7 +33,7 @@ class DeviceScorer(Scorer):
         self._on_device = model if replay and type(model) is CausalReward and body_of(model).supported else None
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
-        """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
+        """Return the cached raw score of an answer, None if its text was not scored; it waits for the device."""
         score = super().recall(row, answer)
         return None if score is None else float(score)
 

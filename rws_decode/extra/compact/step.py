@@ -1,4 +1,4 @@
-"""One step of the compact decoder: the same four steps, and nothing waits for the device but the reward's text."""
+"""One step of the compact decoder: the same four steps, which wait for the device only for the reward's text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FACTORS = 9
 
 
 class _Observed(NamedTuple):
-    """What one forward says: b rows, m masked positions each, the first `in_block` of them those of the current block.
+    """The result of a forward of b rows with m masked positions each, of which the first `in_block` are in the block.
 
     position: int64 [b, m], positions in the answer, rising; logits: [b, in_block, V]; token: int64 [b, m]; error:
     float64 [b, m], of the logits; lead: float32 [b, m]; tokens: int64 [b, n], the completed answer; log_f: float32
@@ -49,7 +49,7 @@ class _Observed(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What a step commits, and what the trace says of it, on the device: `candidate` int64, `chosen` bool, [b, n].
+    """The commits of a step, and their record for the trace, on the device: `candidate` int64, `chosen` bool, [b, n].
 
     diagnosis: None where tokens alone are recorded.
     """
@@ -61,10 +61,10 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CompactSteps:
-    """The steps of one batch on its device: what stands in for `Decoder.step` and `Decoder.going`.
+    """The steps of one batch on its device, in place of `Decoder.step` and `Decoder.going`.
 
-    Between two texts that a reward reads, no value is asked of the device, but for one at the end of each block where
-    `savings.settled` looks for the end of text. sound: of each step, whether all logits of each row were numbers.
+    Between two texts that a reward reads, no value is copied from the device, except one at the end of each block if
+    `savings.settled` is on. sound: of each step, whether all logits of each row were numbers.
     """
 
     network: Network
@@ -141,7 +141,7 @@ class CompactSteps:
         """Run the forward and read its logits once: candidates everywhere or in the block, log F at a known factor."""
         planned, ids, masked, answer = decoder.plan[state.step], state.canvas.ids, state.masked, state.canvas.answer
         batch = len(ids)
-        # How many positions are masked follows from the plan alone, so that nobody need count them.
+        # The number of masked positions follows from the plan, without counting on the device.
         in_block = sum(step.commits for step in decoder.plan[state.step :] if step.start == planned.start)
         everywhere = (rewarded or not self.savings.block_only) and decoder.whole
         m = in_block + masked.shape[1] - planned.stop if everywhere else in_block
@@ -180,7 +180,7 @@ class CompactSteps:
         return sent(torch.from_numpy(checked_factors(decoder.strategy, view, rows)), decoder.predictor.device)
 
     def _ask(self, decoder: Decoder, forward: _Observed, step: int, rows: Sequence[int]) -> Rewards:
-        """Ask the reward where it can matter; elsewhere assume one that leads to the same choice."""
+        """Ask for the reward where it can matter; elsewhere assume one that leads to the same choice."""
         scorer, device = decoder.scorer, forward.tokens.device
         assert isinstance(scorer, DeviceScorer)
         answers, proved = self._to_host(forward.tokens, self._proved(decoder, forward, decoder.plan[step].commits))
@@ -208,7 +208,7 @@ class CompactSteps:
         return [list(answer) for answer in zip(*columns, strict=True)], [bool(flag) for flag in flags]
 
     def _proved(self, decoder: Decoder, forward: _Observed, k: int) -> Tensor | None:
-        """Return the rows that commit the same at every factor that a reward can give, bool [b]; None: not looked."""
+        """Return the rows that commit the same at every factor of any reward, bool [b]; None if not checked."""
         rule: Any = decoder.strategy
         if not abilities_of(rule).factor_range or not self.savings.certain or decoder.scorer is None:
             return None

@@ -1,4 +1,4 @@
-"""How two runs differ: what `diff.diff` returns, and how it is told in words."""
+"""The difference of two runs, as `diff.diff` returns it, and its sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rws_theory.show import one_line, printable, shortened
 
 Pair = tuple[float, float]
 
-# What a setting is called where its own name says too little, and those that follow from others.
+# Names of settings whose own name says too little, and settings that follow from others.
 _NAMES = {
     "cfg": "guidance scale",
     "end_ids": "end-of-text tokens",
@@ -95,7 +95,7 @@ class Reversal:
     __repr__ = one_line
 
     def __str__(self) -> str:
-        """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
+        """Return two lines: which word overtook which and where, and the ranking values of both in each run."""
         scales = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
         several = "s" if len(self.crossings) > 1 else ""
         where = f" at factor{several} {scales}" if self.certified else f" ({printable(self.note)})" if self.note else ""
@@ -131,7 +131,7 @@ class Parting:
 
 @dataclass(frozen=True, repr=False)
 class TraceDiff:
-    """How two runs differ. `same`: the same tokens committed at the same steps, so that there is no `parting`.
+    """The difference of two runs. `same`: the same tokens committed at the same steps, so that there is no `parting`.
 
     `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
     rewards differ, before the parting and after it; `steps_run`: by both. `missing`: what a step map does not tell, and
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def setting_words(change: Change) -> tuple[str, str, str]:
-    """Return what a setting is called and its two values in words.
+    """Return the name of a setting and its two values in words.
 
     >>> setting_words(Change("strategy", {"name": "default"}, {"name": "rws", "reward_scale": 8.0}))
     ('strategy', 'default', 'rws:8')
@@ -197,12 +197,12 @@ def setting_words(change: Change) -> tuple[str, str, str]:
 
 
 def not_compared(difference: TraceDiff) -> str:
-    """Return what was not compared, as a step map does not tell it."""
+    """Return a sentence on the fields that were not compared, as a step map lacks them."""
     return f"not compared, as a step map does not tell: {', '.join(difference.missing)}"
 
 
 def number_text(value: float) -> str:
-    """Return a number that may be NaN, as it is not known then."""
+    """Return a number as text, "not known" for NaN."""
     return "not known" if math.isnan(value) else f"{value:.4g}"
 
 

@@ -135,7 +135,7 @@ def _crossing(low: Tensor, high: Tensor, view: MaskedPositions, k: int) -> Tenso
 
 
 def gumbel(uniform: Tensor) -> Tensor:
-    """Return -log(-log u), so that the largest of log w + gumbel is drawn in proportion to w."""
+    """Return -log(-log u), so that the largest of log w + gumbel is a sample in proportion to w."""
     return -torch.log(-torch.log(uniform))
 
 
@@ -159,7 +159,7 @@ class LookUM(Lookahead):
     r"""Commit a set a with weight exp(-U(a) / alpha), U = mean_j H_j after a, over what is masked then.
 
     H_j is the entropy of position j, in nats, under the scaled logits. Path generator: the first set is the most
-    confident one, the others are drawn from the `pool` most confident positions, each subset as likely. Verifier: U,
+    confident one, the others are uniform samples from the `pool` most confident positions. Verifier: U,
     the paper's mean negative entropy. Selection: one of the sets, importance-weighted step by step (alpha > 0), or the
     best of them (0). hypotheses: the paper's paths, 2 to 3 in its experiments; each costs a forward. pool: 5 in the
     paper, and never fewer than a step commits.
@@ -183,7 +183,7 @@ class LookUM(Lookahead):
         return noise.masked_fill(~inside, -torch.inf)
 
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
-        """Return the positions at the cut of the first set, or of the pool from which the others are drawn."""
+        """Return the positions at the cut of the first set, or of the pool from which the others are sampled."""
         cuts = {low.commits, max(self.pool, low.commits) if self.hypotheses > 1 else low.commits}
         return torch.stack([_crossing(low.log_odds, high.log_odds, low, k) for k in cuts]).any(dim=0)
 
@@ -201,7 +201,7 @@ class InformationGain(Lookahead):
 
     H_i is the entropy of position i, in nats, under the scaled logits; the means are over all masked positions of the
     answer, before and after the candidates of a are filled in. The mean now is the same for all sets and is left out.
-    Each set after the first is drawn without replacement in proportion to exp(P_i / position_temperature), P_i the
+    Each set after the first is sampled without replacement in proportion to exp(P_i / position_temperature), P_i the
     confidence. hypotheses: sets tried at a step, the paper's N (8 in its experiments); each costs a forward.
 
     Left out of the authors' code: the key-value cache, blocks filled at once where all positions are certain, a token

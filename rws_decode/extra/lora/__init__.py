@@ -62,7 +62,7 @@ def add_adapter(network: Any, adapter: str | Path, patterns: Mapping[str, str]) 
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             peft.inject_adapter_in_model(lora, network)
         loaded = peft.set_peft_model_state_dict(network, weights)
-    except Exception as error:  # of files that are not what they say
+    except Exception as error:  # of any kind, for files with wrong content
         raise ValueError(f"adapter is {adapter}: peft does not read it ({line_of(error)[:160]})") from error
     lost = [*loaded.unexpected_keys, *(name for name in loaded.missing_keys if ".lora_" in name)]
     if lost:

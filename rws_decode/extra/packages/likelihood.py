@@ -47,7 +47,7 @@ class LikelihoodReward(Normalised):
         return [scores[pair] for pair in pairs]
 
 
-# Mean and deviation: of 238 texts of 32 words, one drawn from the world `english` after each of its openings.
+# Mean and SD of 238 texts of 32 words, one sampled from the model `english` after each of its openings.
 STATISTICS = {"smollm2": (-5.05, 0.56)}
 
 

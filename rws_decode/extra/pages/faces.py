@@ -1,4 +1,4 @@
-"""What shows an object that comes from below in a notebook: a table or a small picture, chosen by the object's type."""
+"""HTML of the decoder's objects for notebooks: a table or a small picture, chosen by the object's type."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _bars(name: str, values: Sequence[float], changed: Sequence[bool]) -> str:
 
 
 def unusual(trace: Trace, step: int) -> frozenset[int]:
-    """Return the standing words that confidence at factor 1 would not have committed when the run did."""
+    """Return the final tokens that confidence at factor 1 would not have committed at their step."""
     steps = np.arange(trace.steps_run)[:, None]
     moved = trace.chosen & ~trace.unscaled & trace.changed[:, None] & (steps <= step) & ~trace.provisional
     return frozenset(np.flatnonzero(moved.any(axis=0)).tolist())

@@ -1,4 +1,4 @@
-"""What a run, a step and a divergence were, in plain sentences: for pages, and for those who listen to them."""
+"""Plain sentences on a run, a step and a divergence: for pages, and for screen readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHY = {
 
 
 def run_sentence(trace: Trace) -> str:
-    """Return one sentence on a whole run: what decoded what, with which models."""
+    """Return one sentence on a whole run: its strategy, size and models."""
     if trace.of_step_map:
         blocks = f", in blocks of {trace.block}" if trace.block else ""
         size = f"{count(trace.length, 'token')} in {count(trace.steps_run, 'step')}{blocks}"
@@ -38,7 +38,7 @@ def run_sentence(trace: Trace) -> str:
 
 
 def step_sentence(trace: Trace, step: int) -> str:
-    """Return what a step did: what it committed, its reward and factor, what factor 1 would have done, and its ties."""
+    """Return sentences on a step: its commits, reward and factor, the commits of factor 1, and its ties."""
     chosen = np.flatnonzero(trace.chosen[step]).tolist()
     parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
     if again := np.flatnonzero(trace.masked_again[step]).tolist():
@@ -76,7 +76,7 @@ def step_sentence(trace: Trace, step: int) -> str:
 
 
 def end_sentence(trace: Trace) -> str:
-    """Return what a run came to: what its text is worth, what factor 1 would have done, and its order."""
+    """Return a sentence on the result of a run: the worth of its text, the effect of factor 1, and its order."""
     words = int((trace.commit_step >= 0).sum())
     parts = [f"The end: {count(words, 'word')} in {count(trace.steps_run, 'step')}", *worth(trace)]
     if revisions := trace.revisions:
@@ -88,7 +88,7 @@ def end_sentence(trace: Trace) -> str:
 
 
 def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> list[str]:
-    """Return where run A and run B part and why; the pairs of positions that changed places follow, one each."""
+    """Return where run A and run B diverge and why, and a sentence for each pair of positions that changed places."""
     if parting is None:
         return ["The two runs commit the same tokens at the same steps."]
     step, (own, other) = parting.step, parting.factors

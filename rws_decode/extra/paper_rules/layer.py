@@ -1,4 +1,4 @@
-"""The layer around the step of a strategy that sees the logits of steps before."""
+"""The layer around the step of a strategy that reads the logits of earlier steps."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rws_decode.strategies.protocol import MaskedPositions, abilities_of
 
 
 class Memory(NamedTuple):
-    """What the steps before saw, by the prompts' numbers, the last first."""
+    """The logits of earlier steps, by the prompts' numbers, the last first."""
 
     steps: tuple[MaskedLogits, ...] = ()
 
     def of(self, rows: Tensor) -> Memory:
-        """Return the same: positions are found by their prompts' numbers."""
+        """Return the memory itself, as the prompts' numbers index its positions."""
         return self
 
 
 def remembering(run: Step) -> Step:
-    """Return the step whose strategy sees the logits of steps before, as many as it asks for."""
+    """Return the step whose strategy reads the logits of as many earlier steps as its abilities declare."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
         logits, steps = decoder.forward(decoder, state), abilities_of(decoder.strategy).memory
@@ -44,7 +44,7 @@ def remembering(run: Step) -> Step:
 
 
 def _before(past: Sequence[MaskedLogits], view: MaskedPositions) -> tuple[Tensor, ...]:
-    """Return the logits that the view's positions had one step before, two steps, ..., as far as all rows had them."""
+    """Return the logits of the view's positions one step before, two steps, ..., as far as all rows have them."""
     key = view.row * view.length + view.position
     logits = []
     for row, position, values, *_ in past:

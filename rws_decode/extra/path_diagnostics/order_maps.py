@@ -1,4 +1,4 @@
-"""When each position is committed: over many prompts, over several orders of one text, and what is open then."""
+"""Plots of orders: when each position is committed, log-likelihoods of several orders, and the entropy left."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class AppliedPreset(NamedTuple):
         return {"name": self.preset.name, "overridden": instead, "followed": self.followed, "left_out": left_out}
 
     def tell(self) -> None:
-        """Name on standard error what was given in place of the preset's, and what this decoder leaves out."""
+        """Name on standard error the options that replace the preset's, and those that this decoder leaves out."""
         for name, (value, own) in self.given.items():
             text = " ".join(value) if isinstance(value, list) else value
             tell(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}")
@@ -96,7 +96,7 @@ class AppliedPreset(NamedTuple):
 
 
 def with_preset(given: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[Mapping[str, Any], AppliedPreset | None]:
-    """Return what a command line gives with the options of its preset beside it, and what was applied.
+    """Return the options of a command line with those of its preset added, and the applied preset.
 
     usual: the options of the command, with their defaults. With a prompt of gaps the shape follows from the gaps. For a
     command that has --strategies, the preset's strategy is the first of them. ValueError for a name that no preset has.

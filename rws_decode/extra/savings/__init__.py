@@ -147,10 +147,10 @@ def certain(
 
 
 def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding: float) -> Tensor:
-    """Return what `certain` does, bool [B], of curves that are known at some factors, all m positions competing.
+    """Return the result of `certain`, bool [B], from curves at some factors, all m positions competing.
 
     log_f, slope: [B, m, G], log F and its derivative at the rising factors `scales`, float64 [G], of the logits as they
-    are; rounding: by how much either may be off, as a share of 1 and of itself. No value is looked at on the host.
+    are; rounding: the error bound of either, as a share of 1 and of itself. No value is copied to the host.
     """
     rows, m, _ = log_f.shape
     grid = torch.ones(rows, m, dtype=torch.bool, device=log_f.device)
@@ -197,7 +197,7 @@ def _compared(
 ) -> tuple[Tensor, Tensor]:
     """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B].
 
-    rounding: by how much a value may be off, as a share of 1 and of what it was computed from.
+    rounding: the error bound of a value, as a share of 1 and of its inputs.
     """
     shape = (len(scales), *grid.shape)
     value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)

@@ -55,7 +55,7 @@ class Alphabet:
         ends = [(token, ids[token]) for token in ("[CLS]", "[SEP]")]
         engine.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
         engine.decoder = decoders.Fuse()
-        # No token for what is unknown: it is refused.
+        # No token for unknown characters: they are refused.
         named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "cls", "sep", "mask")}
         return PreTrainedTokenizerFast(
             tokenizer_object=engine, model_max_length=longest, clean_up_tokenization_spaces=False, **named

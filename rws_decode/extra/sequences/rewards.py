@@ -50,7 +50,7 @@ def charge(sequence: str) -> float:
     """Return the net charge of a protein at pH 7, in elementary charges, each group by itself.
 
     sum over groups of sign / (1 + 10^(sign (pH - pK))), both ends of the chain among them (Henderson and Hasselbalch).
-    ValueError for what is no residue.
+    ValueError for other characters than residues.
     """
     residues = _residues("charge", sequence)
     basic = [_AMINO_END, *(_BASIC[each] for each in residues if each in _BASIC)]
@@ -61,7 +61,7 @@ def charge(sequence: str) -> float:
 def hydropathy(sequence: str) -> float:
     """Return the mean hydropathy of a protein's residues by Kyte and Doolittle, between -4.5 and 4.5 (GRAVY).
 
-    ValueError for what is no residue.
+    ValueError for other characters than residues.
     """
     residues = _residues("hydropathy", sequence)
     return sum(_HYDROPATHY[each] for each in residues) / len(residues)
@@ -110,7 +110,7 @@ EXACT = {
 
 
 def check_sequence_reward(name: str) -> None:
-    """Raise ValueError for a species that there is none of, and where the reward's package is not installed."""
+    """Raise ValueError for an unknown species, and if the reward's package is not installed."""
     if name == "humanness":
         distribution_of("reward", PEPTIDES)
     elif name in CHEMISTRY:
@@ -204,7 +204,7 @@ def _residues(reward: str, sequence: str) -> str:
 
 
 def _source(name: str) -> Any:
-    """Return what a reward's numbers follow from besides code: RDKit's version, or the files of a package."""
+    """Return the source of a reward's numbers besides code: RDKit's version, or the files of a package."""
     if name in CHEMISTRY:
         return [name, version("rdkit")]
     if name in ("charge", "hydropathy"):

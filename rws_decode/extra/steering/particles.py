@@ -75,7 +75,7 @@ def weigh_along(
     """Decode all copies to their end; return their last log-weights [P, K], and estimates of ln Z [P].
 
     ancestors: of a prompt's log-weights [K] and its number, which copy each goes on from. step: runs one step of all
-    copies, and returns what it adds to their log-weights besides the values, [P, K].
+    copies, and returns its further terms of their log-weights, besides the values, [P, K].
     """
     values = beta * ensemble.values()
     weights, log_partition = np.zeros_like(values), values[:, 0].copy()

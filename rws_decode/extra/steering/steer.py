@@ -147,7 +147,7 @@ def steer(
 
 
 def drawing(method: str, options: Options) -> Options:
-    """Return the options, with tokens drawn at temperature 1 where the method draws and the temperature is 0.
+    """Return the options, with a sampling temperature of 1 in place of 0 if the method samples.
 
     >>> [drawing(method, Options()).sampling_temperature for method in ("best-of:4", "reward-lookahead:4")]
     [1.0, 0.0]

@@ -30,7 +30,7 @@ class Tokenizer(Protocol):
 def read_step_maps(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the arguments of `Trace.from_step_map` from each line of a file, which docs/extra/step_maps.md describes.
 
-    ValueError, naming file and line, for what is no JSON object, another key, and a file without a line.
+    ValueError, naming file and line, for other lines than JSON objects, an unknown key, and an empty file.
     """
     empty = True
     for where, row in json_lines(path):

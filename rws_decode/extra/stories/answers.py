@@ -28,7 +28,7 @@ _PUZZLE = re.compile(r"(?:\w+ had (\w+) (\S+) and (found|lost) (\w+) \. how many
 
 @dataclass(frozen=True)
 class Judgement:
-    """What an answer is worth: the kind of task ("free" if the prompt is none of ours), violations, probability.
+    """The judgement on an answer: the kind of task ("free" for other prompts), violations, probability.
 
     `log_probability`: of the answer given the prompt, in nats; -inf if there is a violation, None for "free".
     """
@@ -107,7 +107,7 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
 
 
 def _dialogue_answer(prompt: str) -> str | None:
-    # Whatever was answered before the last question, the story alone says what is right.
+    # The right answer follows from the story alone, not from earlier answers.
     context, separator, _ = prompt.partition(" question : ")
     if not separator:
         return None
@@ -150,7 +150,7 @@ def judge(prompt: str, answer: str) -> Judgement:
 
 
 def broken_rules(prompt: str, answer: str) -> list[str] | None:
-    """Return the rules that an answer breaks, each with what stands there; None where the prompt is of no known kind.
+    """Return the rules that an answer breaks, each with the text found; None for a prompt of no known kind.
 
     >>> broken_rules("sort : two one", "two one .")
     ["answer: not the right answer to the question or puzzle ('two one .', not 'one two .')"]
@@ -166,7 +166,7 @@ def broken_rules(prompt: str, answer: str) -> list[str] | None:
 
 
 class ExactReward(Normalised):
-    """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.
+    """The exact reward (`rws_decode.rewards.RewardModel`): minus the number of violations.
 
     >>> exact_reward().score(["sort : two one"], ["one two ."])
     [0.0]

@@ -78,7 +78,7 @@ class DiffusionGemma(Spoken):
     def logits(self, prefix: Any, canvas: Tensor, last: Tensor | None) -> Tensor:
         """Return logits float32 [1, L, V] of a canvas int64 [1, L], each within (-30, 30), the published soft cap.
 
-        last: the logits of the step before, as they were drawn from (self-conditioning); None at the first step.
+        last: the scaled logits of the step before, for self-conditioning; None at the first step.
         """
         length = prefix.get_seq_length()
         return self.model(
