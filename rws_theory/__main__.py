@@ -62,11 +62,11 @@ def claims(ids: tuple[str, ...] = (), /, *, list: bool = False, json: bool = Fal
         return
     checked = check(ids or None)
     if json:
-        records, total, told = [], len(set(ids)) or len(CHECKS), monotonic()
+        records, total, last = [], len(set(ids)) or len(CHECKS), monotonic()
         for claim in checked:
             records.append(claim.as_dict())
-            if len(records) == total or monotonic() - told > _EVERY:
-                told = monotonic()
+            if len(records) == total or monotonic() - last > _EVERY:
+                last = monotonic()
                 print(f"claims: {len(records)} of {total}", file=sys.stderr, flush=True)
         print(dumps(records, indent=1))
         return
@@ -114,15 +114,15 @@ def path(logits: str, /, *, k: Whole, scale_min: float, scale_max: float, json: 
         print one JSON object
     """
     if not 0 < scale_min <= scale_max < math.inf:
-        given = f"{scale_min} and {scale_max}"
-        raise ValueError(f"--scale-min and --scale-max must satisfy 0 < X <= Y < inf, got {given}")
+        scales = f"{scale_min} and {scale_max}"
+        raise ValueError(f"--scale-min and --scale-max must satisfy 0 < X <= Y < inf, got {scales}")
 
     from rws_theory.selection import selection_path
 
-    found = selection_path(read_npy(logits, "LOGITS"), k, scale_min, scale_max)
-    pieces = [{"lower": p.lower, "upper": p.upper, "selected": [*p.selected]} for p in found.pieces]
-    told = {"k": found.k, "pieces": pieces, "certified": found.certified}
-    print(dumps(told, allow_nan=False) if json else _path_text(found))
+    selection = selection_path(read_npy(logits, "LOGITS"), k, scale_min, scale_max)
+    pieces = [{"lower": p.lower, "upper": p.upper, "selected": [*p.selected]} for p in selection.pieces]
+    result = {"k": selection.k, "pieces": pieces, "certified": selection.certified}
+    print(dumps(result, allow_nan=False) if json else _path_text(selection))
 
 
 def read_npy(text: str, name: str) -> NDArray[Any]:
@@ -157,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads: what is left is not written again at exit
+    except BrokenPipeError:  # no reader: the rest is not written again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, OSError, CycloptsError) as error:
@@ -241,16 +241,16 @@ def _crossings_text(result: Crossings) -> str:
     return "\n".join([*lines, counted, f"{'these are all' if result.complete else 'not all are resolved'} {how}"])
 
 
-def _path_text(found: SelectionPath) -> str:
+def _path_text(path: SelectionPath) -> str:
     lines = [
         f"scales {p.lower:.12g} to {p.upper:.12g}: positions {', '.join(map(str, p.selected)) or 'none'}"
-        for p in found.pieces
+        for p in path.pieces
     ]
     lines += [
-        f"{'the set changes' if b.breakpoint else 'not proved'} in [{b.lower!r}, {b.upper!r}]" for b in found.brackets
+        f"{'the set changes' if b.breakpoint else 'not proved'} in [{b.lower!r}, {b.upper!r}]" for b in path.brackets
     ]
-    verdict = "certified at every scale" if found.certified else "not certified everywhere"
-    how = f"by {found.certificate}, from {found.evaluations} evaluations"
+    verdict = "certified at every scale" if path.certified else "not certified everywhere"
+    how = f"by {path.certificate}, from {path.evaluations} evaluations"
     return "\n".join([*lines, f"{verdict} ({how}; positions count from 0)"])
 
 

@@ -35,7 +35,7 @@ class GapStatistics:
 
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return numbers as float64; ValueError for what is none, such as texts and truth values."""
+    """Return numbers as float64; ValueError for other values, such as texts and truth values."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
@@ -55,7 +55,7 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]
     top = x.max(axis=-1, keepdims=True)
     if np.isneginf(top).any():
         raise ValueError(f"{name} must allow at least one token at every position, got a row of -inf only")
-    with np.errstate(over="ignore"):  # an overflow here is exactly what is being asked about
+    with np.errstate(over="ignore"):  # an overflow is what this line tests for
         span = (top - np.where(np.isneginf(x), top, x)).max(initial=0.0) * x.shape[-1]
     if not np.isfinite(span):
         raise ValueError(f"{name} must span less than 1.8e308 / d so that their gaps can be summed, got a wider span")

@@ -22,7 +22,7 @@ __all__ = ["Crossing", "Crossings", "crossings"]
 
 @dataclass(frozen=True)
 class Crossings:
-    """What :func:`crossings` proved about one pair of logit vectors, over all r in (0, inf).
+    """The result of :func:`crossings` for one pair of logit vectors, over all r in (0, inf).
 
     dimension: number of tokens d. sigma, delta: total and smallest finite gap of a and of b, correctly rounded; delta
     is inf without a second token. sign_at_one: proved sign of P^a(1) - P^b(1), 0 exactly if the pair is identical.

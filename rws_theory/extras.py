@@ -1,4 +1,4 @@
-"""What to install where a library that only a part of this package needs is absent."""
+"""Name the package to install if a library is absent that only a part of this package needs."""
 
 from __future__ import annotations
 

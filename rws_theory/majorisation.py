@@ -1,4 +1,4 @@
-"""Who of two positions is ahead where, and whether one is never less confident than the other, at any scale.
+"""Which of two positions is more confident at which scales, and whether one never is the less confident.
 
 Notation: gaps u of a and v of b, ascending, F_x(r) = sum_k exp(-r gap_k) and g = F_a - F_b, so that P^a(r) > P^b(r)
 exactly where g(r) < 0 (docs/theory.md, eq. (T5)).
@@ -29,7 +29,7 @@ _AHEAD = {-1: "b", 0: "neither", 1: "a"}
 
 @dataclass(frozen=True)
 class Majorisation:
-    """What :func:`majorises` decides about a and b; true in an `if` exactly where ``holds`` is.
+    """The result of :func:`majorises` for a and b; true in an `if` exactly if ``holds`` is.
 
     holds: for every m the m smallest gaps of a sum to at least those of b. fails_at: the first m for which they do not,
     and both sums; None where ``holds``. A missing gap is infinite. never_behind: P^a(r) >= P^b(r) at every r > 0,
@@ -44,11 +44,11 @@ class Majorisation:
         return self.holds
 
     def __repr__(self) -> str:
-        behind = {True: "never behind", False: "behind at some scale", None: "not decided"}[self.never_behind]
+        verdict = {True: "never behind", False: "behind at some scale", None: "not decided"}[self.never_behind]
         if self.fails_at is None:
-            return f"Majorisation(holds; a is {behind})"
-        m, mine, theirs = self.fails_at
-        return f"Majorisation(fails at m = {m}: {figures(float(mine))} < {figures(float(theirs))}; a is {behind})"
+            return f"Majorisation(holds; a is {verdict})"
+        m, first, second = self.fails_at
+        return f"Majorisation(fails at m = {m}: {figures(float(first))} < {figures(float(second))}; a is {verdict})"
 
 
 def majorises(a: Logits, b: Logits) -> Majorisation:
@@ -97,10 +97,10 @@ def dominance_order(a: Logits, b: Logits, most: int = 16) -> int | None:
 
 def _first_failure(u: list[int], v: list[int], denominator: int) -> tuple[int, Fraction | float, Fraction | float]:
     """Return the first m whose sum is too small; a position with more gaps fails where the other has none left."""
-    for m, (mine, theirs) in enumerate(zip_longest(accumulate(u), accumulate(v)), start=1):
-        if mine is not None and (theirs is None or mine < theirs):
-            limit = float("inf") if theirs is None else Fraction(theirs, denominator)
-            return m, Fraction(mine, denominator), limit
+    for m, (first, second) in enumerate(zip_longest(accumulate(u), accumulate(v)), start=1):
+        if first is not None and (second is None or first < second):
+            limit = float("inf") if second is None else Fraction(second, denominator)
+            return m, Fraction(first, denominator), limit
     raise ArithmeticError("no sum of gaps is too small")
 
 

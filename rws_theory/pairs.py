@@ -152,9 +152,9 @@ def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, 
     error = (times.shape[1] + 8) * _EPS * (np.abs(level[:, :-1]) * times[:, 1:]).cumsum(axis=1)
     common = np.abs(steps).cumsum(axis=1) == 0
     proved = (np.abs(h) > error) | common
-    at = np.where(common, 0.0, np.sign(h))
-    signs_in_order = np.column_stack([at, level[:, -1:]])
-    ends = np.where(level[:, -1] != 0, np.sign(level[:, -1]), at[:, -1])
+    h_signs = np.where(common, 0.0, np.sign(h))
+    signs_in_order = np.column_stack([h_signs, level[:, -1:]])
+    ends = np.where(level[:, -1] != 0, np.sign(level[:, -1]), h_signs[:, -1])
     first = np.where((steps != 0).any(axis=1), times[np.arange(len(times)), (steps != 0).argmax(axis=1)], np.inf)
     return _changes(signs_in_order), proved.all(axis=1), ends, first
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rws_theory.confidence import check_logits, log_odds
 
 Domain = Literal["gumbel", "frechet", "weibull"]
-_CUT = 1e-9  # the integral leaves out [0, _CUT] and [1 - _CUT, 1], and adds what they can hold at most
+_CUT = 1e-9  # the integral leaves out [0, _CUT] and [1 - _CUT, 1], and adds the most that they can hold
 _LARGEST_ALPHA = 100.0
 
 
@@ -148,8 +148,8 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
     near_zero = np.sign(_ends(x)[0] - _ends(y)[0])
     shares = []
     for scale in np.atleast_1d(np.asarray(scales, dtype=np.float64)):
-        there = np.sign(log_odds(x, float(scale)) - log_odds(y, float(scale)))
-        shares.append(ReversalShare(int((near_zero * there < 0).sum()), len(x)))
+        signs = np.sign(log_odds(x, float(scale)) - log_odds(y, float(scale)))
+        shares.append(ReversalShare(int((near_zero * signs < 0).sum()), len(x)))
     return shares
 
 

@@ -36,7 +36,7 @@ class Piece:
 class Bracket:
     """Scales [lower, upper] inside which no set is proved.
 
-    ``breakpoint`` is True if the sets on both sides are proved and differ; else the set may or may not change in here.
+    ``breakpoint`` is True if the sets on both sides are proved and differ; else the set may or may not change inside.
     """
 
     lower: float

@@ -1,4 +1,4 @@
-"""How objects show themselves: small tables of HTML for notebooks, and the few digits of their one-line texts."""
+"""Representations of objects: small tables of HTML for notebooks, and one-line texts with few digits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULE = "; border-bottom: 1px solid currentColor"
 
 
 class Note(UserWarning):
-    """What a user should know of a result that is there all the same; a command prints it as "note: ..."."""
+    """A warning about a result that is valid nevertheless; a command prints it as "note: ..."."""
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", *, most: int = 60) -> str:
@@ -59,7 +59,7 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: s
 
 
 def facts_html(caption: str, facts: Mapping[str, object]) -> str:
-    """Return what is known of one object as a table of two columns; facts that are None or "" are left out.
+    """Return the facts of one object as a table of two columns; those that are None or "" are left out.
 
     >>> facts_html("Loaded('mini')", {"tokens": 1616, "device": None}).count("<tr>")
     1
@@ -78,7 +78,7 @@ def clipped(line: str, most: int = 120) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return any text as a terminal may show it: what could steer it, or turn a line's direction, is an escape.
+    """Return a text that is safe in a terminal: characters that control it, or a line's direction, are escaped.
 
     Ends of lines stay: `printable` makes one line of a text.
     """
@@ -86,7 +86,7 @@ def escaped(text: str) -> str:
 
 
 def printable(text: str, most: int | None = None) -> str:
-    """Return any text as one line for a terminal, its middle left out where it has more than `most` characters.
+    """Return a text as one line for a terminal, without its middle if it has more than `most` characters.
 
     Line ends and blanks become one blank each, but for the blanks that the line begins with.
 
@@ -100,9 +100,9 @@ def printable(text: str, most: int | None = None) -> str:
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return a value as a message quotes it: its repr, cut before its last character where it is longer than `most`.
+    """Return a value as a message quotes it: its repr, cut before its last character if it is longer than `most`.
 
-    A value whose repr has several lines, such as a network or a table, is told by its class.
+    Of a value whose repr has several lines, such as a network or a table, the class is named.
 
     >>> quoted("owner/name"), quoted("a" * 60, 8), quoted(list(range(60)), 16)
     ("'owner/name'", "'aaaaa...'", '[0, 1, 2, 3, 4...]')
@@ -114,10 +114,10 @@ def quoted(value: object, most: int = 80) -> str:
 
 
 def one_line(self: Any) -> str:
-    """Return a dataclass, or a named tuple, in one line: whole where it fits into 120 characters, or else its gist.
+    """Return a dataclass, or a named tuple, in one line: whole if it fits into 120 characters, else a summary.
 
-    Then fields at their defaults are left out, sequences shortened, arrays told by their shapes, and the line is cut.
-    It serves a class as its `__repr__`.
+    A summary leaves out fields at their defaults, shortens sequences, has the shapes of arrays, and is cut. Classes use
+    this function as their `__repr__`.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -128,11 +128,11 @@ def one_line(self: Any) -> str:
     ("Job(factors=(1.0,), note='')", 'Job(factors=(0, 1, 2, 3, ... (100 in all)))')
     """
     defaults = _defaults(self)
-    whole = _call(self, {name: repr(getattr(self, name)) for name in defaults})
-    if len(whole) <= 120 and "\n" not in whole:
-        return whole
-    given = {name: getattr(self, name) for name in defaults}
-    line = _call(self, {name: _gist(part) for name, part in given.items() if not _same(part, defaults[name])})
+    line = _call(self, {name: repr(getattr(self, name)) for name in defaults})
+    if len(line) <= 120 and "\n" not in line:
+        return line
+    values = {name: getattr(self, name) for name in defaults}
+    line = _call(self, {name: _gist(part) for name, part in values.items() if not _same(part, defaults[name])})
     return clipped(line)
 
 
@@ -156,7 +156,7 @@ def _same(part: object, default: object) -> bool:
 
 
 def _gist(part: Any) -> str:
-    """Return a value in a few words."""
+    """Return a short summary of a value."""
     if hasattr(part, "shape"):
         return f"array of {' x '.join(map(str, part.shape)) or 'no axes'}"
     if isinstance(part, str):
@@ -176,7 +176,7 @@ def figures(value: float) -> str:
 
 
 def number(value: Rational | float) -> str:
-    """Return an exact number to be read: as a decimal where it is one, else five digits and the fraction, if short.
+    """Return an exact number for a reader: as a decimal if it is one, else five digits and the fraction, if short.
 
     >>> from fractions import Fraction
     >>> number(Fraction(13, 2)), number(Fraction(4, 7)), number(Fraction(1.1)), number(3), number(Fraction(7, 200))
@@ -197,7 +197,7 @@ class Exact(Fraction):
 
 
 def shortened(items: Iterable[object], most: int = 6) -> str:
-    """Return the first items with commas between them, and the number of all where some are left out.
+    """Return the first items with commas between them, and the number of all if some are left out.
 
     >>> shortened([0, 3.5]), shortened(range(40), 3)
     ('0, 3.5', '0, 1, 2, ... (40 in all)')

@@ -145,10 +145,10 @@ def _cheap(rivals: _Rivals) -> tuple[float, float]:
     """Return the scales that tangents, chords and rays at 1 prove, rounding on the unfavourable side (T78), (T79)."""
     rows = rivals.pairs.rows
     ahead = [sample(rows[i], 1.0) for i in rivals.inside]
-    behind = [sample(rows[j], 1.0) for j in rivals.outside]
+    outside = [sample(rows[j], 1.0) for j in rivals.outside]
     least = np.array([-(s.value + s.error) for s in ahead])[:, None]
-    most = np.array([-(s.value - s.error) for s in behind])
-    tangent = np.array([[-s.slope - s.slope_error, -s.slope + s.slope_error] for s in behind])
+    most = np.array([-(s.value - s.error) for s in outside])
+    tangent = np.array([[-s.slope - s.slope_error, -s.slope + s.slope_error] for s in outside])
     ray = np.array([rows[i].delta for i in rivals.inside])[:, None] * _SAFE
     chord = np.array(
         [(math.log(rows[i].logits.size - 1) - (s.value - s.error)) for i, s in zip(rivals.inside, ahead, strict=True)]

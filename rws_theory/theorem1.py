@@ -33,13 +33,13 @@ class Clause:
 
     @property
     def verdict(self) -> str:
-        """What became of it for this pair, in words: "holds", "fails", "undecided" or "does not apply"."""
+        """The verdict on the clause for this pair: "holds", "fails", "undecided" or "does not apply"."""
         return _VERDICTS[self.holds] if self.premise else "does not apply"
 
 
 @dataclass(frozen=True)
 class Theorem1Verdict:
-    """What :func:`theorem1` decides about one pair.
+    """The result of :func:`theorem1` for one pair.
 
     Sigma and delta are of the finite gaps, exact; delta is inf without one. ``dimension`` counts the finite logits of
     the position that has more. ``hypothesis``: P^a(1) > P^b(1), eq. 1 of the paper, and equally many finite logits.
@@ -62,14 +62,14 @@ class Theorem1Verdict:
     crossings: Crossings
 
     def __repr__(self) -> str:
-        said = []
+        parts = []
         for name, clauses in (("printed", self.printed), ("mended", self.mended), ("corrected", self.corrected)):
             broken = ", ".join(clause.name for clause in clauses if clause.holds is False)
             applies = any(clause.premise for clause in clauses)
             verdict = _VERDICTS[_all_hold(clauses)] if applies else "does not apply"
-            said.append(f"{name} {verdict}" + (f" ({broken})" if broken else ""))
+            parts.append(f"{name} {verdict}" + (f" ({broken})" if broken else ""))
         below, above = ("?" if count is None else count for count in (self.below_one, self.above_one))
-        return f"Theorem1Verdict({', '.join(said)}; crossings: {below} below 1, {above} above)"
+        return f"Theorem1Verdict({', '.join(parts)}; crossings: {below} below 1, {above} above)"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -132,12 +132,12 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
     def clauses_with_b(delta_premise: bool) -> tuple[Clause, ...]:
         low, high = hypothesis and sigma[0] < sigma[1], hypothesis and delta_premise
-        apart = _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0)))
+        one_side = _both(not (low and high), _either(below.is_exactly(0), above.is_exactly(0)))
         one_below = _both(below.is_exactly(1), ends.near_zero < 0)
         one_above = _both(above.is_exactly(1), ends.near_infinity < 0)
         exclusive = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
         return (
-            _clause("exclusive", hypothesis, exclusive, apart),
+            _clause("exclusive", hypothesis, exclusive, one_side),
             _clause("a", low, "one crossing in (0, 1), P^a < P^b below it", one_below),
             _clause("b", high, "one crossing in (1, inf), P^a < P^b above it", one_above),
             _clause("c", hypothesis and not (low or high), "P^a > P^b at every r > 0", never),
@@ -164,13 +164,13 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
 
 def _clause(name: str, premise: bool, asserts: str, so: bool | None) -> Clause:
-    """Return a clause whose assertion is so, or not: without its premise it holds."""
+    """Return a clause with its truth: without its premise it holds."""
     return Clause(name, premise, asserts, so if premise else True)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Crossings on one side of r = 1: at least how many scales, all multiplicities, and whether they are proved all."""
+    """Crossings on one side of r = 1: the least number of scales, all multiplicities, whether the list is proved."""
 
     least: int
     multiplicity: int

@@ -65,7 +65,7 @@ class ThresholdPath:
 
 
 class _Pass(NamedTuple):
-    """Where a position passes: [lower, upper], inside which nothing is proved."""
+    """The enclosure [lower, upper] of the scale at which a position passes; nothing is proved inside."""
 
     lower: float
     upper: float
@@ -141,11 +141,11 @@ def _passing(row: Row, target: Decimal, low: float, high: float) -> tuple[float,
     lower, upper = (low if at_low == 0 else None), (high if at_high == 0 else None)
     while lower is None or upper is None:
         if lower is None:
-            at = max(low, root * (1 - width))
-            lower = at if _sign(row, target, at) == -1 else None
+            scale = max(low, root * (1 - width))
+            lower = scale if _sign(row, target, scale) == -1 else None
         if upper is None:
-            at = min(high, root * (1 + width))
-            upper = at if _sign(row, target, at) == 1 else None
+            scale = min(high, root * (1 + width))
+            upper = scale if _sign(row, target, scale) == 1 else None
         width *= 4
     return lower, upper
 

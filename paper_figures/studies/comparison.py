@@ -8,12 +8,8 @@ RWS runs at given reward scales, or at the one that validation prompts choose fo
 3. The measures. Every judge scores each different text once, and so does the causal model if there is one.
 
 A unit names the numbers that it was given, so it can be computed alone. An answer has the labels of its prompt, and
-these:
-
-- `method`; `split`, test or validation; `turn` of a dialogue, from 0;
-- `guide`, the reward model that it is about, and `reward_scale`, s_R; both are None if neither matters (default,
-  margin, samples);
-- `sample`, the number of a sample.
+`method`; `split`, test or validation; `turn` of a dialogue, from 0; `guide`, the reward model that it is about, and
+`reward_scale`, s_R, both None where they do not matter (default, margin, samples); `sample`, the number of a sample.
 """
 
 from __future__ import annotations
@@ -24,28 +20,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from paper_figures.data.loaders import Prompt
 from paper_figures.runner.digests import digest
 from paper_figures.runner.units import Model, Unit
 from paper_figures.studies.answers import MOST_SAMPLES, best_of, measured_tables
-from paper_figures.studies.options import COMPARED, FROM_RWS, GRID, METHODS, ComparisonOptions
-from paper_figures.studies.prompts import (
-    Prompts,
-    announce,
-    asked_prompts,
-    check_options,
-    prompts_of,
-    recorded,
-    with_usual_data,
-)
+from paper_figures.studies.options import GRID, METHODS, ComparisonOptions, strategy_of
+from paper_figures.studies.prompts import Prompts, announce, asked_prompts, check_options, recorded, with_usual_data
 from paper_figures.studies.study import Stages, base_unit, finish, open_stages
 from paper_figures.table import Table, records, to_csv
 from rws_decode.cli.progress import tell
 from rws_decode.common.files import parse_json, write_changed
 from rws_decode.common.later import np, pd
-from rws_decode.strategies.table import STRATEGIES
 from rws_theory.checks import finite
 
 
@@ -55,7 +42,7 @@ def numbers_of(
     """Return the numbers of a method's strategy for one prompt, besides the reward scale.
 
     `base` gives the seed, and `name` is the prompt's name. `run` is the prompt's row of rws at that scale, which the
-    methods of FROM_RWS need.
+    methods of `options.FROM_RWS` need.
     """
     if method == "temperature":
         return {"scale": scale}
@@ -69,53 +56,27 @@ def numbers_of(
     return {}
 
 
-def strategy_of(
-    method: str, guide: str | None, scale: float | None, numbers: Mapping[str, Any]
-) -> tuple[dict[str, Any], str | None]:
-    """Return the strategy and the reward model that a unit names.
-
-    If `numbers` has `every`, the strategy is an rws that asks the reward only at every N-th step.
-
-    >>> strategy_of("flipped", "mini", 8.0, {})
-    ({'name': 'rws-flipped', 'reward_scale': 8.0}, 'mini')
-    >>> strategy_of("constant", "mini", 8.0, {"scale": 2.5})
-    ({'name': 'temperature', 'scale': 2.5}, None)
-    """
-    line = METHODS["best-of-n" if method == "sample" else method] if "every" not in numbers else None
-    name = "rws-every" if line is None else line.strategy
-    reads = STRATEGIES[name].reads
-    scaled = {"reward_scale": scale} if "reward_scale" in reads and scale is not None else {}
-    return {"name": name, **scaled, **numbers}, guide if "reward" in reads else None
-
-
 def seed_of(base: Unit, name: str, purpose: str) -> int:
     """Return a seed for one prompt and purpose, so that it does not depend on what else is run."""
     return int(np.random.default_rng([base.seed, *f"{name} {purpose}".encode()]).integers(2**31))
-
-
-Histories = dict[tuple[Any, ...], tuple[str, ...]]  # of each dialogue so far, its texts
 
 
 @dataclass(frozen=True)
 class Arms:
     """What is decoded and how it is judged.
 
-    - `base` holds what all answers share: experiment, predictor, shape, ranking, device, seed, and settings. The
-      setting `reward_cost` is what a reward call costs in forwards.
-    - `scales` maps a guide to its reward scales; `judges` score every answer besides the guides; `causal` is the model
-      for perplexity, or None.
-    - `methods` are some of COMPARED; "rws" and "default" always run. `every` asks for further runs of RWS, which ask
-      the reward at every N-th step.
+    - `options` name the methods ("rws" and "default" always run), the judges besides the guides, the causal model for
+      perplexity, and the temperature of samples.
+    - `base` holds what all answers share (`study.base_unit`). Its setting `reward_cost` is a reward call in forwards.
+    - `scales` maps a guide to its reward scales.
+    - `every` asks for further runs of RWS, which ask the reward at every N-th step.
     - `traced` names methods whose traces are kept; the setting `traces` keeps all.
     """
 
+    options: ComparisonOptions
     base: Unit
     prompts: tuple[Prompt, ...]
     scales: Mapping[str, tuple[float, ...]]
-    judges: tuple[str, ...] = ()
-    causal: str | None = None
-    methods: tuple[str, ...] = COMPARED
-    sampling_temperature: float = 1.0
     every: tuple[int, ...] = ()
     traced: tuple[str, ...] = ()
 
@@ -127,12 +88,12 @@ class Arms:
     @property
     def scorers(self) -> tuple[str, ...]:
         """Return every reward model that scores the answers, the guides first."""
-        return tuple(dict.fromkeys([*self.scales, *self.judges]))
+        return tuple(dict.fromkeys([*self.scales, *self.options.judges]))
 
     def base_of(self, method: str) -> Unit:
         """Return the unit that holds what all answers of a method share."""
-        kept = method in self.traced
-        return replace(self.base, settings={**self.base.settings, "traces": True}) if kept else self.base
+        traced = {"traces": True} if method in self.traced else {}
+        return replace(self.base, settings={**self.base.settings, **traced})
 
 
 def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
@@ -141,7 +102,7 @@ def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
     Every method goes on with its own answers. If a unit of a dialogue fails, the dialogue ends there for that method.
     `prefix` begins the names of the stages, so that one run can hold several sets of arms.
     """
-    histories: Histories = {}
+    histories: dict[tuple[Any, ...], tuple[str, ...]] = {}  # the texts of each dialogue so far
     answers = []
     for turn in range(max(len(prompt.turns) for prompt in arms.prompts)):
         units = partial(_units, arms, turn, histories)
@@ -149,7 +110,7 @@ def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
         answers += [rws, stages.run(f"{prefix}others {turn}", _others(arms, units, rws, turn))]
         for row in records(pd.concat(answers[-2:])):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
-    stages.run(f"{prefix}measures", measures_of(arms.base, pd.concat(answers), arms.scorers, arms.causal))
+    stages.run(f"{prefix}measures", measures_of(arms.base, pd.concat(answers), arms.scorers, arms.options.causal))
 
 
 def answer_unit(
@@ -166,10 +127,9 @@ def answer_unit(
 ) -> Unit:
     """Return the unit of one answer; `numbers` are those that its strategy needs besides the reward scale."""
     strategy, reward = strategy_of(method, guide, scale, numbers or {})
-    known = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
-    known = {**prompt.labels, **known, **(labels or {})}
-    asked = {"prompt": prompt.turns[turn], "history": history, "example": prompt.name}
-    return replace(base, **asked, strategy=strategy, reward=reward, labels=known)
+    known = {**prompt.labels, "method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    question = {"prompt": prompt.turns[turn], "history": history, "example": prompt.name}
+    return replace(base, **question, strategy=strategy, reward=reward, labels=known | dict(labels or {}))
 
 
 def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
@@ -181,21 +141,21 @@ def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
 def _units(
     arms: Arms,
     turn: int,
-    histories: Histories,
+    histories: Mapping[tuple[Any, ...], tuple[str, ...]],
     method: str,
     guide: str | None = None,
     scale: float | None = None,
-    numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
+    numbers: Mapping[str, Mapping[str, Any]] | None = None,
     **labels: Any,
 ) -> list[Unit]:
-    """Return the units of a method in one turn; a prompt for whose name `numbers` is None has no unit."""
+    """Return the units of a method in one turn; a prompt whose name is not among those of `numbers` has no unit."""
     key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
     units = []
     for prompt in arms.prompts:
         history = () if turn == 0 else histories.get(_key(key, prompt.name))
-        given = numbers(prompt.name)
-        if turn < len(prompt.turns) and history is not None and given is not None:
-            further: dict[str, Any] = {"turn": turn, "history": history, "labels": labels, "numbers": given}
+        if turn < len(prompt.turns) and history is not None and (numbers is None or prompt.name in numbers):
+            further: dict[str, Any] = {"turn": turn, "history": history, "labels": labels}
+            further["numbers"] = (numbers or {}).get(prompt.name)
             units.append(answer_unit(arms.base_of(method), prompt, method, guide, scale, **further))
     return units
 
@@ -203,37 +163,33 @@ def _units(
 def _others(arms: Arms, units: Callable[..., list[Unit]], rws: pd.DataFrame, turn: int) -> list[Unit]:
     """Return the units of every other method, some of which need the rows of rws."""
     out: list[Unit] = []
+    names = [prompt.name for prompt in arms.prompts]
     for guide, scale in arms.pairs:
-        rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
-        runs = {row["example"]: row for row in rows}
-
-        def numbers(name: str, method: str = "", scale: float = scale, runs: Any = runs) -> dict[str, Any] | None:
-            # None where a method needs the prompt's run of rws and that run failed.
-            failed = method in FROM_RWS and name not in runs
-            return None if failed else numbers_of(method, scale, arms.base, name, runs.get(name))
-
+        runs = {row["example"]: row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)}
         for method, line in METHODS.items():
-            if line.scaled and method != "rws" and method in arms.methods:
-                out += units(method, guide, scale, partial(numbers, method=method))
+            if line.scaled and method != "rws" and method in arms.options.methods:
+                having = runs if line.from_rws else names  # a failed run of rws gives no numbers
+                numbers = {name: numbers_of(method, scale, arms.base, name, runs.get(name)) for name in having}
+                out += units(method, guide, scale, numbers)
         for every in arms.every:
-            out += units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
+            out += units(f"rws every {every}", guide, scale, {name: {"every": every} for name in names})
     out += units("default")
-    if "margin" in arms.methods:
+    if "margin" in arms.options.methods:
         out += units("margin")
-    if "best-of-n" in arms.methods and len(rws):
+    if "best-of-n" in arms.options.methods and len(rws):
         # As many samples as the most expensive rws run buys. Costs differ by turn: the first turn decides, and every
         # sample goes on through all turns.
         count = MOST_SAMPLES if turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
         for unit in (unit for number in range(count) for unit in units("sample", sample=number)):
             seed = seed_of(arms.base, unit.example, f"sample {unit.labels['sample']}")
-            out.append(replace(unit, sampling_temperature=arms.sampling_temperature, seed=seed))
+            out.append(replace(unit, sampling_temperature=arms.options.sampling_temperature, seed=seed))
     return out
 
 
 def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
     """Return the units that score each different answer: once by every scorer, and once by the causal model."""
-    kept = {name: value for name, value in base.settings.items() if name in ("reward_device", "reward_dtype")}
-    plain = replace(base, predictor=None, reward=None, seed=0, settings=kept, labels={})
+    settings = {name: value for name, value in base.settings.items() if name in ("reward_device", "reward_dtype")}
+    plain = replace(base, predictor=None, reward=None, seed=0, settings=settings, labels={})
     texts = {(row["prompt"], tuple(row["history"]), row["text"]): None for row in answers.to_dict("records")}
     units = []
     for prompt, history, text in texts:
@@ -244,34 +200,11 @@ def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causa
     return units
 
 
-def select_scales(
-    base: Unit, prompts: Prompts, guides: Sequence[str], stages: Stages, *, grid: Sequence[float] = GRID
-) -> dict[str, Any]:
-    """Choose a reward scale for each guide on the validation prompts; of a dialogue, the first turn counts.
-
-    The paper selects the "optimal" s_R of each reward model from the grid on a validation set, and does not say by
-    which criterion. Here it is the net win rate over the default in the guide's own judgement, which Table 1 reports.
-    Ties go to the higher mean score, then to the smaller scale.
-
-    The result, JSON-ready, has `source` and `digest` of the prompts, `validation`, how many there were, and `guides`:
-    `guide`; `grid`, a row per scale (shares won, drawn, lost; net; mean raw score), without scales at which more units
-    failed than at others; `chosen`. ValueError is raised if every unit of a guide failed.
-    """
-    labels = {"split": "validation"}
-    arms = [("default", None, None), *(("rws", guide, scale) for guide in guides for scale in grid)]
-    units = [answer_unit(base, prompt, *arm, labels=labels) for arm in arms for prompt in prompts.validation]
-    answers = stages.run("selection", units)
-    measures: list[Unit] = []
-    for guide in guides if len(answers) else ():
-        asked = answers["guide"].isna() | (answers["guide"] == guide)
-        measures += measures_of(base, answers[asked & answers["text"].notna()], [guide], None)
-    scores = stages.run("selection measures", measures)
-    selections = [_selected(guide, answers, scores, grid) for guide in guides]
-    about = {"source": prompts.source, "digest": prompts.digest, "validation": len(prompts.validation)}
-    return about | {"guides": selections}
-
-
 def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Sequence[float]) -> dict[str, Any]:
+    """Return a guide's `chosen` scale and its `grid`: a row per scale (shares won, drawn, lost; net; mean raw score).
+
+    Scales are compared on the same prompts. A scale at which more units failed than at others has no row.
+    """
     rows: list[dict[str, Any]] = []
     if len(scores):
         own = scores.loc[[judges[0] == guide for judges in scores["judges"]], ["prompt", "answer", "score"]]
@@ -279,7 +212,6 @@ def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Seq
         default = scored[scored["method"] == "default"].groupby("prompt")["score"].last()
         rws = scored[(scored["guide"] == guide) & scored["prompt"].isin(default.index)]
         table = rws.pivot_table("score", "prompt", "reward_scale", aggfunc="last")
-        # Scales are compared on the same prompts. A scale at which more units failed than at others is left out.
         counts = table.notna().sum()
         table = table[[scale for scale in grid if counts.get(scale, 0) == counts.max()]].dropna()
         for scale in table if len(table) else ():
@@ -293,15 +225,12 @@ def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Seq
     return {"guide": guide, "grid": rows, "chosen": chosen}
 
 
-Chosen = TypeVar("Chosen", bound=ComparisonOptions)
-
-
 def run_comparison(
-    options: Chosen,
+    options: ComparisonOptions,
     name: str,
     tables: Callable[..., Sequence[Table]],
-    run_stages: Callable[[Chosen, Unit, Prompts, Stages], None] | None = None,
-    check: Callable[[Chosen, Prompts], None] | None = None,
+    run_stages: Callable[[Any, Unit, Prompts, Stages], None] | None = None,
+    check: Callable[[Any, Prompts], None] | None = None,
 ) -> dict[str, Any]:
     """Run a study of arms, write its files, and return what `--json` prints.
 
@@ -312,7 +241,7 @@ def run_comparison(
     options = replace(options, causal=None if options.causal == "none" else options.causal)
     _check_options(options)
     options = with_usual_data(options)
-    prompts = prompts_from(options)
+    prompts = asked_prompts(options)
     if check is not None:
         check(options, prompts)
     if not options.reward_scale and not prompts.validation:
@@ -334,41 +263,23 @@ def run_comparison(
     tell(f"{name}: making the tables ...")
     outcome = stages.outcome()
     study_tables = tables(outcome.frame, seed=options.seed)
-    asked = {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)}
+    counts = {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)}
     chosen = Path(options.out) / name / "selection.json"
     guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
     results = {
-        "prompts": asked,
+        "prompts": counts,
         "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
         "tables": {
             item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
             for item in measured_tables(study_tables)
         },
     }
-    return finish(name, options, outcome, study_tables, results) | {"data": asked}
+    return finish(name, options, outcome, study_tables, results) | {"data": counts}
 
 
 def run_usual(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
     """Run the usual stages: reward scales are given or chosen, then all arms."""
-    run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
-
-
-def prompts_from(options: ComparisonOptions) -> Prompts:
-    """Return the prompts that the options name.
-
-    ValueError is raised if a validation prompt is also a test prompt.
-    """
-    validation = 0 if options.reward_scale else options.validation
-    if options.validation_data is None:
-        return asked_prompts(options, validation)
-    test = asked_prompts(options)
-    if not validation:
-        return test
-    texts = {prompt.text for prompt in test.test}  # scales are chosen on first turns
-    other = prompts_of(options.validation_data, 1, validation, seed=options.seed, model=options.model)
-    if any(prompt.text in texts for prompt in other.validation):
-        raise ValueError(f"--validation-data is {options.validation_data}: a prompt of it is a test prompt too")
-    return replace(test, source=f"{test.source}; validation: {options.validation_data}", validation=other.validation)
+    run_arms(Arms(options, base, prompts.test, scales_from(options, base, prompts, stages)), stages)
 
 
 def scales_from(
@@ -376,27 +287,36 @@ def scales_from(
 ) -> dict[str, tuple[float, ...]]:
     """Return the reward scales of each guide: those given, or the one chosen on the validation prompts.
 
-    A choice is recorded in OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
+    The paper selects the "optimal" s_R of each reward model from the grid on a validation set, and does not say by
+    which criterion. Here it is the net win rate over the default in the guide's own judgement, which Table 1 reports.
+    Ties go to the higher mean score, then to the smaller scale. Of a dialogue, the first turn counts.
+
+    A choice is recorded in OUT/STUDY/selection.json, with a row per guide and scale in selection.csv. ValueError is
+    raised if every unit of a guide failed.
     """
     folder = Path(options.out) / base.experiment
     if options.reward_scale:
         for name in ("selection.json", "selection.csv"):
             (folder / name).unlink(missing_ok=True)  # another run chose these scales; this one chooses none
         return dict.fromkeys(options.rewards, tuple(options.reward_scale))
-    selection = select_scales(base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID))
+    guides, grid, labels = options.rewards, tuple(options.grid or GRID), {"split": "validation"}
+    arms = [("default", None, None), *(("rws", guide, scale) for guide in guides for scale in grid)]
+    units = [answer_unit(base, prompt, *arm, labels=labels) for arm in arms for prompt in prompts.validation]
+    answers = stages.run("selection", units)
+    measures: list[Unit] = []
+    for guide in guides if len(answers) else ():
+        compared = answers["guide"].isna() | (answers["guide"] == guide)
+        measures += measures_of(base, answers[compared & answers["text"].notna()], [guide], None)
+    scores = stages.run("selection measures", measures)
+    selections = [_selected(guide, answers, scores, grid) for guide in guides]
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
-    record = {name: getattr(base, name) for name in shape} | selection
+    record = {name: getattr(base, name) for name in shape} | {"source": prompts.source, "digest": prompts.digest}
+    record |= {"validation": len(prompts.validation), "guides": selections}
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
-    of_guide = ((row, {"guide": item["guide"]}, item["chosen"]) for item in selection["guides"] for row in item["grid"])
-    write_changed(folder / "selection.csv", to_csv([guide | row | {"chosen": best} for row, guide, best in of_guide]))
-    return {item["guide"]: (item["chosen"],) for item in selection["guides"]}
-
-
-def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
-    """Return the arms that the options describe."""
-    judged = {"judges": tuple(options.judges), "causal": options.causal, "methods": tuple(options.methods)}
-    return Arms(base, prompts.test, scales, **judged, sampling_temperature=options.sampling_temperature)
+    rows = [{"guide": one["guide"]} | row | {"chosen": one["chosen"]} for one in selections for row in one["grid"]]
+    write_changed(folder / "selection.csv", to_csv(rows))
+    return {one["guide"]: (one["chosen"],) for one in selections}
 
 
 def _check_different(names: Sequence[str], stages: Stages) -> None:

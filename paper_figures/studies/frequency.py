@@ -10,12 +10,12 @@ These files go below OUT/frequency, besides the units' parts and `selection.json
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.answers import LINE, answers_of, comparisons, lines_of, over_guides, printed_tables
-from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
+from paper_figures.studies.comparison import Arms, run_arms, run_comparison, scales_from
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
 from paper_figures.studies.prompts import Prompts
 from paper_figures.studies.study import Stages
@@ -60,8 +60,8 @@ def run(options: FrequencyOptions) -> dict[str, Any]:
 
 
 def _run_stages(options: FrequencyOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
-    study = arms_from(options, base, prompts, scales_from(options, base, prompts, stages))
-    run_arms(replace(study, every=tuple(every for every in sorted(options.every) if every > 1)), stages)
+    scales, every = scales_from(options, base, prompts, stages), tuple(n for n in sorted(options.every) if n > 1)
+    run_arms(Arms(options, base, prompts.test, scales, every), stages)
     run_timing(options, base, prompts.test[: options.timing_prompts], stages, _ways, repetitions=options.repetitions)
 
 

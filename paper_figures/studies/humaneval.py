@@ -23,7 +23,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import BRACKETS, against_rws, summary_table
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.answers import answers_of, printed_tables
-from paper_figures.studies.comparison import arms_from, run_arms, run_comparison, scales_from
+from paper_figures.studies.comparison import Arms, run_arms, run_comparison, scales_from
 from paper_figures.studies.options import ComparisonOptions, Drawn, Usual
 from paper_figures.studies.prompts import Prompts, given_as, require
 from paper_figures.studies.study import Stages
@@ -114,7 +114,7 @@ def _run_stages(options: HumanEvalOptions, base: Unit, prompts: Prompts, stages:
         sample_base = replace(
             base, sampling_temperature=temperature, seed=seed, settings={**base.settings, "study_seed": seed}
         )
-        run_arms(arms_from(options, sample_base, prompts, scales), stages, f"{draw} ")
+        run_arms(Arms(options, sample_base, prompts.test, scales), stages, f"{draw} ")
     if programs and options.allow_code_execution:
         frames = [report.read() for report in stages.reports.values()]
         answers = pd.concat([frame for frame in frames if "text" in frame and "problem" in frame])

@@ -1,10 +1,10 @@
-"""Ask how far the law of each sampler is from the model's, and what moves it there.
+"""Measure how far the sampling distribution q of each sampler is from the model's p, and which sources of error add up.
 
-Texts have 16 words; a step commits 1, 2 or 4 of them. Of an antibody 64 residues are masked; a step commits 1, 4 or 8.
-In an exact world every text has log p, and so each sampler that has a law has KL(q || p) and E_q[R]; the tilts
-p exp(beta R) / Z bound both. Four leaks, each the difference of two samplers that differ in one thing, split what a
-strategy changes (`leaks`, docs/theory.md, section 21). In a network the model's own law is not known: texts of
-the data are forced along different orders instead.
+Texts have 16 tokens; a step commits 1, 2 or 4 of them. Of an antibody 64 residues are masked; a step commits 1, 4 or 8.
+In an exact model every text has log p, so each sampler whose q is known has KL(q || p) and E_q[R]. The distributions
+p exp(beta R) / Z bound both. Four differences, each of two samplers that differ in one thing, split what a strategy
+changes (`statistics.leaks`, docs/theory.md, section 21). Of a network p is not known: texts of the data are forced
+along different orders instead.
 
 The files below OUT/laws are the units' parts, `leaks.csv|md`, `frontier.csv|md`, `orders.csv|md`, and `about.json`.
 """
@@ -44,9 +44,10 @@ BETAS = (0.02, 0.05, 0.1, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3)
 
 @dataclass(frozen=True)
 class LawWorld:
-    """A model with its reward, and the methods that are asked: of laws, of the leaks, and of given texts.
+    """A model with its reward, and the methods that are measured.
 
-    length: masks of a text; words: those that a step commits, in turn.
+    laws: by their own texts; split: by their sources of error; given: on given texts. length: masks of a text; words:
+    the tokens that a step commits, in turn.
     """
 
     model: str
@@ -64,29 +65,13 @@ _LAWS = (
     *("random-order+spacing:3", "rws:1", "rws:8+spacing:3"),
 )
 _SPLIT = ("default", "rws:8", "random-order")
+_GIVEN = ("left-to-right", "default", "random-order", "default+spacing:3")
+_GIVEN_ANTIBODY = (*_GIVEN, "default+spacing:8", "random-order+spacing:3", "rws:8")
+_TWO = ("default", "rws:8")
 WORLDS: dict[str, LawWorld] = {
-    "english:era": LawWorld("english", "era", "openings", laws=_LAWS, split=_SPLIT),
-    "mini:exact": LawWorld(
-        "mini",
-        "exact",
-        "stories",
-        laws=_SPLIT,
-        split=_SPLIT,
-        given=("left-to-right", "default", "random-order", "default+spacing:3"),
-    ),
-    "antibody:human": LawWorld(
-        "antibody",
-        "human",
-        "antibodies:64",
-        laws=("default", "rws:8"),
-        split=("default", "rws:8"),
-        given=(
-            *("left-to-right", "default", "random-order", "default+spacing:3", "default+spacing:8"),
-            *("random-order+spacing:3", "rws:8"),
-        ),
-        length=64,
-        words=(1, 4, 8),
-    ),
+    "english:era": LawWorld("english", "era", "openings", _LAWS, _SPLIT),
+    "mini:exact": LawWorld("mini", "exact", "stories", _SPLIT, _SPLIT, _GIVEN),
+    "antibody:human": LawWorld("antibody", "human", "antibodies:64", _TWO, _TWO, _GIVEN_ANTIBODY, 64, (1, 4, 8)),
 }
 LAW_WORLDS = ("english:era", "mini:exact")  # the other is of a network that `make real` installs
 
@@ -114,28 +99,27 @@ def run(options: LawsOptions) -> dict[str, Any]:
         frame = stages.run(NAME, units)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    about = about_run(NAME, options, ("worlds", "prompts", "seed")) | {
-        "worlds": {w: asdict(WORLDS[w]) for w in options.worlds}
-    }
+    about = about_run(NAME, options, ("worlds", "prompts", "seed"))
+    about["worlds"] = {world: asdict(WORLDS[world]) for world in options.worlds}
     return finish(NAME, options, outcome, tables(frame), about=about)
 
 
 def prompts_of_world(world: LawWorld, count: int, seed: int) -> list[tuple[Prompt, str]]:
     """Return prompts and, of stories and antibodies, each one's own text, else an empty one."""
-    from paper_figures.extra.story_tasks import sample_split
-
     if world.data != "stories":
         test = prompts_of(world.data, count, seed=seed, model=world.model).test
         return [(prompt, prompt.labels["answer"] if world.given else "") for prompt in test]
+    from paper_figures.extra.story_tasks import sample_split
+
     rng, found = Random(f"{NAME} {seed}"), {}
     while len(found) < count:
         task = sample_split(rng, "test")
         found.setdefault(task.prompt, task.answer)
-    return [(Prompt(f"test-{at}", (text,)), answer) for at, (text, answer) in enumerate(found.items())]
+    return [(Prompt(f"test-{number}", (text,)), answer) for number, (text, answer) in enumerate(found.items())]
 
 
 def units_of(name: str, count: int, seed: int) -> list[Unit]:
-    """Return the units of a world: its curve first, then laws, leaks and given texts."""
+    """Return the units of a model: its Pareto front first, then those of `laws`, `split` and `given`."""
     world = WORLDS[name]
     kinds = [] if world.given else [("world", 1, "commit")]
     kinds += [(method, words, "given") for method in world.given for words in world.words]
@@ -145,8 +129,8 @@ def units_of(name: str, count: int, seed: int) -> list[Unit]:
         if method in world.split:
             drawings = ("greedy",) if method in BLIND else ("completion", "greedy")
             kinds += [(method, words, drawing) for drawing in drawings for words in world.words]
-    asked = prompts_of_world(world, count, seed)
-    return [unit_of(name, *kind, prompt, answer, seed) for kind in kinds for prompt, answer in asked]
+    prompts = prompts_of_world(world, count, seed)
+    return [unit_of(name, *kind, prompt, answer, seed) for kind in kinds for prompt, answer in prompts]
 
 
 def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, answer: str, seed: int) -> Unit:
@@ -173,7 +157,7 @@ def unit_of(name: str, method: str, words: int, drawing: str, prompt: Prompt, an
     return replace(base, seed=seed_of(base, prompt.name, f"{name} {seeded} {words} {drawing}"))
 
 
-DRAWS = 8  # texts of a world after each prompt
+DRAWS = 8  # texts sampled of an exact model after each prompt
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
@@ -209,8 +193,8 @@ def work(units: Sequence[Unit]) -> list[Rows]:
         near = [{name: int(getattr(trace, name).sum()) for name in near[0]} for trace in traces]
     log_q: Sequence[float | None] = [0.0 if drawing == "greedy" else None] * len(units)
     if options.drawing == "commit":
-        law = strategy_log_prob(predictor, prompts, texts, strategy, shape, reward=reward, options=options)
-        log_q = law.log_prob.tolist()
+        forced = strategy_log_prob(predictor, prompts, texts, strategy, shape, reward=reward, options=options)
+        log_q = forced.log_prob.tolist()
     elif drawing == "completion":
         log_q = [_bound(predictor, trace, strategy) for trace in traces]
     log_p, rewards = _measures(predictor, reward, prompts, texts)
@@ -224,7 +208,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 def _measures(
     predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[str], texts: NDArray[np.int64]
 ) -> tuple[list[float | None], list[float]]:
-    """Return log p of each text, None where the world is not exact, and its reward."""
+    """Return log p of each text, None where the model is not exact, and its reward."""
     from rws_decode import WorldPredictor
     from rws_decode.job import encode_prompts
     from rws_decode.rewards.world import WorldReward
@@ -240,7 +224,7 @@ def _measures(
 
 
 def _bound(predictor: MaskPredictor, trace: Any, strategy: Strategy) -> float | None:
-    """Return the bound on log q of a decode that ranked drawn words by a constant factor, else None."""
+    """Return the bound on log q of a decode that ranked sampled tokens by a fixed factor, else None."""
     from rws_decode import WorldPredictor
 
     if not isinstance(predictor, WorldPredictor) or not isinstance(strategy, Confidence | Temperature):
@@ -271,15 +255,11 @@ def _worlds(units: Sequence[Unit]) -> list[Rows]:
     rows: list[Rows] = []
     for unit in units:
         context, rng = predictor.encode_prompt(unit.prompt), np.random.default_rng(unit.seed)
-        drawn = [world.sample(length, rng, context) for _ in range(DRAWS)]
-        row: dict[str, Any] = {
-            "betas": betas,
-            "mean": world.mean(reward, length, context),
-            "log_z": [tilt.log_partition(length, context) for tilt in tilts],
-            "log_ps": [world.log_prob(text, context) for text in drawn],
-            "rewards": [reward.score(text) for text in drawn],
-        }
-        rows.append([row])
+        texts = [world.sample(length, rng, context) for _ in range(DRAWS)]
+        row = {"betas": betas, "mean": world.mean(reward, length, context)}
+        row["log_z"] = [tilt.log_partition(length, context) for tilt in tilts]
+        row["log_ps"] = [world.log_prob(text, context) for text in texts]
+        rows.append([row | {"rewards": [reward.score(text) for text in texts]}])
     return rows
 
 
@@ -308,15 +288,11 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
 
 
 def tables_of(texts: pd.DataFrame, worlds: pd.DataFrame) -> list[Table]:
-    """Return the leaks, the frontier of laws, and the orders on given texts."""
-    split: list[Leak] = []
-    gaps: list[Leak] = []
-    places: list[dict[str, Any]] = []
-    for world in dict.fromkeys(texts["world"]):
-        values = sampler_values(texts, worlds, world)
-        split += leaks(values, world)
-        gaps += order_gaps(values, world)
-        places += frontier_rows(values, worlds, world)
+    """Return the tables of sources of error, of KL and reward of each sampler, and of orders on given texts."""
+    samplers = {world: sampler_values(texts, worlds, world) for world in dict.fromkeys(texts["world"])}
+    split = [leak for world, values in samplers.items() for leak in leaks(values, world)]
+    gaps = [gap for world, values in samplers.items() for gap in order_gaps(values, world)]
+    places = [row for world, values in samplers.items() for row in frontier_rows(values, worlds, world)]
     leak_columns = [Column("world"), Column("method"), Column("words"), Column("measure"), Column("leak")]
     leak_columns += [
         Column("change", form="+.2f", ends=("low", "high")),
@@ -346,7 +322,7 @@ def _rows(found: Sequence[Leak]) -> list[dict[str, Any]]:
 
 
 def frontier_rows(values: Any, worlds: pd.DataFrame, world: str) -> list[dict[str, Any]]:
-    """Return the place of each law that is known or bounded, and of best of N; none where p is not exact."""
+    """Return KL and reward of each sampler whose q is known or bounded, and of best of N; none if p is not exact."""
     own = worlds[worlds["world"] == world]
     if not len(own):
         return []

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ from rws_decode.checkpoints.files import dtype_named
 from rws_decode.cli.options import fixed, option
 from rws_decode.cli.progress import tell
 from rws_decode.rewards.base import OWN_REWARDS
+from rws_decode.strategies.table import STRATEGIES
 from rws_theory.checks import finite
 
 
@@ -47,6 +48,26 @@ METHODS: dict[str, Method] = {
 COMPARED = tuple(sorted((name for name in METHODS if name != "temperature"), key=lambda name: not METHODS[name].scaled))
 FROM_RWS = tuple(name for name, method in METHODS.items() if method.from_rws)
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
+
+
+def strategy_of(
+    method: str, guide: str | None, scale: float | None, numbers: Mapping[str, Any]
+) -> tuple[dict[str, Any], str | None]:
+    """Return the strategy and the reward model that a unit names.
+
+    If `numbers` has `every`, the strategy is an rws that asks the reward only at every N-th step.
+
+    >>> strategy_of("flipped", "mini", 8.0, {})
+    ({'name': 'rws-flipped', 'reward_scale': 8.0}, 'mini')
+    >>> strategy_of("constant", "mini", 8.0, {"scale": 2.5})
+    ({'name': 'temperature', 'scale': 2.5}, None)
+    """
+    name = "rws-every" if "every" in numbers else METHODS["best-of-n" if method == "sample" else method].strategy
+    reads = STRATEGIES[name].reads
+    scaled = {"reward_scale": scale} if "reward_scale" in reads and scale is not None else {}
+    return {"name": name, **scaled, **numbers}, guide if "reward" in reads else None
+
+
 SOURCES = {
     "stories": "stories:KIND, sampled from the mini models' language: keywords (by default), continuation, dialogue, "
     "puzzle, or all of them in turn",

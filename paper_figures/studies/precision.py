@@ -37,8 +37,8 @@ from paper_figures.runner.worker import Rows
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.means import readable
 from paper_figures.statistics.significance import holm_within, paired_test
-from paper_figures.studies.comparison import numbers_of, strategy_of
-from paper_figures.studies.options import FROM_RWS, GRID, METHODS, Drawn, ExactStageOptions
+from paper_figures.studies.comparison import numbers_of
+from paper_figures.studies.options import FROM_RWS, GRID, METHODS, Drawn, ExactStageOptions, strategy_of
 from paper_figures.studies.prompts import begin
 from paper_figures.studies.study import base_unit, finish, open_stages
 from paper_figures.table import Table, records

@@ -181,12 +181,15 @@ def with_usual_data(options: Options) -> Options:
     return replace(options, data=source)
 
 
-def asked_prompts(options: Any, validation: int = 0) -> Prompts:
-    """Return the prompts that a study's options name, and `validation` others to choose settings on.
+def asked_prompts(options: Any) -> Prompts:
+    """Return the prompts that a study's options name, and those to choose reward scales on if these are not given.
 
-    ValueError, in one line, for prompts that cannot be read, have gaps, or hold no word that the model knows. A note on
-    standard error names unknown words of the others.
+    ValueError, in one line, for prompts that cannot be read, have gaps, or hold no word that the model knows, and for
+    a prompt of --validation-data that is a test prompt too. A note on standard error names unknown words of the others.
     """
+    choosing: bool = issubclass(type(options), ComparisonOptions) and not options.reward_scale
+    wanted, elsewhere = (options.validation, options.validation_data) if choosing else (0, None)
+    validation = wanted if elsewhere is None else 0
     how = given_as(options)
     if options.prompts < 0:
         raise ValueError(f"--prompts is {options.prompts}: at least 0 is needed")
@@ -207,6 +210,12 @@ def asked_prompts(options: Any, validation: int = 0) -> Prompts:
         tell(f"note: of {prompts.source} {parts}; --reward-scale S keeps all for the test")
     if own and how != "examples":
         _check_words(options.model, prompts.test)
+    if wanted and elsewhere is not None:
+        texts = {prompt.text for prompt in prompts.test}  # scales are chosen on first turns
+        others = prompts_of(elsewhere, 1, wanted, seed=options.seed, model=options.model).validation
+        if any(prompt.text in texts for prompt in others):
+            raise ValueError(f"--validation-data is {elsewhere}: a prompt of it is a test prompt too")
+        return replace(prompts, source=f"{prompts.source}; validation: {elsewhere}", validation=others)
     return prompts
 
 

@@ -98,20 +98,19 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work | None = 
 
     work = work or measure
     origin, unloaded = origin_of(units, work), [partial(load_models, units)]
+    shared: dict[str, Any] = {"origin": origin, "batch": options.batch}
     if options.dry_run:
         load_models(units)
         loading = time.perf_counter() - started  # of PyTorch too
-        stages = DryStages(
-            lambda *asked: stages.ask(*asked), origin=origin, work=work, batch=options.batch, loading=loading
-        )
+        stages = DryStages(lambda *units: stages.ask(*units), work=work, loading=loading, **shared)
         yield stages
         raise Foretold(stages.plan(units[0].experiment, options))
     with kept_open(options.backend()) as backend:
-        run_options: dict[str, Any] = {"origin": origin, "batch": options.batch, "retry_failed": options.retry_failed}
+        shared["retry_failed"] = options.retry_failed
 
-        def compute(asked: Sequence[Unit], elsewhere: Backend | None) -> Report:
+        def compute(units: Sequence[Unit], elsewhere: Backend | None) -> Report:
             before = unloaded[0] if unloaded else int
-            report = run_units(asked, work, options.out, backend=elsewhere or backend, before=before, **run_options)
+            report = run_units(units, work, options.out, backend=elsewhere or backend, before=before, **shared)
             if report.computed or report.failed:
                 unloaded.clear()
             return report
@@ -122,10 +121,8 @@ def open_stages(options: RunOptions, units: Sequence[Unit], work: Work | None = 
 def base_unit(options: ComparisonOptions | StageOptions, experiment: str) -> Unit:
     """Return a unit without a prompt, which holds what all answers of an experiment share."""
     shape = {name: getattr(options, name) for name in ("length", "steps", "block", "device", "ranking", "precision")}
-    model, settings = options.model, settings_from(options)
-    return Unit(
-        experiment=experiment, prompt="", strategy={"name": "default"}, predictor=model, settings=settings, **shape
-    )
+    shape |= {"predictor": options.model, "settings": settings_from(options)}
+    return Unit(experiment=experiment, prompt="", strategy={"name": "default"}, **shape)
 
 
 def on_device(unit: Unit, device: str) -> Unit:
@@ -144,11 +141,9 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     >>> list(settings_of(DiversityOptions(out="runs", workers=2, judges=("exact",))))[:5]
     ['data', 'prompts', 'model', 'rewards', 'judges']
     """
-    settings = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in _WHERE}
-    if isinstance(options, PromptOptions):
-        unused = {"data", "examples", "prompt"} - {given_as(options)}
-        settings = {name: value for name, value in settings.items() if name not in unused}
-    settings = {name: value for name, value in settings.items() if value is not None}
+    unused = {"data", "examples", "prompt"} - {given_as(options)} if isinstance(options, PromptOptions) else set()
+    names = [field.name for field in fields(options) if field.name not in _WHERE | unused]
+    settings = {name: value for name in names if (value := getattr(options, name)) is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
 
@@ -218,10 +213,7 @@ def finish(
     }
 
 
-# --dry-run
-
-
-_TIMING = 20.0  # seconds that units are timed in, about
+_TIMING = 20.0  # seconds that a dry run times units in, about
 
 
 class Foretold(Exception):
@@ -314,17 +306,16 @@ class DryStages(Stages):
 
     def plan(self, name: str, options: RunOptions) -> dict[str, Any]:
         """Return what the study takes, and the same in words as `message`."""
-        prompts = len({unit.prompt for unit in self.units})
-        counts = {"prompts": prompts, "units": len(self.units)}
+        counts = {"prompts": len({unit.prompt for unit in self.units}), "units": len(self.units)}
         counts |= {each: round(self.totals[each]) for each in ("forwards", "reward_calls")}
         seconds, workers = self.loading + self.totals["seconds"] / options.workers, options.workers
         timed, kinds = len(self.samples), len(self.kinds)
         rest = f"; the other {kinds - timed}, past {_TIMING:g} seconds, are taken as the one most like them"
         message = (
-            f"{name}: {prompts:,} prompts, at most {len(self.units):,} units, about {counts['forwards']:,} forwards "
-            f"and {counts['reward_calls']:,} reward calls\nexpected: {duration(seconds)} with --workers {workers}, by "
-            f"one unit each of {timed} of {kinds} kinds, run here in {duration(self.spent)} and not kept"
-            f"{rest if timed < kinds else ''}; start and tables come on top"
+            f"{name}: {counts['prompts']:,} prompts, at most {counts['units']:,} units, about "
+            f"{counts['forwards']:,} forwards and {counts['reward_calls']:,} reward calls\nexpected: "
+            f"{duration(seconds)} with --workers {workers}, by one unit each of {timed} of {kinds} kinds, run here in "
+            f"{duration(self.spent)} and not kept{rest if timed < kinds else ''}; start and tables come on top"
         )
         return {"experiment": name, **counts, "seconds": seconds, "timed_units": timed, "message": message}
 
@@ -339,10 +330,8 @@ def _calls(unit: Unit) -> dict[str, int]:
     """Return the forwards and reward calls of a unit, as its steps, or the method that steers it, have them."""
     if method := unit.settings.get("steer") or unit.strategy.get("method"):
         methods = steering(f"strategy is {method}")
-        return {
-            "forwards": methods.forwards_of(method, unit.steps),
-            "reward_calls": methods.reward_calls_of(method, unit.steps),
-        }
+        calls = methods.forwards_of(method, unit.steps), methods.reward_calls_of(method, unit.steps)
+        return dict(zip(("forwards", "reward_calls"), calls, strict=True))
     strategy = STRATEGIES.get(unit.strategy["name"].partition(":")[0])
     asks = strategy is not None and "reward" in strategy.reads
     return {"forwards": 0 if strategy is None else unit.steps, "reward_calls": asks * unit.steps}

@@ -41,7 +41,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.means import Summary, readable, repeated_texts, summarise
 from paper_figures.statistics.significance import LEAST_PAIRS, spread_text
 from paper_figures.studies.answers import answers_of, printed_tables
-from paper_figures.studies.comparison import Arms, answer_unit, arms_from, measures_of, run_arms, run_comparison
+from paper_figures.studies.comparison import Arms, answer_unit, measures_of, run_arms, run_comparison
 from paper_figures.studies.options import COMPARED, GRID, ComparisonOptions, Usual, methods_option
 from paper_figures.studies.prompts import Prompts, one_turn
 from paper_figures.studies.study import Stages
@@ -103,12 +103,12 @@ def run(options: TemperatureOptions) -> dict[str, Any]:
 
 def _run_stages(options: TemperatureOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
     scales = tuple(options.reward_scale or ())
-    arms = replace(arms_from(options, base, prompts, dict.fromkeys(options.rewards, scales)), traced=TRACED)
+    arms = Arms(options, base, prompts.test, dict.fromkeys(options.rewards, scales), traced=TRACED)
     methods = [method for method in TEMPERATURES if method in options.methods]
     frames = [stages.run(method, temperature_units(arms, method, scales)) for method in methods]
     run_arms(arms, stages)
     answers = pd.concat(frames) if frames else pd.DataFrame()
-    measures = measures_of(base, answers, arms.scorers, arms.causal) if len(answers) else []
+    measures = measures_of(base, answers, arms.scorers, options.causal) if len(answers) else []
     stages.run("temperature measures", measures)
 
 

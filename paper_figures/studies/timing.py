@@ -1,7 +1,7 @@
 """Time answers side by side, and make tables of their seconds beside those of the default.
 
 A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
-`--batch` says (`work.time_units`). The ways are answers that the study has decoded, decoded again with some savings
+`--batch` says (`seconds.time_units`). The ways are answers that the study has decoded, decoded again with some savings
 (`rws_decode.Savings`). Seconds belong to one machine: the hash of a unit names the one that asked, and the row the one
 that the worker saw. CPU time of the whole process is given if nothing runs on CUDA; other processes change it
 less.

@@ -1,10 +1,10 @@
-"""Do what units of work say: decode answers, score them, run programs, and measure seconds and memory.
+"""Do what units of work say: decode answers, score them, run programs, and time decodes.
 
 The strategy of a unit says what `measure` does:
 
 - a name of `rws_decode.strategies.table.STRATEGIES`: the unit's prompt is decoded;
 - "score": its judge scores the label `answer`; "perplexity": its causal model does;
-- "execute": the program in the label `answer` is run by the extra `sandbox`; "timing": see `time_units`.
+- "execute": the program in the label `answer` is run by the extra `sandbox`; "timing": see `seconds.time_units`.
 
 An answer has these columns:
 
@@ -24,29 +24,21 @@ result covers this file, and of a study's file what its work reaches.
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from paper_figures.data.inclusion import included_keywords
 from paper_figures.data.story_sets import judge
 from paper_figures.runner.units import PER_ROW, Unit, batch_key
-from paper_figures.runner.versions import machine_name
-from paper_figures.runner.worker import Measured, Rows, forget, kept
+from paper_figures.runner.worker import Measured, Rows, kept
 from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.common.plugins import hook
-from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, WorldPredictor, load_predictor
 from rws_decode.predictors.base import before_end, ends_of
@@ -92,8 +84,7 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
 
     Their settings `cfg` and `end_of_text` are those of `settings.Options`. `dtype`, `device_map`, `mask_id` and `chat`
     are those of `load_predictor`. `reward_dtype` and `reward_device` are those of `reward_for`. If the setting
-    `compact` is true and no `savings` are given, `gpu.decode_compact` decodes what it can. `decode.decode` decodes the
-    rest.
+    `compact` is true and no `savings` are given, the extra `compact` decodes what it can, and `decode.decode` the rest.
     """
     first = units[0]
     strategy = strategy_of(units)
@@ -101,26 +92,17 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
     reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
     policies = _of(first.settings, ("cfg", "end_of_text"))
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
-    if savings is None and gives_factor(strategy) and _compact(first):
+    exact = (first.ranking, first.precision, first.sampling_temperature) == ("log-odds", "float64", 0)
+    plain = exact and not policies.get("cfg") and policies.get("end_of_text") != "defer"
+    if savings is None and plain and gives_factor(strategy) and first.settings.get("compact"):
         # Controls are built from the factors and rewards of all steps, so no step may be left out.
         compact = hook("compact", "compact is True")
-        usual = compact.CompactSavings.usual()
-        return compact.decode_compact(
-            predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
-        )
+        how: dict[str, Any] = {"options": Options(**policies), "savings": compact.CompactSavings.usual()}
+        return compact.decode_compact(predictor, prompts, strategy, shape, reward=reward, **how)
     policies |= {"ranking": first.ranking, "precision": first.precision}  # Options checks them
     seeds = tuple(unit.seed for unit in units)
     options = Options(sampling_temperature=first.sampling_temperature, seed=seeds, **policies)
     return decode(predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings or Savings())
-
-
-def _compact(unit: Unit) -> bool:
-    """Return whether a unit asks for the compact decoder, and for nothing that this decoder cannot do."""
-    settings = unit.settings
-    exact = (unit.ranking, unit.precision, unit.sampling_temperature) == ("log-odds", "float64", 0)
-    return (
-        bool(settings.get("compact")) and exact and not settings.get("cfg") and settings.get("end_of_text") != "defer"
-    )
 
 
 def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -185,8 +167,11 @@ def measure(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     name = units[0].strategy["name"]
     if name == "execute":
         return hook("sandbox", "allow_code_execution").run_programs(units)
-    function = {"score": _scores, "perplexity": _perplexities, "timing": time_units}.get(name)
-    return _answers(units) if function is None else function(units)
+    if name == "timing":
+        from paper_figures.studies.seconds import time_units
+
+        return time_units(units)
+    return {"score": _scores, "perplexity": _perplexities}.get(name, _answers)(units)
 
 
 def _answers(units: Sequence[Unit]) -> list[Measured]:
@@ -289,136 +274,3 @@ def answer_row(unit: Unit, trace: Trace) -> dict[str, Any]:
         "near_ties": int(trace.near_ties.sum()),
         "near_tokens": int(trace.near_tokens.sum()),
     }
-
-
-def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
-    """Time the ways of each unit (`timing.timing_unit`); return a row each.
-
-    A row has `timed_seconds` and where they were measured.
-
-    Each repetition runs all ways in turn and starts with another way, so that a machine that slows down slows all ways
-    alike. One run of the default and one of rws come first and are not counted.
-
-    `timed_seconds` has an entry per way, with these keys:
-
-    - method, savings;
-    - `seconds` and `cpu_seconds` of every repetition, and their medians; on CUDA `cpu_seconds` is empty;
-    - `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the last run.
-
-    The other columns are:
-
-    - `measured_on`; `torch_threads`;
-    - `load`, the processes that wanted to run in the minute before, None if the system does not tell;
-    - `reward_bytes`, of the guide's parameters and buffers;
-    - `peak_bytes_without` and `peak_bytes`, the most memory that PyTorch had allocated on CUDA: while it decoded the
-      default without the guide loaded, and while it decoded rws. They and `reward_bytes` are None if not asked for.
-    """
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
-    runs: list[dict[int, list[_Run]]] = [{index: [] for index in range(len(unit.strategy["ways"]))} for unit in units]
-    for way in units[0].strategy["ways"]:
-        if way["method"] in _UNTIMED and way["savings"] == "usual":
-            _timed(units[0], way)
-    for repetition in range(units[0].strategy["repetitions"]):
-        for unit, runs_of_unit in zip(units, runs, strict=True):
-            ways = unit.strategy["ways"]
-            for turn in range(len(ways)):
-                index = (turn + repetition) % len(ways)
-                runs_of_unit[index].append(_timed(unit, ways[index]))
-    with torch_threads() as threads:  # the number of threads that decoding uses
-        shared = {"torch_threads": threads, "load": load}
-    rows = []
-    for unit, runs_of_unit, memory_of_unit in zip(units, runs, memory, strict=True):
-        entries = [_entry(way, runs_of_unit[index]) for index, way in enumerate(unit.strategy["ways"])]
-        rows.append([{"timed_seconds": entries, "measured_on": machine_name(unit.device)} | shared | memory_of_unit])
-    return rows
-
-
-def weight_bytes(model: RewardModel) -> int:
-    """Return the bytes of a reward model's parameters and buffers; 0 if it has no network.
-
-    A tensor that is shared counts once.
-
-    >>> from rws_decode.rewards import CallableReward
-    >>> weight_bytes(CallableReward(lambda prompt, answer: 0.0))
-    0
-    """
-    networks = nn.ModuleList([part for part in vars(model).values() if isinstance(part, nn.Module)])
-    return sum(tensor.numel() * tensor.element_size() for tensor in [*networks.parameters(), *networks.buffers()])
-
-
-_UNTIMED = ("default", "rws")
-
-
-class _Run(NamedTuple):
-    seconds: float
-    cpu_seconds: float
-    traces: list[Any]
-    picked: str
-
-
-def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
-    """Decode a way once, each of its answers alone; if there are several, the guide picks one."""
-    savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
-    run_units = [replace(unit, **run) for run in way["runs"]]
-    _synchronise()
-    began, cpu = time.perf_counter(), time.process_time()
-    traces = [decode_units([run_unit], savings=savings)[0] for run_unit in run_units]
-    texts = [trace.text or "" for trace in traces]
-    scores = [0.0]
-    if len(texts) > 1:
-        scores = score_checked(reward_for(unit, unit.reward or ""), [prompt_of(unit)] * len(texts), texts)
-    _synchronise()
-    seconds, spent = time.perf_counter() - began, time.process_time() - cpu
-    return _Run(seconds, spent, traces, texts[scores.index(max(scores))])
-
-
-def _entry(way: Mapping[str, Any], runs: Sequence[_Run]) -> dict[str, Any]:
-    traces, scored = runs[-1].traces, len(runs[-1].traces) if len(way["runs"]) > 1 else 0
-    cpu = [] if torch.cuda.is_initialized() else [run.cpu_seconds for run in runs]
-    return {
-        "method": way["method"],
-        "savings": way["savings"],
-        "seconds": [run.seconds for run in runs],
-        "cpu_seconds": cpu,
-        "median_seconds": median(run.seconds for run in runs),
-        "median_cpu_seconds": median(cpu) if cpu else None,
-        "forwards": sum(trace.forwards for trace in traces),
-        "reward_calls": sum(trace.reward_calls for trace in traces) + scored,
-        "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
-        "text": runs[-1].picked,
-    }
-
-
-_MEMORY = ("reward_bytes", "peak_bytes_without", "peak_bytes")
-
-
-def _memory(unit: Unit) -> dict[str, int | None]:
-    """Measure what the guide takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
-    predictor_for(unit)
-    name = unit.reward or ""
-    if not (torch.cuda.is_initialized() or unit.device.startswith("cuda")):
-        return dict.fromkeys(_MEMORY) | {"reward_bytes": weight_bytes(reward_for(unit, name))}
-    ways = {way["method"]: way for way in unit.strategy["ways"] if way["savings"] == "usual"}
-    forget("reward", "causal")
-    gc.collect()
-    torch.cuda.empty_cache()
-    without = _peak(unit, ways["default"])
-    weights = weight_bytes(reward_for(unit, name))
-    return {"reward_bytes": weights, "peak_bytes_without": without, "peak_bytes": _peak(unit, ways["rws"])}
-
-
-def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
-    """Return the most bytes that PyTorch had allocated during one run: the peaks of all GPUs, added up."""
-    devices = range(torch.cuda.device_count())
-    for device in devices:
-        torch.cuda.reset_peak_memory_stats(device)
-    _timed(unit, way)
-    return sum(torch.cuda.max_memory_allocated(device) for device in devices)
-
-
-def _synchronise() -> None:
-    if torch.cuda.is_initialized():
-        for device in range(torch.cuda.device_count()):
-            if torch.cuda.memory_allocated(device):
-                torch.cuda.synchronize(device)

@@ -37,7 +37,7 @@ class Crossing:
 
     @property
     def place(self) -> str:
-        """Where it is, with its multiplicity if that is not 1.
+        """The place of the crossing, with its multiplicity if that is not 1.
 
         >>> Crossing(1.0, 1.5, 1, 1.25).place, Crossing(1.0, 1.5, 2, 1.25).place, Crossing(1.0, 1.5, None, 1.25).place
         ('1.25', '1.25 (multiplicity 2)', '1 to 1.5 (a cluster)')

@@ -185,8 +185,8 @@ class ExponentialSum:
 
 def sign_changes(values: Iterable[int]) -> int:
     """Count the sign changes of a sequence, zeros left out."""
-    kept = np.array([v > 0 for v in values if v])
-    return int(np.count_nonzero(kept[1:] != kept[:-1]))
+    positive = np.array([v > 0 for v in values if v])
+    return int(np.count_nonzero(positive[1:] != positive[:-1]))
 
 
 def exact_gaps(*rows: NDArray[np.float64] | Sequence[Fraction | float]) -> tuple[list[list[int]], int]:
@@ -209,8 +209,8 @@ def _float_gaps(rows: list[NDArray[np.float64]]) -> tuple[list[list[int]], int]:
     least = int(used.min(initial=0)) - 53
     integers = []
     for m, p in zip(mantissas, powers, strict=True):
-        whole = (m * 2.0**53).astype(np.int64).astype(object)
-        scaled = whole << np.where(m != 0, p - 53 - least, 0).astype(object)
+        scaled = (m * 2.0**53).astype(np.int64).astype(object)
+        scaled = scaled << np.where(m != 0, p - 53 - least, 0).astype(object)
         integers.append((scaled[0] - scaled[1:]).tolist())
     common = math.gcd(1 << -least, *(u for row in integers for u in row)) if len(rows[0]) < 256 else 1
     return [[u // common for u in row] for row in integers], (1 << -least) // common

@@ -39,7 +39,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Contest:
-    """Classes that may still win or lose one of `seats` between two columns; `counts` holds what is settled."""
+    """Classes that may still win or lose one of `seats` between two columns; `counts` holds the settled numbers."""
 
     left: _Column
     right: _Column
@@ -101,8 +101,8 @@ def _settle(state: _Contest, pairs: Pairs, sizes: NDArray[np.int_]) -> tuple[_Co
     counts[state.classes[~open_]] = at_least[~open_]
     seats = state.seats - int(at_least[~open_].sum())
     left, right = state.left.keep(open_), state.right.keep(open_)
-    kept = _Contest(left, right, state.classes[open_], seats, tuple(counts.tolist()))
-    return kept, better[np.ix_(open_, open_)]
+    contest_left = _Contest(left, right, state.classes[open_], seats, tuple(counts.tolist()))
+    return contest_left, better[np.ix_(open_, open_)]
 
 
 def _proved_orders(state: _Contest, pairs: Pairs) -> NDArray[np.bool_]:
@@ -112,7 +112,7 @@ def _proved_orders(state: _Contest, pairs: Pairs) -> NDArray[np.bool_]:
     for p, q in _undecided(better):
         i, j = int(state.classes[p]), int(state.classes[q])
         sign = 0
-        if exact := pairs.asked.get((i, j)):
+        if exact := pairs.answers.get((i, j)):
             sign = exact.sign(a, b)
         elif a == b:
             sign = pairs.sign(i, j, a)
@@ -170,30 +170,30 @@ def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
             return 1 if difference > 0 else -1
         return pairs.sign(i, j, column.scale)
 
-    def winners(ahead: int, behind: int) -> tuple[int, ...]:
+    def winners(leader: int, loser: int) -> tuple[int, ...]:
         counts = list(state.counts)
-        counts[ahead] = min(sizes[ahead], state.seats)
-        counts[behind] = state.seats - counts[ahead]
+        counts[leader] = min(sizes[leader], state.seats)
+        counts[loser] = state.seats - counts[leader]
         return tuple(counts)
 
     sign_a, sign_b = sign(state.left), sign(state.right)
     if sign_a * sign_b == 0:
         return []
-    ahead, behind = (i, j)[::-sign_a]  # at a; the smaller log F is ahead
-    before, after = winners(ahead, behind), winners(behind, ahead)
+    leader, loser = (i, j)[::-sign_a]  # at a; the smaller log F is ahead
+    before, after = winners(leader, loser), winners(loser, leader)
     if sign_a == sign_b:
         return [Cell(a, b, before, True)]
-    low, high = pairs.enclose(behind, ahead, a, b)
+    low, high = pairs.enclose(loser, leader, a, b)
     return [Cell(a, low, before, True), Cell(low, high, before), Cell(high, b, after, True)]
 
 
 def _learn(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> bool:
-    """Ask for the exact order of a few pairs that even a short cell leaves open; True if any is known now."""
+    """Compute the exact order of a few pairs that even a short cell leaves open; True if any is decided."""
     a, b = state.scales
     if b > a * (1 + _NARROW):
         return False
     open_ = [(int(state.classes[p]), int(state.classes[q])) for p, q in _undecided(better)]
-    new = [(i, j) for i, j in open_ if (i, j) not in pairs.asked][:_MOST_PAIRS]
+    new = [(i, j) for i, j in open_ if (i, j) not in pairs.answers][:_MOST_PAIRS]
     return any([pairs.exact(i, j) is not None for i, j in new])
 
 
@@ -205,7 +205,7 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
     if not a < middle < b:
         return None
     for p, q in _undecided(better):
-        exact_order = pairs.asked.get((int(state.classes[p]), int(state.classes[q])))
+        exact_order = pairs.answers.get((int(state.classes[p]), int(state.classes[q])))
         if exact_order and (end := exact_order.cut(a, b)):
             return end
         if exact_order or (b <= a * (1 + _NARROW) and _hidden(state, p, q)):

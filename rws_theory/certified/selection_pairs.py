@@ -47,13 +47,13 @@ class ExactPair:
 class Pairs:
     """Comparisons among rows of unequal gaps, with a count of the values of log F that they take.
 
-    asked: what :meth:`exact` has answered.
+    answers: of :meth:`exact`, by the two rows.
     """
 
     rows: list[Row]
     evaluations: int = 0
     used_exact: bool = False
-    asked: dict[tuple[int, int], ExactPair | None] = field(default_factory=dict)
+    answers: dict[tuple[int, int], ExactPair | None] = field(default_factory=dict)
     _differences: dict[tuple[int, int], ExponentialSum | None] = field(default_factory=dict)
 
     def sample(self, i: int, c: float) -> Sample:
@@ -105,11 +105,11 @@ class Pairs:
 
     def exact(self, i: int, j: int) -> ExactPair | None:
         """Return the order of rows i and j on the half-line from exact gaps, or None where too many gaps remain."""
-        if (i, j) not in self.asked:
+        if (i, j) not in self.answers:
             g = self._difference(i, j)
-            self.asked[i, j] = None if g is None else ExactPair.of(self.rows[i], self.rows[j], g)
+            self.answers[i, j] = None if g is None else ExactPair.of(self.rows[i], self.rows[j], g)
             self.used_exact |= g is not None
-        return self.asked[i, j]
+        return self.answers[i, j]
 
     def _difference(self, i: int, j: int) -> ExponentialSum | None:
         if (i, j) not in self._differences:

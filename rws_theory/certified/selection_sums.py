@@ -94,13 +94,13 @@ def _sum(terms: _Array) -> float:
 def sample(row: Row, c: float) -> Sample:
     """Return log F(c) and d/dc log F(c) in float64, with the a-priori error bounds of docs/theory.md, eq. (T34)."""
     with np.errstate(over="ignore", under="ignore"):
-        kept = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
-        w = row.excess[:kept]
+        summed = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
+        w = row.excess[:summed]
         terms = np.exp(w * -c)
         moment = _sum(terms * w)
     rest = _sum(terms)
-    left_out = row.excess.size - kept
-    levels = max(kept - 1, 0).bit_length()
+    left_out = row.excess.size - summed
+    levels = max(summed - 1, 0).bit_length()
     total = 1.0 + rest
     log_total, shift = math.log1p(rest), c * row.delta
     value, mean = log_total - shift, moment / total
@@ -142,8 +142,8 @@ def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
     """
     mantissa, exponent = math.frexp(c)  # powers of two move without error and keep the products in range
     with np.errstate(over="ignore", under="ignore"):
-        kept = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
-        high, low = two_difference(row.logits[1], row.logits[2 : 2 + kept])
+        summed = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
+        high, low = two_difference(row.logits[1], row.logits[2 : 2 + summed])
         w, w_low = np.ldexp(high, exponent), np.ldexp(low, exponent)
         z = mantissa * w
         (m_high, m_low), (w_h, w_l) = _split(mantissa), _split(w)
@@ -170,7 +170,7 @@ def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
     total = 1.0 + rest
     shadow = total - 1.0
     carried = (1.0 - (total - shadow)) + (rest - shadow)
-    left_out = row.excess.size - kept
+    left_out = row.excess.size - summed
     return total, carried + rest_low, _SHARP + left_out * _LEFT_OUT
 
 

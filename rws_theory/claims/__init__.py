@@ -15,7 +15,7 @@ from rws_theory.show import shortened
 
 __all__ = ["CHECKS", "OURS", "PAPER", "PARTS", "REMARKS", "Check", "Claim", "Verdict", "claims", "source"]
 
-# The ledger in its order, by what a claim is about.
+# All claims in the order of the claim check, by topic.
 _LEDGER: dict[str, dict[str, Callable[[], Finding]]] = {
     "the method": {
         "AB-selective": method.selective,

@@ -57,7 +57,7 @@ class Claim:
 
 
 def source(where: str) -> str:
-    """Return whose statement it is, by its `where`; ours count neither for nor against the paper.
+    """Return the author of a statement, by its `where`; ours count neither for nor against the paper.
 
     >>> source("Table 1"), source("Ours, on Table 1"), source("Known (arXiv 2511.04647)")
     ('statements of the paper', 'our remarks on its tables', 'our results')
@@ -68,7 +68,7 @@ def source(where: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What a check found of a statement; the correction is here where it has numbers, else beside the statement."""
+    """The result of a check; `correction` only if it has numbers, as others are in statements.json."""
 
     verdict: Verdict
     evidence: str
@@ -85,14 +85,14 @@ STATEMENTS: dict[str, dict[str, Any]] = json.loads(
 
 
 def named(id: str, check: Callable[[], Finding]) -> Check:
-    """Return the check of a statement as the claim check has it: with the statement of the id, and the theorems."""
+    """Return a check with the statement of its id, and the theorems that a proof assistant has checked."""
 
     @wraps(check)
     def of_ledger() -> Claim:
-        said, found = STATEMENTS[id], check()
-        evidence, correction = found.evidence, found.correction or said.get("correction")
-        if "theorems" in said and found.verdict != "not confirmed":
-            evidence += f" Machine-checked in Coq (docs/proofs): {', '.join(said['theorems'])}."
-        return Claim(id, said["where"], said["statement"], found.verdict, evidence, found.counterexample, correction)
+        row, found = STATEMENTS[id], check()
+        evidence, correction = found.evidence, found.correction or row.get("correction")
+        if "theorems" in row and found.verdict != "not confirmed":
+            evidence += f" Machine-checked in Coq (docs/proofs): {', '.join(row['theorems'])}."
+        return Claim(id, row["where"], row["statement"], found.verdict, evidence, found.counterexample, correction)
 
     return of_ledger

@@ -45,7 +45,7 @@ def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
     """Say whether every number rounds to the printed three decimals, proved."""
-    return all(abs(ball - exact(said)) <= exact(Fraction(1, 2000)) for ball, said in values.values())
+    return all(abs(ball - exact(printed)) <= exact(Fraction(1, 2000)) for ball, printed in values.values())
 
 
 def gap_values() -> Finding:
@@ -101,16 +101,16 @@ def crossing() -> Finding:
     enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in certified.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
     confirmed = roots == [golden] and certified.complete and enclosed == [True]
-    said = printed_in("appendix_d", exact=True)["crossing"]
-    there = " and ".join(
-        f"P^{name} = {float(confidence(gaps_of(x), said)):.4f}" for name, x in zip("ab", logits(), strict=True)
+    printed = printed_in("appendix_d", exact=True)["crossing"]
+    values = " and ".join(
+        f"P^{name} = {float(confidence(gaps_of(x), printed)):.4f}" for name, x in zip("ab", logits(), strict=True)
     )
-    wrong = bool(abs(exact - said) > Fraction(1, 200))
+    wrong = bool(abs(exact - printed) > Fraction(1, 200))
     refuted = confirmed and wrong
     return Finding(
         "false" if refuted else "true" if confirmed else "not confirmed",
         f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
         f"{'encloses' if confirmed else 'does not enclose'} its root above 1.",
-        f"{_shown()}: at r = {float(said):g} {there}",
+        f"{_shown()}: at r = {float(printed):g} {values}",
         f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio.",
     )

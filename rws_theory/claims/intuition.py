@@ -1,4 +1,4 @@
-"""What the paper says of scaling before its theorem (Section 4, first sentence, and the two items of Section 4.2)."""
+"""Statements on scaling before the paper's theorem (Section 4, first sentence, and the two items of Section 4.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAR = (2, 5, 10)  # scales at which a confidence approaches 1
 
 
 def most_likely() -> Finding:
-    """Show that it is so among positions and, by S3-argmax, never at one position."""
+    """Show that the statement is true among positions and, by S3-argmax, never at one position."""
     pair = smallest(lambda p: p.counts[0] == 1)
     shown, turned = "none found", False
     if pair:
@@ -68,7 +68,7 @@ def gap_sum() -> Finding:
 def nearest_gap() -> Finding:
     """Confirm the leading term at large r on the paper's example; proof: docs/theory.md, eq. (T4)."""
     gaps = [gaps_of(x) for x in logits()]
-    first, second = ([1 - confidence(of, r) for r in FAR] for of in gaps)
+    first, second = ([1 - confidence(row, r) for r in FAR] for row in gaps)
     nearer = gaps[0][0] < gaps[1][0]
     slower = (first[-1] > second[-1]) if nearer else (first[-1] < second[-1])
     values = "; ".join(

@@ -45,9 +45,9 @@ def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
 def argmax_unchanged() -> Finding:
     """Check exactly, on a grid, that a positive factor keeps which logit is the largest (docs/theory.md, section 7)."""
     tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
-    kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
+    unchanged = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
     return Finding(
-        "true" if kept else "false",
+        "true" if unchanged else "false",
         f"x_i > x_j gives c x_i > c x_j for every c > 0. All {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at"
         f" factors {', '.join(map(str, FACTORS))} agree, exactly. So within a step RWS changes where a token is"
         " committed, never which.",
@@ -77,8 +77,8 @@ def selective() -> Finding:
     """Check that a factor raises every P^x(r) unless its logits tie (eq. (T1)); either of two may gain more."""
     factor = 2
     moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
-    whole, (less, more) = ([Pair((2,), (1,), unit).probabilities(r)[::-1] for r in (1, factor)] for unit in (1, 2))
-    (low, high), (low_half, high_half) = ([b - a for a, b in zip(*of, strict=True)] for of in (whole, (less, more)))
+    equal, (less, more) = ([Pair((2,), (1,), unit).probabilities(r)[::-1] for r in (1, factor)] for unit in (1, 2))
+    (low, high), (low_half, high_half) = ([b - a for a, b in zip(*pair, strict=True)] for pair in (equal, (less, more)))
     return Finding(
         "false" if moved and low > high and low_half < high_half else "not confirmed",
         f"One factor moves all positions the same way (docs/theory.md, section 1); proved for {len(RISING)} vectors at"
@@ -194,7 +194,7 @@ def footrule() -> Finding:
 
 
 def _masked(rates: Iterable[Fraction]) -> Fraction:
-    """Return the share that is masked after steps that mask what is unmasked with these probabilities."""
+    """Return the masked share after steps that mask each unmasked position with these probabilities."""
     return 1 - math.prod((1 - rate for rate in rates), start=Fraction(1))
 
 
@@ -211,9 +211,9 @@ def forward_process() -> Finding:
         total, t, share = wrong[0]
         mended = " ".join(f"(1 - 1/{total - s + 1})" for s in range(1, t + 1))
         example = f": T = {total}, t = {t} leaves {mended} = {1 - Fraction(t, total)} unmasked"
-        kept = " ".join(f"(1 - {s}/{total})" for s in range(1, t + 1))
+        rest = " ".join(f"(1 - {s}/{total})" for s in range(1, t + 1))
         counterexample = (
-            f"T = {total}, t = {t}: steps that each mask with s / T leave {kept} = {1 - share} unmasked, so {share} is"
+            f"T = {total}, t = {t}: steps that each mask with s / T leave {rest} = {1 - share} unmasked, so {share} is"
             f" masked instead of {Fraction(t, total)} (smallest T, then t)"
         )
     return Finding(

@@ -59,10 +59,10 @@ def _adaptive_orders() -> Iterator[Order]:
     """Yield all 12 orders of three positions and two words: the second position may depend on the first token."""
     for first in range(3):
         rest = [i for i in range(3) if i != first]
-        for then in product(rest, repeat=2):
+        for seconds in product(rest, repeat=2):
 
-            def order(canvas: Canvas, rows: Rows, first: int = first, then: tuple[int, ...] = then) -> list[int]:
-                chosen = first if first in rows else then[canvas[first]]
+            def order(canvas: Canvas, rows: Rows, first: int = first, seconds: tuple[int, ...] = seconds) -> list[int]:
+                chosen = first if first in rows else seconds[canvas[first]]
                 return sorted(rows, key=chosen.__ne__)
 
             yield order
@@ -79,9 +79,9 @@ def order_invariance() -> Finding:
     equal = parallel_distances(EQUAL, by_confidence())
     texts = [next(iter(output_law(table_conditionals(TORN), 2, order, commit="argmax"))) for order in BOTH_WAYS]
     copied = total_variation(*(output_law(COPYING.get, 2, order) for order in BOTH_WAYS))
-    seen = drawn_first_law(table_conditionals(INDEPENDENT), 2)
-    drawn = total_variation(seen, table_law(INDEPENDENT))
-    differ = texts[0] != texts[1] and min(*parallel[1:], *equal[1:], copied, drawn) > 0
+    out = drawn_first_law(table_conditionals(INDEPENDENT), 2)
+    distance = total_variation(out, table_law(INDEPENDENT))
+    differ = texts[0] != texts[1] and min(*parallel[1:], *equal[1:], copied, distance) > 0
     differ &= exchange_distance(COPYING.get, (-1, -1), 0, 1) == copied
     return Finding(
         "true" if holds and differ else "not confirmed",
@@ -91,13 +91,13 @@ def order_invariance() -> Finding:
         f" a step by confidence: TV up to {parallel[1]} and {parallel[2]} on these tables, {equal[1]} and {equal[2]}"
         " for three tokens that are always equal. Rows of no joint law: if the second of two tokens copies the first,"
         f" and the first ignores the second, two orders differ by TV {copied}. Ranking by the drawn token: of two"
-        f" independent tokens, with 0 at 2/3 and 3/5, the first is 0 in {sum(p for x, p in seen.items() if x[0] == 0)}"
+        f" independent tokens, with 0 at 2/3 and 3/5, the first is 0 in {sum(p for x, p in out.items() if x[0] == 0)}"
         " of the outputs.",
     )
 
 
 def _along_its_path(conditionals: Conditionals, text: Canvas, order: Order, counts: Sequence[int]) -> Fraction:
-    """Return the product of the probabilities of a text's words, each at its commit, along the text's own path."""
+    """Return the product of the probabilities of a text's tokens, each at its commit, along the text's own path."""
     canvas, probability = (-1,) * len(text), Fraction(1)
     for count in counts:
         rows = conditionals(canvas) or {}
@@ -131,7 +131,7 @@ def sampler_law() -> Finding:
 def random_schedule() -> Finding:
     """Compare the divergence over all orders with the Riemann sum of the information curve (eq. (T92))."""
     tables = [np.array(EQUAL), *_tables()][::16]
-    orders: list[Order] = [lambda _, rows, at=at: sorted(rows, key=at.index) for at in permutations(range(3))]
+    orders: list[Order] = [lambda _, rows, p=p: sorted(rows, key=p.index) for p in permutations(range(3))]
     schedules, holds, gain = ((3,), (2, 1), (1, 2), (1, 1, 1)), True, 0.0
     curves = [information_curve(JointTable(np.where(t > 0, np.log(np.maximum(t, 1)), -np.inf)), 3) for t in tables]
     for table, curve in zip(tables, curves, strict=True):
@@ -160,7 +160,7 @@ def _dependence(weights: Floats, chosen: Sequence[int]) -> tuple[float, list[flo
 
 
 def apart() -> Finding:
-    """Compare what a step loses with the bound by the distances of its positions, on each canvas (eq. (T95))."""
+    """Compare the loss of a step with the bound by the distances of its positions, on each canvas (eq. (T95))."""
     tables = [np.reshape(weights, (2, 2)) for weights in product(WEIGHTS, repeat=4)]
     chains = [MarkovChain(np.log([1.0, 2.0]), np.log(table)) for table in tables]
     holds, count, share = True, 0, 0.0
@@ -168,10 +168,10 @@ def apart() -> Finding:
         tau, p = contraction(chain), np.exp(chain.table(4).log_p)
         for canvas in product((-1, 0, 1), repeat=4):
             masked = [i for i, word in enumerate(canvas) if word < 0]
-            left = p[tuple(slice(None) if word < 0 else slice(word, word + 1) for word in canvas)]
+            conditional = p[tuple(slice(None) if word < 0 else slice(word, word + 1) for word in canvas)]
             for size in range(2, len(masked) + 1):
                 for chosen in combinations(masked, size):
-                    lost, single = _dependence(left, chosen)
+                    lost, single = _dependence(conditional, chosen)
                     gaps = [b - a for a, b in pairwise(chosen)]
                     bound = sum(tau**gap * entropy for gap, entropy in zip(gaps, single, strict=False))
                     holds &= lost <= bound + 1e-12

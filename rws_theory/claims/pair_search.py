@@ -115,7 +115,7 @@ class Pair:
         return ", ".join(f"{c.lower:.5f}..." for c in self.crossings.crossings)
 
     def probabilities(self, r: float) -> tuple[float, float]:
-        """P^a and P^b at a scale, rounded to float64: to be read; what is proved is :meth:`order`."""
+        """P^a and P^b at a scale, rounded to float64, for a reader; the proof is :meth:`order`."""
         a, b = (1 / (1 + math.fsum(math.exp(-r * u / self.unit) for u in gaps)) for gaps in (self.a, self.b))
         return a, b
 
@@ -126,9 +126,9 @@ class Pair:
         >>> Pair((2, 2), (1, 4)).signs
         'g(r) = F_a - F_b: g(0.2) = +0.0726, g(1) = -0.1155'
         """
-        at = _between([c.root for c in self.crossings.crossings])
+        scales = _between([c.root for c in self.crossings.crossings])
         values = []
-        for r in at:
+        for r in scales:
             exact = [[(arb(-r) * u / self.unit).exp() for u in gaps] for gaps in (self.a, self.b)]
             value = sum(exact[0], arb(0)) - sum(exact[1], arb(0))
             if not value * -self.order(r) > 0:

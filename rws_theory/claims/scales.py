@@ -78,7 +78,7 @@ def stability() -> Finding:
 
 
 def scaling_reward() -> Finding:
-    """Confirm the equivalence by all conditionings of small laws, at c = 1, 2, 3, in exact arithmetic (eq. (T82))."""
+    """Confirm the equivalence by all conditionings of small tables, at c = 1, 2, 3, in exact arithmetic (eq. (T82))."""
 
     def mean(states: tuple[tuple[int, int], ...], c: int) -> Fraction:
         return Fraction(sum(w**c * reward for w, reward in states), sum(w**c for w, _ in states))

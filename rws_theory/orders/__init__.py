@@ -1,4 +1,4 @@
-"""Generation orders: how far one is from left to right, and what it can change in the distribution of the output.
+"""Generation orders: their distance from left to right, and their effect on the output distribution.
 
 :mod:`~rws_theory.orders.deviation` measures an order, :mod:`~rws_theory.orders.invariance` enumerates its effect.
 """

@@ -1,4 +1,4 @@
-"""The exact distribution of what decoding writes, under any order that looks at the canvas, in fractions.
+"""The exact output distribution of decoding, in fractions, under any order that depends on the canvas.
 
 It is the model's own, if the predictions are the conditionals of one joint distribution and one token a step is
 sampled. The functions here enumerate small models, so that this and its exceptions can be seen (docs/theory.md, section
@@ -89,7 +89,7 @@ def by_confidence(scale: float = 1.0) -> Order:
 def output_law(
     conditionals: Conditionals, length: int, order: Order, *, per_step: int = 1, commit: Commit = "sampled"
 ) -> Law:
-    """Return the exact distribution of the text that decoding writes on `length` masks.
+    """Return the exact output distribution of decoding on `length` masks.
 
     A step asks for the rows of the canvas and commits the first `per_step` masked positions of the order. "sampled"
     samples their tokens independently from their rows; "argmax" takes the most likely ones, the lowest among equals. An
@@ -125,7 +125,7 @@ def output_law(
 
 
 def drawn_first_law(conditionals: Conditionals, length: int) -> Law:
-    """Return the exact distribution where each mask samples a token, and the most likely of these tokens is kept.
+    """Return the exact output distribution if each mask samples a token, and the most likely of these is committed.
 
     One token a step; the leftmost among equals. So the order sees the tokens, as in decoders that sample with a
     temperature and then rank by the probability of the token. The model's distribution is lost (docs/theory.md, eq.
@@ -164,9 +164,9 @@ def total_variation(p: Law, q: Law) -> Fraction:
 
 
 def parallel_distances(weights: Any, order: Order) -> list[Fraction]:
-    """Return the total variation between a joint table and what decoding writes, for 1, 2, ... tokens a step.
+    """Return the total variation between a joint table and the output of decoding, for 1, 2, ... tokens a step.
 
-    The first is 0 for every order. The others are what independent samples within a step cost (docs/theory.md, eq.
+    The first is 0 for every order. The others are the cost of independent samples within a step (docs/theory.md, eq.
     (T66)).
 
     >>> same = [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]  # three tokens that are always equal
@@ -192,12 +192,12 @@ def exchange_distance(conditionals: Conditionals, canvas: Canvas, i: int, j: int
         raise ValueError(f"i and j must be two masked positions of {canvas}, got {i} and {j}")
 
     def law(first: int, second: int) -> Law:
-        drawn: Law = {}
+        texts: Law = {}
         for a, p in enumerate(_rows(conditionals, canvas)[first]):
             shown = _written(canvas, [first], (a,))
             for b, q in enumerate(_rows(conditionals, shown)[second] if p else ()):
-                drawn[_written(shown, [second], (b,))] = Fraction(p) * Fraction(q)
-        return drawn
+                texts[_written(shown, [second], (b,))] = Fraction(p) * Fraction(q)
+        return texts
 
     return total_variation(law(i, j), law(j, i))
 
@@ -222,15 +222,15 @@ def _first(order: Order, canvas: Canvas, rows: Rows, per_step: int) -> list[int]
 
 
 def _commits(rows: Sequence[Sequence[Fraction]], commit: Commit) -> Iterator[tuple[Canvas, Fraction]]:
-    """Yield the tokens that the rows may be given, and the probability of each choice."""
+    """Yield the tokens that the rows may commit, and the probability of each choice."""
     if commit == "argmax":
         yield tuple(list(row).index(max(row)) for row in rows), Fraction(1)
         return
-    for drawn in product(*([(token, p) for token, p in enumerate(row) if p] for row in rows)):
+    for choice in product(*([(token, p) for token, p in enumerate(row) if p] for row in rows)):
         share = Fraction(1)
-        for _, p in drawn:
+        for _, p in choice:
             share *= p
-        yield tuple(token for token, _ in drawn), share
+        yield tuple(token for token, _ in choice), share
 
 
 def _written(canvas: Canvas, positions: Sequence[int], tokens: Canvas) -> Canvas:

@@ -1,8 +1,8 @@
 """Inputs for tests of your own functions: Hypothesis strategies of logits, rewards, orders, tilts and exact models.
 
-They are what this package tests itself with: ordinary inputs, and those on which functions of logits break, such as
-ties, neighbouring floats, forbidden tokens, confidences that saturate and curves that cross. Needs Hypothesis: `pip
-install "rws-toolkit[hypothesis]"`. Here they find what breaks a naive confidence:
+The tests of this package use them: ordinary inputs, and those on which functions of logits break, such as ties,
+neighbouring floats, forbidden tokens, confidences that saturate and curves that cross. Needs Hypothesis: `pip install
+"rws-toolkit[hypothesis]"`. Here they find an input that breaks a naive confidence:
 
 >>> import numpy as np
 >>> from hypothesis import find

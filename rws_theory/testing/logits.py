@@ -71,8 +71,8 @@ def logit_pairs(
         return a, np.array(draw(st.permutations(list(a)))) + draw(dyadic(8))
     b = draw(logit_vectors(a.size, a.size, forbidden=forbidden))
     if kind == "sharing":
-        kept = np.array(draw(st.lists(st.booleans(), min_size=a.size, max_size=a.size)))
-        b = np.where(kept, a, b)
+        own = np.array(draw(st.lists(st.booleans(), min_size=a.size, max_size=a.size)))
+        b = np.where(own, a, b)
         if not np.isfinite(b).any():
             b = a.copy()
     return a, b
@@ -125,8 +125,8 @@ def near_tied_rows(draw: st.DrawFn, max_positions: int = 6, max_size: int = 6) -
             exactly = np.array_equal(row * 4, np.round(row * 4))
             rows.append(row + draw(dyadic(2)) if exactly else row)
         else:
-            at = draw(st.integers(0, size - 1))
-            row[at] = np.nextafter(row[at], 0.0) if np.isfinite(row[at]) else row[at]
+            token = draw(st.integers(0, size - 1))
+            row[token] = np.nextafter(row[token], 0.0) if np.isfinite(row[token]) else row[token]
             rows.append(row)
     return np.stack(rows)
 

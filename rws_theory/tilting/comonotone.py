@@ -45,7 +45,7 @@ class Fall:
 
 @dataclass(frozen=True)
 class ScalingReward:
-    """What :func:`scaling_raises_reward` decides; true in an `if` exactly where ``raises`` is.
+    """The result of :func:`scaling_raises_reward`; true in an `if` exactly if ``raises`` is.
 
     raises: E_{p^c}[R] does not fall with c, at any c and under any conditioning. strict: and on all states together it
     rises strictly. levels: the proof of ``raises``: by rising weight, no level's lowest reward is below the highest of

@@ -1,4 +1,4 @@
-"""What tilting by a reward, p_r = p e^{rR} / Z, and scaling all logits, p^c / Z, do to the mean reward."""
+"""The effect on the mean reward of tilting by a reward, p_r = p e^{rR} / Z, and of scaling all logits, p^c / Z."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
     kappa: dict[int, Floats] = {}
     for n in range(2, order + 1):
         kappa[n] = moments[n] - sum(comb(n - 1, j - 1) * kappa[j] * moments[n - j] for j in range(2, n - 1))
-    with np.errstate(over="ignore"):  # an overflow here is exactly what is being asked about
+    with np.errstate(over="ignore"):  # an overflow is what this line tests for
         result = np.stack([state.origin + mean, *(kappa[n] * unit**n for n in range(2, order + 1))], axis=-1)
     if not np.isfinite(result).all():
         raise ValueError(f"reward spans {spread.max()}: its cumulants of order {order} are beyond float64")

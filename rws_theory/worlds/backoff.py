@@ -90,17 +90,17 @@ class Backoff:
 
     def follow(self, state: int, word: int) -> tuple[float, int]:
         """Return P(word | state) and the next state."""
-        kept = 1.0
+        share = 1.0
         while state != self.root:
             level = next(level for level in reversed(self.levels) if level.first <= state)
             row = state - level.first
             begin, end = level.begin[row], level.begin[row + 1]
             arc = begin + int(np.searchsorted(level.word[begin:end], word))
             if arc < end and level.word[arc] == word:
-                return kept * float(level.full[arc]), int(level.target[arc])
-            kept *= float(level.kept[row])
+                return share * float(level.full[arc]), int(level.target[arc])
+            share *= float(level.kept[row])
             state = int(level.suffix[row])
-        return kept * float(self.unigram[word]), word
+        return share * float(self.unigram[word]), word
 
     def after(self, context: Sequence[int] | Ints) -> int:
         """Return the state after a text, the root after none."""

@@ -14,7 +14,7 @@ __all__ = ["BestTexts", "best_texts"]
 
 MASK = -1
 _FIRST_RANKS = 16
-# A search takes minutes for so many words of the shipped world, and a gigabyte for so many choices.
+# A search takes minutes for so many words of the shipped model, and a gigabyte for so many choices.
 _WORDS, _CHOICES = 2**12, 2**28
 
 
@@ -34,14 +34,14 @@ class _Arcs:
         some = np.flatnonzero(np.diff(self.begin))
         if some.size:
             top[some] = np.maximum.reduceat(value, self.begin[:-1][some])
-            at = np.flatnonzero(value == top[self.run])[::-1]  # the first of equals is written last
-            word[self.run[at]] = self.word[at]
+            arcs = np.flatnonzero(value == top[self.run])[::-1]  # the first of equals is written last
+            word[self.run[arcs]] = self.word[arcs]
         return top, word
 
 
 @dataclass(frozen=True, eq=False)
 class BestTexts:
-    """The best word at each position of a canvas, whatever stands before: `after` reads the best text off it.
+    """The best word at each position of a canvas for every state before it; `after` reads the best text from it.
 
     choices: int32 [n, states of the chain, states of the tilt's automaton].
     """
@@ -126,15 +126,15 @@ def _best_unlisted(level: Level, suffix: Ints, value: Floats, below: _Arcs) -> I
     order = np.lexsort((-value, below.run)) if below.begin.size > 2 else np.argsort(-value, kind="stable")
     rank = np.empty(order.size, dtype=np.int64)
     rank[order] = np.arange(order.size) - below.begin[below.run]  # runs stand one after the other
-    taken, source = rank[level.lower], level.source
+    ranked, source = rank[level.lower], level.source
     missing = np.full(suffix.size, -1)
     unsettled, ranks = np.arange(suffix.size), _FIRST_RANKS
     while unsettled.size:
         row_of = np.full(suffix.size, -1)
         row_of[unsettled] = np.arange(unsettled.size)
-        near = (taken < ranks) & (row_of[source] >= 0)
+        near = (ranked < ranks) & (row_of[source] >= 0)
         listed = np.zeros((unsettled.size, ranks + 1), dtype=bool)  # nothing in the last column
-        listed[row_of[source[near]], taken[near]] = True
+        listed[row_of[source[near]], ranked[near]] = True
         first = listed.argmin(axis=1)
         missing[unsettled[first < ranks]] = first[first < ranks]
         unsettled, ranks = unsettled[first == ranks], 4 * ranks

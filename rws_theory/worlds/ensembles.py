@@ -47,7 +47,7 @@ class TableDecodes:
 
 @dataclass(frozen=True)
 class RewardTally:
-    """How many models gave RWS `more`, `equal` or `less` reward than the decoding called `against`."""
+    """The numbers of models in which RWS has `more`, `equal` or `less` reward than the decoding `against`."""
 
     against: str
     more: int
@@ -126,7 +126,7 @@ def corollary_study(
         whole(name, value, least)
     if (entries := models * words**length) > _MOST:
         raise ValueError(f"models * words**length is {entries:.2g} entries: at most {_MOST:.2g} fit, as by words=4")
-    factor_range(reward_scale, eps)  # refuses what is no scale before anything is drawn
+    factor_range(reward_scale, eps)  # ValueError for a bad scale comes before any sampling
     cells = []
     for row, ensemble in enumerate(get_args(Ensemble)):
         for column, reward in enumerate(get_args(Reward)):
@@ -236,5 +236,5 @@ def _marginals(flat: Floats, words: int, length: int) -> Floats:
     return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)
 
 
-def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> RewardTally:
-    return RewardTally(against, int((ours > theirs).sum()), int((ours == theirs).sum()), int((ours < theirs).sum()))
+def _compare(against: str, own: NDArray[np.float64], base: NDArray[np.float64]) -> RewardTally:
+    return RewardTally(against, int((own > base).sum()), int((own == base).sum()), int((own < base).sum()))

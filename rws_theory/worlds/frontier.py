@@ -1,4 +1,4 @@
-"""The frontier of a world and a reward: what log-probability no text of a given reward exceeds."""
+"""The Pareto front of an exact model and a reward: the largest log-probability of a text of given reward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLACK = 1e-9  # relative: values that are closer are one
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """A text that no text beats in log p + beta R, at the smallest such beta that was found.
+    """A text of largest log p + beta R, at the smallest such beta that was found.
 
     log_prob: nats, given the revealed words of a canvas; reward: its own R; tokens: int64 [n].
     """
@@ -71,7 +71,7 @@ class Frontier:
         return min(value - beta * reward for beta, value in self.lines)
 
     def regret(self, log_prob: float, reward: float) -> float:
-        """Return how far a text lies below the frontier, nats; 0 at its points, nowhere less but for rounding."""
+        """Return the distance of a text below the front, nats: 0 at its points, and never negative but for rounding."""
         return self.bound(reward) - log_prob
 
 

@@ -1,4 +1,4 @@
-"""The information curve of an exact world, and the best numbers of words a step in random order."""
+"""The information curve of an exact model, and the best numbers of tokens a step in random order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST = 1024  # words; more have numbers of subsets beyond float64
 
 @dataclass(frozen=True)
 class StepSchedule:
-    """How many words each step writes, and what that costs in random order.
+    """A schedule: how many tokens each step commits, and its divergence in random order.
 
     divergence: nats, the KL of eq. (T92); error: its standard error, 0 where the curve is exact.
     """
@@ -42,7 +42,7 @@ class StepSchedule:
 
 @dataclass(frozen=True, eq=False)
 class InformationCurve:
-    """The mean conditional entropy of a word given i other words, for i = 0 .. n - 1, in nats.
+    """The mean conditional entropy of a token given i other tokens, for i = 0 .. n - 1, in nats.
 
     entropy: float64 [n], h_i, the mean of H(X_j | X_S) over all sets S of i positions and all j outside. draws: float64
     [contexts, texts, n], unbiased estimates whose mean `entropy` is; None where the curve is exact.
@@ -57,16 +57,16 @@ class InformationCurve:
 
     @property
     def profile(self) -> Floats:
-        """The entropy profile, float64 [n + 1]: the mean entropy of i random words, that of all words at the end."""
+        """The entropy profile, float64 [n + 1]: the mean entropy of i random tokens, that of all tokens at the end."""
         return np.append(0.0, np.cumsum(self.entropy))
 
     @property
     def error(self) -> Floats:
-        """The standard error of `entropy`, float64 [n]; the contexts are fixed, the texts drawn."""
+        """The standard error of `entropy`, float64 [n]; the contexts are fixed, the texts sampled."""
         return np.array([self._error(row) for row in np.eye(self.entropy.size)])
 
     def schedule(self, counts: Sequence[int]) -> StepSchedule:
-        r"""Return what a schedule costs: KL(p || q) in nats, the mean over orders and contexts.
+        r"""Return the divergence of a schedule: KL(p || q) in nats, the mean over orders and contexts.
 
         Step t commits k_t tokens, each sampled by itself, at positions of a random order. With m_t tokens before it,
         the divergence is sum_t k_t h_(m_t) - sum_i h_i (docs/theory.md, eq. (T92); Chen, Cong and Li, arXiv
@@ -135,8 +135,8 @@ def information_curve(
         whole("draws", draws, 2)
         if rng is None:
             raise ValueError("rng is None: draws need one, such as rng=np.random.default_rng(0)")
-        drawn = np.array([[_drawn(world, length, context, rng) for _ in range(draws)] for context in contexts])
-        return InformationCurve(drawn.mean(axis=(0, 1)), drawn)
+        curves = np.array([[_drawn(world, length, context, rng) for _ in range(draws)] for context in contexts])
+        return InformationCurve(curves.mean(axis=(0, 1)), curves)
     if draws or any(len(context) for context in contexts):
         raise ValueError(f"draws is {draws}, contexts are {contexts}: they are of n-gram worlds, leave them out")
     if isinstance(world, MarkovChain):
@@ -174,7 +174,7 @@ def _mean(profiles: Sequence[Floats]) -> InformationCurve:
 
 
 def _exact(world: NGram, length: int, context: Sequence[int] | Ints) -> Floats:
-    """Return the entropy profile of an n-gram world after a context: as a chain of words, or text by text."""
+    """Return the entropy profile of an n-gram model after a context: as a chain of tokens, or text by text."""
     if world.chain.order <= 2 and not world.tilted:
         words = np.stack([world.chain.row(word)[0] for word in range(world.vocabulary)])
         return _of_chain(np.exp(world.conditionals([MASK], context))[0], words, length)
@@ -222,5 +222,5 @@ def _drawn(world: NGram, length: int, context: Sequence[int] | Ints, rng: np.ran
     text, rank = world.sample(length, rng, context), rng.permutation(length)
     masked = rank >= np.arange(length)[:, None]
     rows = world.conditionals_batch(list(np.where(masked, MASK, text)), [context] * length)
-    left = np.array([entr(np.exp(row)).sum(axis=1) for row in rows])
-    return (left * masked).sum(axis=1) / masked.sum(axis=1)
+    entropy = np.array([entr(np.exp(row)).sum(axis=1) for row in rows])
+    return (entropy * masked).sum(axis=1) / masked.sum(axis=1)

@@ -74,7 +74,7 @@ class JointTable:
             raise ValueError("log_p must be finite or -inf (an impossible sequence), got nan or inf")
         if np.isneginf(table).all():
             raise ValueError("log_p must leave at least one sequence possible, got only -inf")
-        with np.errstate(over="ignore"):  # what is beyond float64 below the largest is impossible
+        with np.errstate(over="ignore"):  # a text beyond float64 below the largest is impossible
             table = table - table.max()  # first, so that a large constant does not round the sum
         object.__setattr__(self, "log_p", table - _log_sum(table))
 

@@ -114,7 +114,7 @@ class Lattice:
 
     A message is [S, K, Q]: states of the chain, canvases, states of the tilt's automaton. weight: of the word that each
     state ends with, [S, Q], at most 1; to: the automaton's next state [S, Q]. `word_shift` and `pair_shift` are the
-    logs of what was divided out of a weight of a word and of a pair.
+    logs of the factors divided out of the weights of words and of pairs.
     """
 
     chain: Backoff
@@ -148,7 +148,7 @@ class Lattice:
             if not self.plain:
                 mass /= mass.max(axis=(0, 2), keepdims=True)
             free = [column for column, k in enumerate(active) if tokens[column] == MASK and i not in backs[k]]
-            ahead = self._by_word(mass) if free else None  # where nothing follows that says anything
+            ahead = self._by_word(mass) if free else None  # of positions without later evidence
             for column, k in enumerate(active):
                 if tokens[column] != MASK:
                     rows[k][i, tokens[column]] = 1.0
@@ -159,9 +159,9 @@ class Lattice:
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:
-        """Return for each canvas by position i, up to constants: what follows from a state after i, [S, Q].
+        """Return for each canvas and position i the message from the text after i, [S, Q], up to constants.
 
-        Positions where it is 1 for all states are left out.
+        Positions whose message is 1 for all states are left out.
         """
         last = np.array([self._last_evidence(canvas) for canvas in canvases])  # beyond it all is 1
         backs: list[dict[int, Floats]] = [{} for _ in canvases]
@@ -206,17 +206,17 @@ class Lattice:
             future = backs[i][:, None] if i in backs else np.ones((self.chain.root, 1, self.automaton_states))
             after = self._weighed(future, np.array([token]))
             arrived = self._forward(mass, root)
-            here = float((arrived * after).sum())
-            total += float((arrived * after * of_word).sum()) / here
+            mass_here = float((arrived * after).sum())
+            total += float((arrived * after * of_word).sum()) / mass_here
             if pairs is not None:  # nothing is moved from the root, as the first word has none before it
                 moved = pairs.forward(mass.reshape(len(mass), -1)).reshape(arrived.shape)
-                total += float((moved * after).sum()) / here
+                total += float((moved * after).sum()) / mass_here
             mass, root = self._emit(arrived, np.array([token])), None
             mass /= mass.sum()
         return total
 
     def _last_evidence(self, canvas: Ints) -> int:
-        """Return the last position that says anything about those before it, -1 if none does."""
+        """Return the last position that is evidence about those before it, -1 if there is none."""
         if not self.plain:
             return canvas.size - 1
         revealed = np.flatnonzero(canvas != MASK)
@@ -236,7 +236,7 @@ class Lattice:
         return _product(self.by_word, mass[:, :, 0] if self.automaton_states == 1 else mass.sum(axis=2))
 
     def _weighed(self, value: Floats, tokens: Ints) -> Floats:
-        """Return by the automaton's state *before* a word what the word weighs and what follows, given the tokens."""
+        """Return a word's weight times the message after it, by the automaton's state *before* it, given the tokens."""
         if self.automaton_states > 1:
             value = np.take_along_axis(value, self.to[:, None], axis=2)
         if not self.plain:
@@ -247,7 +247,7 @@ class Lattice:
         return value
 
     def _emit(self, mass: Floats, tokens: Ints) -> Floats:
-        """Return mass by the automaton's state *after* a word, weighed, given the tokens; `mass` is used up."""
+        """Return the weighted mass by the automaton's state *after* a word, given the tokens; `mass` is overwritten."""
         self._keep(mass, tokens)
         if self.plain:
             return mass
@@ -260,15 +260,15 @@ class Lattice:
         return moved
 
     def _keep(self, message: Floats, tokens: Ints) -> None:
-        """Keep of each column whose token is revealed only the states that end with it, in place; scale what is left.
+        """Set to 0, in columns of a revealed token, the states that end with another one, in place, and rescale.
 
         The largest becomes 1, so that a long text of revealed words does not leave float64.
         """
         for column in np.flatnonzero(tokens != MASK):
             ends = self._ends(int(tokens[column]))
-            kept = message[ends, column]
+            revealed = message[ends, column]
             message[:, column] = 0.0
-            message[ends, column] = kept / kept.max()
+            message[ends, column] = revealed / revealed.max()
 
     def _ends(self, word: int) -> Ints:
         begin, end = self.by_word.indptr[word : word + 2]

@@ -16,7 +16,7 @@ Weights = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class LessReward:
-    """A two-position masked model, a reward, and what both decodings do with them; all numbers exact.
+    """A two-position masked model, a reward, and the outcome of both decodings; all numbers exact.
 
     `weights[i][j]` is the weight of the sequence (i, j), `rewards[i][j]` its reward. `candidate` is the first greedy
     completion and `normalised_squared` its r^2 (r > 0). `factor_above` is an integer proved to be at most RWS's first

@@ -117,6 +117,6 @@ def _normalised(log_p: NDArray[np.float64], name: str) -> Floats:
     top = log_p.max(axis=-1, keepdims=True)
     if np.isneginf(top).any():
         raise ValueError(f"{name} must leave a possible token in every distribution, got only -inf")
-    with np.errstate(over="ignore"):  # what is beyond float64 below the largest is impossible
+    with np.errstate(over="ignore"):  # a state beyond float64 below the largest is impossible
         shifted = log_p.astype(np.float64) - top
     return shifted - logsumexp(shifted, axis=-1, keepdims=True)

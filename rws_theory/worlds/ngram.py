@@ -90,7 +90,7 @@ class NGram:
 
     @property
     def tilted(self) -> bool:
-        """Return whether it is the tilt of a model that was fitted."""
+        """Return whether the model is the tilt of a fitted one."""
         return self._plain is not None
 
     length = None  # there is a distribution for every length
@@ -135,7 +135,7 @@ class NGram:
     ) -> list[Floats]:
         """Return the conditionals of several canvases, each after its context: the same bits as one by one, faster.
 
-        memory: parts (:meth:`parts`) that were computed before, for this model alone. What a commit does not touch is
+        memory: parts (:meth:`parts`) that were computed before, for this model alone. Parts that no commit changed are
         then not computed again.
         """
         shown = [check_canvas(canvas, self) for canvas in canvases]
@@ -151,7 +151,7 @@ class NGram:
         new = {key: span for key, span in zip(keys, spans, strict=True) if key not in memory}
         known = {key: memory[key] for key in keys if key not in new}
         texts = [shown[row][begin:end] for row, begin, end in new.values()]
-        with np.errstate(divide="ignore"):  # what is below the smallest float is impossible
+        with np.errstate(divide="ignore"):  # a probability below the smallest float is impossible
             for key, posterior in zip(new, self._lattice.posteriors(texts, [start for start, _ in new]), strict=True):
                 known[key] = memory[key] = np.log(posterior)
         results = []
@@ -164,7 +164,7 @@ class NGram:
         return results
 
     def parts(self, canvas: Ints) -> list[tuple[int, int]]:
-        """Return the parts of a canvas, begin and end, that determine their own conditionals, given what is before.
+        """Return the parts of a canvas, begin and end, that determine their own conditionals, given the text before.
 
         A part begins with a mask. It ends after `order` - 1 revealed tokens in a row, or with the canvas. Under a tilt
         by an automaton of several states, all of the canvas is one part.
@@ -222,7 +222,7 @@ class NGram:
         return lattice.mean(canvas, start, of_words, moves)
 
     def divergence(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
-        """Return KL(tilt || p), nats: how far the tilt has moved from the model it was made of; 0 without a tilt.
+        """Return KL(tilt || p), nats: the divergence of the tilt from its model; 0 without a tilt.
 
         KL = E[beta R] - log Z, plus the log-probability of revealed words.
         """
@@ -239,7 +239,7 @@ class NGram:
         rng: np.random.Generator,
         context: Sequence[int] | Ints = _NO_CONTEXT,
     ) -> Ints:
-        """Draw a text, int64 [n]; the masked words of a canvas given the revealed ones."""
+        """Sample a text, int64 [n]; the masked tokens of a canvas given the revealed ones."""
         canvas, state = self._canvas(n), self.chain.after(self._context(context))
         backs = self._lattice.backward([canvas])[0]
         text, reader_state = canvas.copy(), 0

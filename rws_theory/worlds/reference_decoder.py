@@ -90,7 +90,7 @@ def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
     >>> round(float(rws_rule(8.0)(0, 0.0)), 4)
     5.6569
     """
-    factor_range(reward_scale, eps)  # refuses what is no scale
+    factor_range(reward_scale, eps)  # ValueError for a bad scale
     return lambda step, reward: reward_factor(reward, reward_scale, eps)
 
 
@@ -101,8 +101,8 @@ def flipped_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
 
 def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> FactorRule:
     """Return RWS factors of given normalised rewards, (..., steps), whatever a completion scores."""
-    given: NDArray[np.float64] = np.asarray(rewards, dtype=np.float64)
-    return lambda step, reward: reward_factor(given[..., step], reward_scale, eps)
+    table: NDArray[np.float64] = np.asarray(rewards, dtype=np.float64)
+    return lambda step, reward: reward_factor(table[..., step], reward_scale, eps)
 
 
 def table_reward(table: JointTable, rewards: ArrayLike) -> Callable[[Sequence[int]], float]:

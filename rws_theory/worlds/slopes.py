@@ -1,4 +1,4 @@
-"""What tilting and what scaling do first to the mean reward of an n-gram world, exactly, at any length."""
+"""The first-order effects of tilting and of scaling on the mean reward of an n-gram model, exact at any length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RewardSlopes", "reward_slopes"]
 
 @dataclass(frozen=True)
 class RewardSlopes:
-    """Means under p, and how the mean reward begins to change.
+    """Means under p, and the derivatives of the mean reward.
 
     mean_reward, mean_log_p (nats); tilting: d/dbeta E[R] of p exp(beta R) / Z at beta = 0, which is Var[R] and never
     below 0; scaling: d/dc E[R] of p^c / Z at c = 1, which is Cov[log p, R], of either sign.
@@ -116,12 +116,12 @@ class _Moves:
     def weighed(self, mass: Floats) -> Floats:
         """Return the same, each step times log P(word of t | s)."""
         chain, flat = self.chain, _flat(mass)
-        total, offset = flat.copy(), np.zeros_like(flat)  # offset: mass times the logs of what was kept on the way down
+        total, offset = flat.copy(), np.zeros_like(flat)  # offset: mass times the logs of the shares on the way down
         for level in reversed(chain.levels):
             with np.errstate(divide="ignore"):
                 logs = np.where(level.kept > 0, np.log(level.kept), 0.0)[:, None]
-            kept = level.kept[:, None]
-            down = np.stack([kept * total[level.states], kept * (offset[level.states] + logs * total[level.states])])
+            share = level.kept[:, None]
+            down = np.stack([share * total[level.states], share * (offset[level.states] + logs * total[level.states])])
             below = csr_matrix(
                 (np.ones(level.suffix.size), (level.suffix, np.arange(level.suffix.size))),
                 shape=(chain.root + 1, level.suffix.size),

@@ -1,4 +1,4 @@
-"""A backoff chain as a few small arrays, and back: what a file of an n-gram world holds."""
+"""A backoff chain as a few small arrays, and back: the content of the file of an n-gram model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["pack", "unpack", "world_of"]
 
 
 def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays that a chain follows from: what each listed n-gram adds, as float32, and where it stands.
+    """Return the arrays that determine a chain: the share of each listed n-gram, as float32, and its place.
 
     unigram [V], float64; and by length n of the state: states_n, the arc of the level below that leads to each state (n
     > 1); arcs_n, how many arcs each state has; word_n and share_n of each arc.
@@ -23,7 +23,7 @@ def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
     arrays: dict[str, NDArray[np.generic]] = {"unigram": chain.unigram}
     for below, level in zip((None, *chain.levels), chain.levels, strict=False):
         if below is not None:
-            arc = np.flatnonzero(below.target >= level.first)  # only what goes on to a longer state leads there
+            arc = np.flatnonzero(below.target >= level.first)  # arcs that lead to a longer state
             order = np.argsort(below.target[arc], kind="stable")
             arrays[f"states_{level.length}"] = _small(arc[order])
         arrays[f"arcs_{level.length}"] = _small(np.diff(level.begin))
@@ -50,9 +50,9 @@ def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
         firsts = np.cumsum([0, unigram.size, *(lead.size for lead in leads)])
         levels: list[Level] = []
         for length in range(1, top + 1):
-            given = (_whole(arrays[f"arcs_{length}"]), _whole(arrays[f"word_{length}"]))
+            fields = (_whole(arrays[f"arcs_{length}"]), _whole(arrays[f"word_{length}"]))
             share = np.asarray(arrays[f"share_{length}"], dtype=np.float64)
-            levels.append(_level(length, *given, share, unigram, levels, leads, firsts))
+            levels.append(_level(length, *fields, share, unigram, levels, leads, firsts))
         last = [np.arange(unigram.size), *(level.word[lead] for level, lead in zip(levels, leads, strict=False))]
     except (KeyError, IndexError, ValueError) as error:
         reason = " ".join(str(error).split())
@@ -62,7 +62,7 @@ def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
 
 
 def world_of(arrays: Mapping[str, NDArray[np.generic]]) -> NGram:
-    """Return the n-gram world of packed arrays; ValueError as in `unpack`."""
+    """Return the n-gram model of packed arrays; ValueError as in `unpack`."""
     chain = unpack(arrays)
     return NGram(chain, no_tilt(chain.vocabulary))
 

@@ -1,4 +1,4 @@
-"""Rewards that add up along a text, keywords among them, and what a tilt by them multiplies a chain's laws with."""
+"""Rewards that add up along a text, keywords among them, and the weights of a tilt of a chain by them."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def keywords(phrases: Sequence[Sequence[int]], vocabulary: int) -> Automaton:
     start: tuple[tuple[int, ...], frozenset[int]] = ((), frozenset())
     numbers, following, reward = {start: 0}, [], []
     waiting = [start]
-    for read, seen in waiting:  # grows while it is read
+    for read, counted in waiting:  # grows while it is read
         steps, gains = {}, {}
         for word in [*words, None]:  # None: any other word
             text = () if word is None else (*read, word)[-longest:]
-            ended = {i for i, phrase in enumerate(texts) if text[len(text) - len(phrase) :] == phrase} - seen
+            ended = {i for i, phrase in enumerate(texts) if text[len(text) - len(phrase) :] == phrase} - counted
             # Only what may still begin a phrase is kept.
-            kept = next(text[i:] for i in range(len(text) + 1) if any(p[: len(text) - i] == text[i:] for p in texts))
-            state = (kept, seen | ended)
+            ending = next(text[i:] for i in range(len(text) + 1) if any(p[: len(text) - i] == text[i:] for p in texts))
+            state = (ending, counted | ended)
             if state not in numbers:
                 if len(numbers) == MOST_STATES:
                     raise ValueError(f"phrases need more than {MOST_STATES} states: name fewer of them")
@@ -130,7 +130,7 @@ class Tilt:
 
     @property
     def made_of(self) -> str:
-        """What it is made of, in words."""
+        """The rewards of the tilt, in words."""
         if len(self.terms) > 2:
             return f"{len(self.terms)} rewards"
         return ", ".join(f"{kind} (beta {figures(beta)})" for kind, beta in self.terms) or "nothing"
@@ -184,7 +184,7 @@ def additive(reward: AdditiveReward, vocabulary: int) -> tuple[Automaton, Floats
 
 
 def score(reward: AdditiveReward, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = ()) -> float:
-    """Return what an additive reward gives a text after a context.
+    """Return the additive reward of a text after a context.
 
     >>> score([0.5, 1.0], [0, 1, 1])
     2.5

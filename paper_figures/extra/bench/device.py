@@ -55,8 +55,8 @@ from paper_figures.extra.bench.roofline import (
 )
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
 from paper_figures.extra.bench.ways import Answering, Way, all_ways, naive, plain, time_ways
-from paper_figures.runner.versions import commit
-from paper_figures.studies.work import machine_name, weight_bytes
+from paper_figures.runner.versions import commit, machine_name
+from paper_figures.studies.seconds import weight_bytes
 from rws_decode.common.files import write_json
 from rws_decode.settings import Shape
 from rws_theory.checks import one_of

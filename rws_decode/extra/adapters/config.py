@@ -136,8 +136,8 @@ class RWSGenerationConfig:
             run = load(self.run)
             if not run.of_step_map and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
-        given = {name: value for name, value in vars(self).items() if name != "strategy"}
-        return strategy_named(self.strategy, **given | {"run": run, "seed": self.seed if seed is None else seed})
+        numbers = {name: value for name, value in vars(self).items() if name != "strategy"}
+        return strategy_named(self.strategy, **numbers | {"run": run, "seed": self.seed if seed is None else seed})
 
     def decode_options(self, seed: int | tuple[int, ...] | None = None) -> dict[str, Any]:
         """Return shape, options and savings, as `decode.decode` takes them; seed: in place of the config's."""
@@ -193,17 +193,13 @@ class RWSGenerationConfig:
         (32, 32, 'defer-published')
         """
         _refuse_unknown(overrides, RWSGenerationConfig)
-        there = {here: name for name, here in _HERE.items()}
-        own = {here: overrides.pop(here) for here in ("savings", "run") if here in overrides}
-        told = (
-            hook("presets", f"preset is {name!r}")
-            .load(name)
-            .arguments(predictor, **{there.get(n, n): value for n, value in overrides.items()})
-        )
-        for part in (told.pop("shape"), told.pop("options")):
-            set_here = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
-            told |= {_HERE.get(option, option): getattr(part, option) for option in set_here}
-        return cls().update(**told, **own)
+        preset, names = hook("presets", f"preset is {name!r}").load(name), {new: old for old, new in _HERE.items()}
+        own = {option: overrides.pop(option) for option in ("savings", "run") if option in overrides}
+        values = preset.arguments(predictor, **{names.get(key, key): value for key, value in overrides.items()})
+        for part in (values.pop("shape"), values.pop("options")):
+            changed = (option.name for option in fields(part) if getattr(part, option.name) != option.default)
+            values |= {_HERE.get(option, option): getattr(part, option) for option in changed}
+        return cls().update(**values, **own)
 
     def save_pretrained(self, save_directory: str | os.PathLike[str]) -> Path:
         """Write the config to `save_directory`/rws_generation_config.json, atomically, and return the file's path.
@@ -243,6 +239,6 @@ def _refuse_unknown(options: Mapping[str, Any], kind: type) -> None:
     names = [option.name for option in fields(kind)]
     for name in options:
         if name not in names:
-            known = (_ELSEWHERE | _HERE).get(name)
-            near = [known] if known in names else get_close_matches(str(name), names, 1, 0.0)
+            name_here = (_ELSEWHERE | _HERE).get(name)
+            near = [name_here] if name_here in names else get_close_matches(str(name), names, 1, 0.0)
             raise ValueError(f"{name} is not an option of {kind.__name__}: the nearest is {near[0]}")

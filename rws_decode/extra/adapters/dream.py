@@ -19,7 +19,7 @@ from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks
 
 @dataclass(frozen=True, eq=False)
 class DreamStep:
-    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked."""
+    """Factor, raw and normalised reward of B rows at one step, [B] each, NaN where no reward was asked."""
 
     step: int
     factor: Floats
@@ -36,24 +36,21 @@ class DreamHooks:
                                  generation_tokens_hook_func=hooks.tokens, generation_logits_hook_func=hooks.logits)
 
     `logits(step, x, logits)` is called after each forward, x: int64 [B, L], logits: [B, L, V], shifted into place. It
-    does the paper's Steps 1 to 3. It completes every row greedily at its masked positions. If the strategy asks, it
-    scores prompt and answer and normalises to r = (raw - mean) / std. It returns all logits times the strategy's
-    factor. Step 4 is Dream's. `tokens(step, x, logits)` changes nothing; called first with step None it starts a new
-    run, as step 0 of `logits` does too. A row's answer begins at its first masked column.
+    does the paper's Steps 1 to 3: it completes every row greedily, scores prompt and answer if the strategy asks, and
+    returns all logits times the strategy's factor. Step 4 is Dream's. `tokens(step, x, logits)` changes nothing; with
+    step None it starts a new run, as step 0 of `logits` does. A row's answer begins at its first masked column. `steps`
+    holds a `DreamStep` for each step of the run.
 
     strategy: one that gives factors (`protocol.FactorStrategy`); reward: needed if the strategy asks for it; prompts:
     their texts, one per row, which the reward reads; decode: ids of the answer, before the first `end_id` and without
     masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned, their own
-    if None.
+    if None. ValueError for a strategy without factors, a missing reward, and prompts that are missing or not one a row.
 
     Limits: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16 as
     published. Factors above 1 push probabilities to exactly 1.0; then positions tie and topk decides. float32 or
-    float64 as `dtype` keeps them apart for longer, at 2 or 4 times the memory; `decode.decode` ranks by log-odds
-    instead. alg "origin" chooses positions at random, so the factor matters only to what is drawn. With a sampling
-    temperature the committed tokens are drawn, but the completion that is scored is the greedy one.
-
-    `steps` holds what was done since the run began (`DreamStep`). ValueError for a strategy without factors, a reward
-    or prompts that are missing, and rows that are not as many as the prompts.
+    float64 as `dtype` delays this, at 2 or 4 times the memory; `decode.decode` ranks by log-odds instead. alg "origin"
+    chooses positions at random, so the factor matters only to samples. The scored completion is greedy at any sampling
+    temperature.
 
     >>> from rws_decode.strategies.factors import Temperature
     >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
@@ -78,8 +75,8 @@ class DreamHooks:
         if not factor_alone(strategy):
             right = "one that gives factors alone is needed, the order is Dream's"
             raise ValueError(f"strategy is {strategy!r:.80}: {right}")
-        for name, given in (("reward", reward), ("prompts", prompts), ("decode", decode)):
-            if strategy.needs_reward and given is None:
+        for name, value in (("reward", reward), ("prompts", prompts), ("decode", decode)):
+            if strategy.needs_reward and value is None:
                 raise ValueError(f"{name} is None: strategy {strategy.name} needs it")
         self.strategy = strategy
         self.mask_id = mask_id
@@ -131,8 +128,8 @@ class DreamHooks:
         """Return x with the largest allowed logit's token at every masked position, the first among equals."""
         filled = x.clone()
         row, column = (x == self.mask_id).nonzero(as_tuple=True)
-        for at in torch.arange(len(row), device=x.device).split(256):
-            part = logits[row[at], column[at]].clone()  # [n, V]
+        for chunk in torch.arange(len(row), device=x.device).split(256):
+            part = logits[row[chunk], column[chunk]].clone()  # [n, V]
             part[:, self._forbidden] = -torch.inf
-            filled[row[at], column[at]] = part.max(dim=-1).indices
+            filled[row[chunk], column[chunk]] = part.max(dim=-1).indices
         return filled

@@ -67,8 +67,8 @@ def generate(
     prompts = as_prompts(prompts)
     seeds: int | tuple[int, ...] = chosen.seed
     if generator is not None:
-        drawn = torch.randint(2**63 - 1, (len(prompts),), generator=generator, device=generator.device)
-        seeds = tuple(drawn.tolist())
+        numbers = torch.randint(2**63 - 1, (len(prompts),), generator=generator, device=generator.device)
+        seeds = tuple(numbers.tolist())
     strategy = chosen.make_strategy(seeds)
     options = chosen.decode_options(seeds)
     if streamer is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -44,26 +44,24 @@ except ImportError:
     LM, register_model = object, None  # type: ignore[assignment,misc]
 
 _KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
-
-
 Request = Any  # `lm_eval.api.instance.Instance`: of it `args` is read, a tuple that each method describes
 
 
 class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's class, or object without it
-    """The harness's model interface over `decode.decode` and two likelihoods: a bound, or a strategy's own law.
+    """The harness's model interface over `decode.decode` and two likelihoods: a bound, or a strategy's own.
 
     model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, if the
     strategy needs one; preset: its name (`extra.presets`); config and options: of `config.RWSGenerationConfig`
     (strategy, reward_scale, max_new_tokens, steps, ...). likelihood: "bound", a Monte Carlo estimate as in LLaDA's
-    evaluation, or "strategy", the exact log-probability with which the config's strategy writes the answer
-    (`law.strategy_log_prob`), in as many tokens a step as the config's max_new_tokens and steps say. batch_size:
-    canvases per forward of the bound (all else batches by memory); max_batch_size: taken as the harness passes it, and
-    unused. mc_num: samples of the bound, 128 as in LLaDA's evaluation; seed: of the bound and of sampling;
-    check_greedy: whether `loglikelihood` also decodes, one forward per token, or says False of every answer; encode:
-    text -> ids without special tokens, the predictor's tokenizer if None.
+    evaluation, or "strategy", the exact log-probability of the answer under the config's strategy
+    (`log_prob.strategy_log_prob`), with as many tokens a step as max_new_tokens and steps say. batch_size: canvases
+    per forward of the bound (all else batches by memory); max_batch_size: the harness passes it, unused. mc_num:
+    samples of the bound, 128 as in LLaDA's evaluation; seed: of the bound and of sampling; check_greedy: whether
+    `loglikelihood` also decodes, one forward per token, or says False of every answer; encode: text -> ids without
+    special tokens, the predictor's tokenizer if None.
 
     The predictor encodes prompts (`encode_prompt`), in its chat template if it has one: leave the harness's
-    --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
+    --apply_chat_template off. A special token's name in a context or continuation is plain text.
     Same seed, same results up to rounding, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.
@@ -118,17 +116,14 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         for name, value in (("batch_size", size), ("mc_num", mc_num)):
             whole(name, value)
         one_of("likelihood", likelihood, ("bound", "strategy"))
-        self.likelihood = likelihood
-        self.batch_size = size
-        self.mc_num = mc_num
-        self.seed = seed
-        self.check_greedy = check_greedy
+        self.likelihood, self.batch_size, self.mc_num = likelihood, size, mc_num
+        self.seed, self.check_greedy = seed, check_greedy
         if traces is not None:
             check_writable("traces", Path(traces), "directory")
             if any(Path(traces).glob("*.parquet")):
                 raise ValueError(f"traces is {traces}: it holds traces already, name a new folder")
         self.traces = traces
-        self._asked = 0  # requests of generate_until so far
+        self._answered = 0  # requests of generate_until so far
         tokenizer: Any = getattr(self.predictor, "tokenizer", None)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
@@ -160,15 +155,16 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         for temperature in dict.fromkeys(option["temperature"] for option in options):
             rows = [row for row, option in enumerate(options) if option["temperature"] == temperature]
             config = self.config if temperature is None else self.config.update(temperature=temperature)
-            drawn = tuple(seeds[row] for row in rows)
-            prompts, strategy = [contexts[row] for row in rows], config.make_strategy(drawn)
-            traces = decode(self.predictor, prompts, strategy, **config.decode_options(drawn), reward=self.reward)
+            row_seeds = tuple(seeds[row] for row in rows)
+            prompts, strategy = [contexts[row] for row in rows], config.make_strategy(row_seeds)
+            traces = decode(self.predictor, prompts, strategy, **config.decode_options(row_seeds), reward=self.reward)
             for row, trace in zip(rows, traces, strict=True):
                 text = self.predictor.decode_answer(trace.tokens.tolist()[: options[row]["max_gen_toks"]])
-                answers[row] = _before(text or "", options[row]["until"])
+                text, stops = text or "", options[row]["until"]
+                answers[row] = text[: min([len(text), *(text.find(stop) for stop in stops if stop and stop in text)])]
                 if self.traces is not None:
-                    trace.save(Path(self.traces) / f"{self._asked + row:06d}.parquet")
-        self._asked += len(requests)
+                    trace.save(Path(self.traces) / f"{self._answered + row:06d}.parquet")
+        self._answered += len(requests)
         for request, answer in zip(requests, answers, strict=True):
             self._remember("generate_until", request, answer)
         return answers
@@ -177,7 +173,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         """Return the log-likelihood of each (context, continuation), and whether greedy decoding gives it.
 
         The bound is estimated (`likelihood_bound`) from `mc_num` samples. A strategy's log-probability is exact, at the
-        config's temperature, or at 1 where that is 0; what the strategy draws besides words follows from the seed.
+        config's temperature, or at 1 where that is 0; what the strategy samples besides tokens follows from the seed.
         Greedy decoding is plain confidence decoding, one token per step. Blanks at the end of the context count to the
         continuation, as in the harness's own models.
         """
@@ -192,8 +188,8 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
         """Return the log-likelihood of each (text,), with nothing before it, as `loglikelihood` does.
 
-        A text that is longer than the predictor reads is scored in chunks of half that size, each given what is before
-        it, as far as that fits. Every token is scored once.
+        A text that is longer than the predictor reads is scored in chunks of half that size, each given as much of the
+        text before it as fits. Every token is scored once.
         """
         bounds = []
         limit = self.predictor.max_length
@@ -211,7 +207,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         return bounds
 
     def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
-        """Return prompt ids and the continuation's: those that follow where both are encoded together, if they do."""
+        """Return the ids of prompt and continuation, encoded together where the prompt's ids stay the same."""
         prompt = context.rstrip()
         continuation = context[len(prompt) :] + continuation
         alone, together = list(self._encode(prompt)), list(self._encode(prompt + continuation))
@@ -227,17 +223,17 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             raise ValueError(f"{part} {text[:60]!r} encodes to the mask token {self.predictor.mask_id}")
 
     def _log_probs(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
-        """Return the log-likelihood of each answer after its prompt, in nats: the bound, or the strategy's own."""
+        """Return the log-likelihood of each answer given its prompt, in nats: the bound, or the strategy's own."""
         if self.likelihood == "bound":
             options = {"samples": self.mc_num, "batch": self.batch_size, "seed": self.seed}
             return [likelihood_bound(self.predictor, prompt, answer, **options) for prompt, answer in pairs]
         config = self.config.update(temperature=self.config.temperature or 1.0)
-        found = [0.0] * len(pairs)
+        log_probs = [0.0] * len(pairs)
         for rows, prompts, length in self._by_length(pairs):
-            seeds = (config.seed,) * len(rows)  # one for each row: an answer's does not depend on the others
+            seeds = (config.seed,) * len(rows)  # a seed for each row, so that no answer depends on the others
             block = config.block_length if length % config.block_length == 0 else length
             steps = length // block * -(-block * config.steps // config.max_new_tokens)
-            law = strategy_log_prob(
+            forced = strategy_log_prob(
                 self.predictor,
                 prompts,
                 [pairs[row][1] for row in rows],
@@ -246,21 +242,21 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
                 reward=self.reward,
                 options=replace(config.decode_options(seeds)["options"], drawing="commit"),
             )
-            for row, value in zip(rows, law.log_prob.tolist(), strict=True):
-                found[row] = value
-        return found
+            for row, value in zip(rows, forced.log_prob.tolist(), strict=True):
+                log_probs[row] = value
+        return log_probs
 
     def _by_length(
         self, pairs: Sequence[tuple[list[int], list[int]]]
     ) -> Iterator[tuple[list[int], list[list[int]], int]]:
-        """Yield the rows whose answers have a length, above 0, with as much of their prompts' ends as fits, and it."""
+        """Yield the rows of each answer length above 0, the ends of their prompts that fit, and the length."""
         for length in sorted({len(answer) for _, answer in pairs if answer}):
             rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
             room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
             yield rows, [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows], length
 
     def _greedy(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[bool]:
-        """Return whether plain confidence decoding, a token per step, gives each answer; those of a length together."""
+        """Return whether confidence decoding, a token per step, gives each answer; batches are of equal length."""
         equal = [not answer for _, answer in pairs]
         for rows, prompts, length in self._by_length(pairs):
             traces = decode(self.predictor, prompts, Confidence(), Shape(length=length, steps=length, block=length))
@@ -326,20 +322,15 @@ def likelihood_bound(
     return total / samples
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
+def _options(request: dict[str, Any]) -> dict[str, Any]:
     """Return a request's options, checked, in one shape."""
-    for name in given:
+    for name in request:
         if name not in _KNOWN:
-            raise ValueError(f"{name} is {given[name]!r}: of generation options {', '.join(_KNOWN)} are known")
-    until = given.get("until") or []
-    temperature = given.get("temperature") if given.get("do_sample") else None
+            raise ValueError(f"{name} is {request[name]!r}: of generation options {', '.join(_KNOWN)} are known")
+    until = request.get("until") or []
+    temperature = request.get("temperature") if request.get("do_sample") else None
     stops = [until] if isinstance(until, str) else list(until)
-    return {"until": stops, "max_gen_toks": given.get("max_gen_toks"), "temperature": temperature}
-
-
-def _before(text: str, stops: Iterable[str]) -> str:
-    """Return the text before the first of any stop string."""
-    return text[: min([len(text), *(text.find(stop) for stop in stops if stop and stop in text)])]
+    return {"until": stops, "max_gen_toks": request.get("max_gen_toks"), "temperature": temperature}
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor
 
 
 def block_mask(real: Tensor, block: int, start: int = 0, stop: int | None = None) -> Tensor:
-    """Return which columns each column sees, bool [B, 1, L, L]. real: bool [B, L], False on padding.
+    """Return the attention mask: the columns that each column sees, bool [B, 1, L, L]. real: bool [B, L], no padding.
 
-    start, stop: of the columns that look, up to which they may see. Padding is seen by nobody but itself: a kernel must
-    not divide by nothing.
+    start, stop: of the columns that see, up to `stop`. Padding is seen by itself alone, so that no kernel divides by 0.
 
     >>> block_mask(torch.tensor([[True, True, True]]), 2)[0, 0].int().tolist()
     [[1, 0, 0], [1, 1, 1], [1, 1, 1]]
@@ -30,9 +29,9 @@ def block_mask(real: Tensor, block: int, start: int = 0, stop: int | None = None
     column = torch.arange(real.shape[1], device=real.device)
     last = torch.where(real, column, 0).amax(dim=1, keepdim=True)
     to_the_end = (last - column).div(block, rounding_mode="floor")  # [B, L], blocks
-    own, theirs = to_the_end[:, start:stop, None], to_the_end[:, None, :stop]
+    own, other = to_the_end[:, start:stop, None], to_the_end[:, None, :stop]
     itself = column[start:stop, None] == column[:stop]
-    return (itself | (theirs >= own) & real[:, None, :stop])[:, None]
+    return (itself | (other >= own) & real[:, None, :stop])[:, None]
 
 
 class _Prefix(NamedTuple):
@@ -54,9 +53,9 @@ class _Prefix(NamedTuple):
 class BlockCausalPredictor(BidirectionalPredictor):
     """A model as `BidirectionalPredictor` has it, whose positions see their block of `block` tokens and those before.
 
-    `logits_at` keeps keys and values of the blocks before the first mask, which no later token changes, and computes
-    the blocks from there to the last that is asked for alone. They are kept for a thread's last canvases, of as many
-    rows. `logits` computes everything. The two agree up to rounding.
+    `logits_at` keeps keys and values of the blocks before the first mask, which no later token changes, for a thread's
+    last canvases of as many rows, and computes the blocks from there to the last one needed. `logits` computes
+    everything. The two agree up to rounding.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, block: int, **options: Any) -> None:
@@ -72,22 +71,22 @@ class BlockCausalPredictor(BidirectionalPredictor):
     @torch_threads()
     @torch.no_grad()
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the logits [N, V] that predict N places, row rising: from their blocks and the keys before alone."""
-        if self.model._forward_pre_hooks:  # such as those of `watch`: they are to see the whole canvas
+        """Return the logits [N, V] that predict N places, row rising, from their blocks and the keys before."""
+        if self.model._forward_pre_hooks:  # such as those of `watch`, which see the whole canvas
             return super().logits_at(canvas, attention_mask, row, column)
         source = self.source(attention_mask, row, column)
         real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
-        # Rows end in the same column here, whatever side they are padded on: so do their blocks.
+        # Rows are shifted to end in the same column, on whichever side they are padded, and so do their blocks.
         width = canvas.shape[1]
         columns = torch.arange(width, device=canvas.device)
-        behind = width - 1 - torch.where(real, columns, 0).amax(dim=1)
-        order = (columns - behind[:, None]) % width
-        ids, real, source = canvas.gather(1, order), real.gather(1, order), source + behind[row]
+        padding = width - 1 - torch.where(real, columns, 0).amax(dim=1)
+        order = (columns - padding[:, None]) % width
+        ids, real, source = canvas.gather(1, order), real.gather(1, order), source + padding[row]
         open_ = ((ids == self.mask_id) & real).any(dim=0).nonzero().flatten().tolist()
         first, last = (int(source.min()), int(source.max())) if len(source) else (width - 1, width - 1)
         start, stop = self._start(min([first, *open_[:1]]), width), self._start(last, width) + self.block
         start = max(0, start)
-        prefix = self._kept(ids, real, start)
+        prefix = self._extended(ids, real, start)
         hidden = self._run(ids, real, start, stop, prefix.cache)
         prefix.cache.crop(start - stop)
         self._prefixes[get_ident()] = prefix
@@ -97,11 +96,11 @@ class BlockCausalPredictor(BidirectionalPredictor):
         """Return the first column of a column's block, below 0 for one that is cut short."""
         return width + (column - width) // self.block * self.block
 
-    def _kept(self, ids: Tensor, real: Tensor, start: int) -> _Prefix:
-        """Return keys and values of the columns before `start`, from those that are kept or anew."""
+    def _extended(self, ids: Tensor, real: Tensor, start: int) -> _Prefix:
+        """Return the prefix of the columns before `start`: the cached one extended, or a new one."""
         from transformers import DynamicCache
 
-        # Nobody else has it meanwhile: a forward that fails leaves nothing behind.
+        # The prefix is taken out of the cache meanwhile, so that a forward that fails leaves no broken one.
         prefix = self._prefixes.pop(get_ident(), None)
         if prefix is None or not prefix.begins(ids, real) or prefix.ids.shape[1] > start:
             prefix = _Prefix(ids[:, :0], real[:, :0], ids.shape[1], DynamicCache())
@@ -112,12 +111,12 @@ class BlockCausalPredictor(BidirectionalPredictor):
 
     def _run(self, ids: Tensor, real: Tensor, start: int, stop: int, cache: Any) -> Tensor:
         """Return final hidden states [B, stop - start, d] of some columns; their keys and values join the cache."""
-        seen = None
+        mask = None
         if stop - start > self.block or not bool(real[:, :stop].all()):
-            seen = block_mask(real, self.block, start, stop)
+            mask = block_mask(real, self.block, start, stop)
         return self.model.model(
             input_ids=ids[:, start:stop],
-            attention_mask=seen,
+            attention_mask=mask,
             position_ids=(real.long().cumsum(dim=1) - 1).clamp(min=0)[:, start:stop],
             past_key_values=cache,
             use_cache=True,

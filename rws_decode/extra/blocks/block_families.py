@@ -3,9 +3,9 @@
 SDAR (Cheng et al. 2025, arXiv:2510.06303) is Qwen3's network, and the logits at a place are its own; its config says
 how long a block is, 4 to 64. Fast-dLLM v2 (Wu et al. 2025, arXiv:2509.26328) is Qwen2's in blocks of 32, and its logits
 are one position late. LLaDA2.0 and 2.1 (arXiv:2512.15745) are GLM-4's mixture of experts under other names, in blocks
-of 32: a sigmoid scores 256 experts, of whose 8 groups the best 4 stay and of these the best 8 experts, beside one that
-all tokens pass; half of each head turns. 2.1 is trained to replace committed tokens (`strategies.revising`). The
-block-wise kin of A2D and Dream are in `families` and `predictors.llada_dream`.
+of 32: of 256 experts in 8 groups, scored by a sigmoid, the best 8 of the best 4 groups are used, and one by all tokens;
+half of each head is rotary. 2.1 is trained to replace committed tokens (`revising`). The block-wise models of A2D and
+Dream are in `families` and `predictors.llada_dream`.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def _llada2(raw: Config) -> Layout:
     width, heads, shared = raw.heads(*HEADS)
     sizes = ("vocab_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings", "moe_intermediate_size")
     routed = ("num_experts", "num_experts_per_tok", "n_group", "topk_group", "num_shared_experts")
-    experts, chosen, groups, kept, beside = map(raw.whole, routed)
-    if experts % groups or kept > groups or chosen > kept * (experts // groups):
+    experts, chosen, groups, best, common = map(raw.whole, routed)
+    if experts % groups or best > groups or chosen > best * (experts // groups):
         raise raw.refused(
             f"its config.json has {experts} experts in n_group {groups}, of which "
-            f"topk_group {kept} stay for num_experts_per_tok {chosen}: groups of one size, with enough experts, are "
+            f"topk_group {best} stay for num_experts_per_tok {chosen}: groups of one size, with enough experts, are "
             "needed"
         )
     rope = {key: raw.number(key) for key in ("rope_theta", "partial_rotary_factor")}
@@ -83,9 +83,9 @@ def _llada2(raw: Config) -> Layout:
         tie_word_embeddings=raw.flag("tie_word_embeddings"),
         num_experts_per_tok=chosen,
         n_routed_experts=experts,
-        n_shared_experts=beside,
+        n_shared_experts=common,
         n_group=groups,
-        topk_group=kept,
+        topk_group=best,
         routed_scaling_factor=raw.number("routed_scaling_factor"),
         first_k_dense_replace=0 if raw.get("first_k_dense_replace") == 0 else raw.whole("first_k_dense_replace"),
         use_qk_norm=True,

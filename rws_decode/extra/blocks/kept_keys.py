@@ -1,8 +1,8 @@
-"""Keys and values that are kept from step to step: Fast-dLLM's prefix and dual cache, and dKV-Cache's delayed one.
+"""Approximate caches of keys and values: Fast-dLLM's prefix and dual cache, and dKV-Cache's delayed one.
 
 A network whose positions all see each other has no exact cache: every token changes every key. Fast-dLLM (Wu et al.
-2025, arXiv:2505.22618) keeps those of its first step through a block all the same, and renews some alone. dKV-Cache
-(Ma et al. 2025, arXiv:2505.15781) keeps those of a token from one step after its commit on.
+2025, arXiv:2505.22618) keeps the keys of a block's first step through the block, and renews only some. dKV-Cache (Ma et
+al. 2025, arXiv:2505.15781) keeps those of a token from one step after its commit on.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from rws_decode.strategies.protocol import Strategy, check_abilities
 class Keys:
     """The keys and values that each layer's attention reads, [B, heads, L, d]; a forward renews some of them.
 
-    It stands where a Transformers model expects its cache. rows: int64 [r]; columns: int64 [r, w], of what the coming
-    forward renews, and counts: int64 [r], how many different ones of a row; the first forward gives all.
+    A transformers model takes it as its cache. rows: int64 [r], and columns: int64 [r, w], that the next forward
+    renews; counts: int64 [r], the different columns of each row. The first forward gives all.
     """
 
     def __init__(self, layers: Sequence[tuple[Tensor, Tensor]] = ()) -> None:
@@ -35,67 +35,66 @@ class Keys:
         self.rows = self.columns = self.counts = torch.empty(0, dtype=torch.int64)
 
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Put in what a layer computed, [r, heads, w, d], and return what its attention reads of these rows."""
+        """Store a layer's keys and values, [r, heads, w, d]; return those that its attention reads of these rows."""
         if layer_idx == len(self._layers):
             self._layers.append((key, value))
             return key, value
-        kept = self._layers[layer_idx]
-        for whole, new in zip(kept, (key, value), strict=True):
-            whole[self.rows[:, None], :, self.columns] = new.transpose(1, 2)
-        return kept[0][self.rows], kept[1][self.rows]
+        layer = self._layers[layer_idx]
+        for stored, new in zip(layer, (key, value), strict=True):
+            stored[self.rows[:, None], :, self.columns] = new.transpose(1, 2)
+        return layer[0][self.rows], layer[1][self.rows]
 
     def get_seq_length(self, *_: Any) -> int:
-        """Return 0: the places of the tokens are given."""
+        """Return 0: the model is given the positions of the tokens."""
         return 0
 
     def of(self, rows: Tensor) -> Keys:
         return Keys([(key[rows], value[rows]) for key, value in self._layers])
 
 
-class Kept(NamedTuple):
-    """What a block's later steps read of those before, of b rows.
+class CacheState(NamedTuple):
+    """What the later steps of a block reuse of its earlier steps, for b rows.
 
     start: int64 [b], where the block of each row begins; age: int64 [b], its steps before the last one; masked: bool
-    [b, n], before the last step; seen: the latest logits of each position, by the prompts' numbers.
+    [b, n], before the last step; logits: the latest logits of each position, by the prompts' numbers.
     """
 
     keys: Keys
     start: Tensor
     age: Tensor
     masked: Tensor
-    seen: MaskedLogits
+    logits: MaskedLogits
 
-    def of(self, rows: Tensor) -> Kept:
-        """Return that of some rows, bool or int64; logits are found by the prompts' numbers."""
-        return Kept(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.seen)
+    def of(self, rows: Tensor) -> CacheState:
+        """Return the state of some rows, bool or int64; the logits stay, as the prompts' numbers index them."""
+        return CacheState(self.keys.of(rows), self.start[rows], self.age[rows], self.masked[rows], self.logits)
 
 
 def check_key_cache(options: Options, predictor: MaskPredictor, strategy: Strategy) -> None:
-    """Raise ValueError for what reads other canvases than the step's, or a network whose keys cannot be kept."""
-    told = f"key_cache is {options.key_cache!r}"
+    """Raise ValueError for options that read other canvases than the step's, and networks without a cache."""
+    option = f"key_cache is {options.key_cache!r}"
     if block_of(predictor) is not None:
         raise ValueError(
-            f"{told}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
+            f"{option}: {predictor.name} fills block after block and keeps exact keys by itself, leave it out"
         )
     if not getattr(predictor, "keeps_keys", False):
-        raise ValueError(f"{told}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
+        raise ValueError(f"{option}: {predictor.name} keeps no keys; LLaDA, Dream, A2D and BERT do")
     if options.cfg:
-        raise ValueError(f"{told}: guidance computes a second canvas, use cfg=0.0")
+        raise ValueError(f"{option}: guidance computes a second canvas, use cfg=0.0")
     if (able := check_abilities(strategy)).hypotheses or able.changes:
-        raise ValueError(f"{told}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
+        raise ValueError(f"{option}: strategy {strategy.name} looks ahead or takes words back, and needs fresh keys")
 
 
 def keeping(run: Step) -> Step:
     """Return the step that computes a row's whole canvas at its block's first step, and some positions at later ones.
 
-    "dual": the block. "prefix": the block and all after it. "delayed:N": what is masked, and the tokens of the step
-    before; all again at the block's second step, as in the authors' code, and at every N-th. They are computed beside
-    the keys and values that the others had when they were computed last. Masked positions that are not computed keep
-    the logits that they had then.
+    "dual": the block. "prefix": the block and all after it. "delayed:N": the masked positions, and the tokens of the
+    last step; the whole canvas at the block's second step, as in the authors' code, and at every N-th. The other
+    positions keep their latest keys, values and logits.
     """
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        before: Kept | None = state.beside.get("keys")
+        before: CacheState | None = state.beside.get("keys")
         block = current_block(state.masked, decoder.plan)
         start = block.int().argmax(dim=1)
         age = torch.zeros_like(start) if before is None else (before.age + 1).where(start == before.start, 0)
@@ -103,30 +102,30 @@ def keeping(run: Step) -> Step:
         kind, _, every = decoder.options.key_cache.partition(":")
         if kind == "delayed":
             inside = state.masked if before is None else before.masked
-            whole = (age < 2) | (age % int(every) == 0)
+            full = (age < 2) | (age % int(every) == 0)
         else:
-            inside, whole = block if kind == "dual" else block.cumsum(dim=1) > 0, age == 0
-        renewed = torch.where(whole[:, None], state.masked, state.masked & inside)
+            inside, full = block if kind == "dual" else block.cumsum(dim=1) > 0, age == 0
+        renewed = torch.where(full[:, None], state.masked, state.masked & inside)
         parts, columns = [], torch.zeros_like(start)
-        for rows, places in ((whole, None), (~whole, inside)):
+        for rows, places in ((full, None), (~full, inside)):
             if bool(rows.any()):
                 parts.append(_forward(decoder, state, renewed & rows[:, None], rows, places, keys))
                 columns[rows] = keys.counts
         if before is not None:
-            row = torch.searchsorted(state.rows, before.seen.row).clamp(max=len(state.rows) - 1)
-            waits = (state.rows[row] == before.seen.row) & (state.masked & ~renewed)[row, before.seen.position]
-            parts.append(before.seen._replace(row=row).at(waits))
-        seen = _joined(parts, state.masked.shape[1])
-        after, done = run(replace(decoder, forward=lambda _decoder, _state: seen), state)
-        kept = Kept(keys, start, age, state.masked, seen._replace(row=state.rows[seen.row]))
-        done = done._replace(calls=1 + bool(whole.any()) * bool((~whole).any()), computed_columns=columns)
-        return after._replace(beside={**after.beside, "keys": kept}), done
+            row = torch.searchsorted(state.rows, before.logits.row).clamp(max=len(state.rows) - 1)
+            waits = (state.rows[row] == before.logits.row) & (state.masked & ~renewed)[row, before.logits.position]
+            parts.append(before.logits._replace(row=row).at(waits))
+        logits = _joined(parts, state.masked.shape[1])
+        after, done = run(replace(decoder, forward=lambda _decoder, _state: logits), state)
+        cache = CacheState(keys, start, age, state.masked, logits._replace(row=state.rows[logits.row]))
+        done = done._replace(calls=1 + bool(full.any()) * bool((~full).any()), computed_columns=columns)
+        return after._replace(beside={**after.beside, "keys": cache}), done
 
     return step
 
 
 def _forward(
-    decoder: Decoder, state: State, wanted: Tensor, rows: Tensor, places: Tensor | None, keys: Keys
+    decoder: Decoder, state: State, positions: Tensor, rows: Tensor, places: Tensor | None, keys: Keys
 ) -> MaskedLogits:
     """Return the logits of the wanted positions from a forward of some rows.
 
@@ -149,18 +148,18 @@ def _forward(
         most = int(keys.counts.max())
         keys.columns = torch.stack([torch.cat([each, each[:1].expand(most - len(each))]) for each in needed])
 
-    def at(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+    def within(_: MaskPredictor, ids: Tensor, mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         return logits_within(predictor, ids, mask, row, column, keys)
 
     suppressed, published = decoder.ends.suppressed, decoder.options.ranking == "topk"
-    return masked_logits(decoder.predictor, canvas, wanted, suppressed=suppressed, published=published, at=at)
+    return masked_logits(decoder.predictor, canvas, positions, suppressed=suppressed, published=published, at=within)
 
 
 @torch_threads()
 def logits_within(
     predictor: Any, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor, keys: Keys
 ) -> Tensor:
-    """Return the logits [N, V] at N places, of those that `keys` renews; other keys stay."""
+    """Return the logits [N, V] at N places among those that `keys` renews; other keys stay."""
     if predictor.model._forward_pre_hooks:  # such as those of `watch`, which count forwards of the whole network
         raise ValueError("key_cache is on: watched steps compute some columns alone, use key_cache='none'")
     rows, columns = keys.rows, keys.columns

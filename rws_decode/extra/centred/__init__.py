@@ -1,6 +1,6 @@
 """RWS whose rewards are centred on those of the run's own drafts, in place of calibrated statistics: rws-centred:1.5.
 
-Needs no calibration of the mean, at the price of a factor that says nothing of how good a run is.
+It needs no calibration of the mean, but its factor does not show how good a run is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EQUAL = 1e-9  # calibrated SD: drafts whose rewards lie closer are taken to be 
 
 
 class _Past(local):
-    """The rewards of the run's steps so far, one array each; every thread has its own, and so has every copy."""
+    """The rewards of the run's steps so far, one array each; every thread and every copy has a list of its own."""
 
     def __init__(self) -> None:
         self.rewards: list[Floats] = []

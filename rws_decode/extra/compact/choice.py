@@ -1,4 +1,4 @@
-"""Which positions a step commits: ranked in float32, settled in float64 at the cut, and no value looked at."""
+"""Which positions a step commits: ranked in float32, at the cut in float64, without a copy of a value to the host."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     off (`rounding.logit_error`); k: at most m.
 
     The 2 * 4 positions nearest the cut are ranked anew in float64, as `select.rank_values` does. Guarantee: where
-    `inexact` is False, the set is the one that float64 chooses among all. It is True where still more positions lie
-    within the error of float32 of the cut (`row_statistics.log_f_error`); the order is float32's there. `value` holds
-    what was ranked by, so that choosing again gives this set.
+    `inexact` is False, the set is the one that float64 chooses among all. It is True where further positions lie within
+    the error of float32 of the cut (`row_statistics.log_f_error`); there the order is that of float32. `value` holds
+    the values ranked by, so that choosing again gives this set.
     """
     m = token.shape[1]
     ranked = -log_f.double()
@@ -46,14 +46,19 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     first, stop = max(0, k - _WINDOW), min(m, k + _WINDOW)
     value, inexact = ranked, torch.zeros_like(order[:, 0], dtype=torch.bool)
     if 0 < k < m:
-        inexact = _beyond(ranked, reach, order, k, first, stop)
+        # Values fall along the order, and so do the ends of their ranges: the nearest ones outside stand for all.
+        low, high = (ranked - reach).gather(1, order), (ranked + reach).gather(1, order)
+        if first > 0:
+            inexact = inexact | (low[:, first - 1] <= high[:, k])
+        if stop < m:
+            inexact = inexact | (high[:, stop] >= low[:, k - 1])
         near = order[:, first:stop]
         picked = logits.gather(1, near[..., None].expand(-1, -1, logits.shape[-1])).flatten(0, 1)
         scale = factor[:, None].expand(near.shape).flatten()
         parts = (picked.split(_CHUNK), token.gather(1, near).flatten().split(_CHUNK), scale.split(_CHUNK))
         exact = [rank_rows(*part, "log-odds", torch.float64) for part in zip(*parts, strict=True)]
         settled = ranked.scatter(1, near, torch.cat(exact).view(near.shape))
-        # Values of both kinds side by side would part positions that are level.
+        # Values of both precisions side by side would separate positions that are level.
         value = torch.where(inexact[:, None], ranked, settled)
         order = value.argsort(dim=1, descending=True, stable=True)
     chosen = torch.zeros_like(order, dtype=torch.bool).scatter_(1, order[:, :k], True)
@@ -68,17 +73,3 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
         near_ties=near_ties(value - slack, value + slack, everywhere, chosen, None),
         inexact=inexact,
     )
-
-
-def _beyond(value: Tensor, reach: Tensor, order: Tensor, k: int, first: int, stop: int) -> Tensor:
-    """Return the rows, bool [B], where a position outside order[first:stop] may belong on the other side of the cut.
-
-    Values fall along the order, and so do the ends of their ranges: the nearest ones outside speak for all.
-    """
-    low, high = (value - reach).gather(1, order), (value + reach).gather(1, order)
-    beyond = torch.zeros_like(order[:, 0], dtype=torch.bool)
-    if first > 0:
-        beyond = beyond | (low[:, first - 1] <= high[:, k])
-    if stop < value.shape[1]:
-        beyond = beyond | (high[:, stop] >= low[:, k - 1])
-    return beyond

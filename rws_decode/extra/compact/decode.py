@@ -40,23 +40,20 @@ def decode_compact(
     finished: Callable[[int, Trace], None] | None = None,
     **numbers: Any,
 ) -> Decoding:
-    """Decode greedily as `decode.decode` does, ranked by log-odds, with as little as a GPU need do.
+    """Decode greedily as `decode.decode` does, ranked by log-odds, with the least work for a GPU.
 
     Of each forward the head is applied to masked positions; one reading of their logits gives candidates, leads and
     log F (`row_statistics`); the positions nearest the cut are ranked anew in float64 (`choice.choose`). Forwards of
-    Llama-like predictors and reward models are recorded once per shape and replayed (`settings.CompactSavings`).
+    Llama-like predictors and reward models are recorded once per shape and replayed (`CompactSavings`).
 
-    strategy: one that multiplies the logits; what its `factor` is given has step, rows and reward alone, no logits.
+    strategy: one that multiplies the logits; the view of its `factor` has step, rows and reward alone, no logits.
     options: greedy log-odds in float64, the defaults; padding, end_ids, and end_of_text "none" or "suppress" may
-    differ. The rest as in `decode.decode`.
+    differ. The rest as in `decode.decode`; ValueError for numbers that are not finite comes after the batch.
 
-    Guarantee: the tokens and commit steps of `decode.decode` in float64, as far as the predictor's arithmetic gives the
-    same logits; a step where that cannot be shown has `inexact` in its trace, and a step that other rounding could turn
-    has near-ties, as everywhere. In traces, values are those ranked by: of float64 near the cut, elsewhere within
-    `row_statistics.log_f_error`. Between the reward's texts nothing waits for the device, but for one look at the end
-    of each block where `settled` is on. Same input, same device, same output.
-
-    ValueError as in `decode.decode`; that a model's numbers are not finite is told once the batch is done.
+    Guarantee: the tokens and commit steps of `decode.decode` in float64, if the predictor's arithmetic gives the same
+    logits. A step where that is not certain has `inexact` in its trace; near-ties are counted as in `decode`. Values in
+    traces are float64 near the cut, elsewhere within `row_statistics.log_f_error`. Between the reward's texts nothing
+    waits for the device, except once at the end of each block if `settled` is on. Same input, same device, same output.
 
     >>> from rws_decode import CallablePredictor, Confidence
     >>> import torch

@@ -1,4 +1,4 @@
-"""A predictor's logits at places, without a look at any value on the host."""
+"""A predictor's logits at places, without copying a value to the host."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Network:
         if isinstance(predictor, BidirectionalPredictor) and savings.graphs:
             body = Body.of(predictor, predictor.model.model, causal=False)
             self.body = body if body.supported else None
-        self.seen: Tensor | None = None
+        self.visible: Tensor | None = None
         self.positions: Tensor | None = None
         if isinstance(predictor, BidirectionalPredictor):
-            self.seen = predictor.visible(self.mask, canvas.ids)
+            self.visible = predictor.visible(self.mask, canvas.ids)
         if self.mask is not None:
             self.positions = (self.mask.long().cumsum(dim=1) - 1).clamp(min=0)
 
@@ -46,7 +46,7 @@ class Network:
             )
         else:
             assert isinstance(self.predictor, BidirectionalPredictor)
-            hidden = self.body(ids, self.seen, self.positions)
+            hidden = self.body(ids, self.visible, self.positions)
             source = self.predictor.source(self.mask, row, column)
             head = self.predictor.model.lm_head
             logits = head(hidden[row, source]) if self.savings.places else head(hidden)[row, source]
@@ -58,6 +58,6 @@ class Network:
 
 
 def sent(host: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the host on the device; nobody waits for what runs there."""
-    # From ordinary memory a copy waits until the device has come so far.
+    """Return a tensor of the host on the device, without waiting for the device."""
+    # A copy from memory that is not pinned would wait.
     return host.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else host.to(device)

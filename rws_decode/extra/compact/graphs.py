@@ -21,10 +21,10 @@ class Replays(local):
     """Runs functions of tensors; on a CUDA device one recorded launch stands for all of a function's kernels.
 
     A function is recorded once for each name and each combination of shapes; `most` recordings are kept, the least
-    recently used is dropped. It must not look at values on the host, nor keep or return what it is given. Recordings
-    share their memory, so what a call returns is lost with the next call. Off CUDA the function runs anew every time,
-    through the same buffers, and what was returned before is overwritten with NaN, so that what holds there holds on a
-    GPU. `recorded` counts the recordings. Each thread has recordings of its own.
+    recently used is dropped. It must not look at values on the host, nor keep or return its arguments. Recordings share
+    their memory, so the result of a call is lost with the next call. Off CUDA the function runs every time, through the
+    same buffers, and the last result is overwritten with NaN, so that tests on a CPU find what would fail on a GPU.
+    `recorded` counts the recordings. Each thread has recordings of its own.
 
     ValueError where CUDA cannot record the function.
     """
@@ -91,7 +91,7 @@ class Replays(local):
         self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None], device: torch.device
     ) -> _Recording:
         with torch.cuda.device(device):
-            here = torch.cuda.current_stream(device)
+            current = torch.cuda.current_stream(device)
             # One stream of this device for everything: libraries keep a workspace for each stream that they ever saw,
             # and what is recorded on another device's stream is not recorded at all.
             if device not in self._aside:
@@ -100,18 +100,18 @@ class Replays(local):
                 self._pools[device] = torch.cuda.graph_pool_handle()
             aside = self._aside[device]
             # Handles and workspaces that libraries make at the first call must be there before anything is recorded.
-            aside.wait_stream(here)
+            aside.wait_stream(current)
             with torch.cuda.stream(aside):
                 for _ in range(2):
                     function(*buffers)
-            here.wait_stream(aside)
+            current.wait_stream(aside)
             graph = torch.cuda.CUDAGraph()
             recording = torch.cuda.graph(
                 graph, pool=self._pools[device], stream=aside, capture_error_mode="thread_local"
             )
             try:
                 # A recording that fails leaves its own stream the current one.
-                with torch.cuda.stream(here), recording:
+                with torch.cuda.stream(current), recording:
                     output = function(*buffers)
             except RuntimeError as error:
                 reason = " ".join(str(error).split())

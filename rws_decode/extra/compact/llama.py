@@ -21,12 +21,12 @@ class LeanLlama:
 
     The arithmetic is the model's own with fewer roundings and launches: query, key and value in one matrix product,
     gate and up in another, residual sums inside the products, one kernel a norm. Results agree with the model up to
-    rounding. It looks at no value on the host, so a CUDA graph can hold it.
+    rounding. No value is read on the host, so a CUDA graph can hold it.
 
     The weights that are multiplied together are laid out in one tensor, of which the model's own parameters become
-    views: the model stays what it was, no memory is taken twice.
+    views: the model is unchanged, and no memory is taken twice.
 
-    model: as `supported` says, in evaluation mode; causal: whether a position sees only those before it.
+    model: one that is `supported`, in evaluation mode; causal: whether a position sees only those before it.
     """
 
     def __init__(self, model: Any, *, causal: bool) -> None:
@@ -47,7 +47,7 @@ class LeanLlama:
 
     @staticmethod
     def supported(model: Any) -> bool:
-        """Return whether the model is one that this computes.
+        """Return whether the model can be computed here.
 
         It must have full attention, angles that do not depend on the length, and plain linear layers on one device.
         """
@@ -69,21 +69,25 @@ class LeanLlama:
         )
 
     @torch.no_grad()
-    def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+    def __call__(self, ids: Tensor, visible: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Return hidden states [B, L, d] of ids int64 [B, L].
 
-        seen: bool [B, 1, 1, L], False on padding, None for none; positions: int64 [B, L], None for 0 to L - 1. A causal
-        model is given neither: what pads a row on the right is seen by no token of it.
+        visible: bool [B, 1, 1, L], False on padding, None for none; positions: int64 [B, L], None for 0 to L - 1. A
+        causal model needs neither: no token of a row sees the padding on its right.
         """
         batch, length = ids.shape
         if positions is None:
             positions = torch.arange(length, device=ids.device)[None]
         x = self.model.embed_tokens(ids).view(batch * length, -1)
-        angles = self._angles(x, positions)
+        cos, sin = self.model.rotary_emb(x, position_ids=positions)  # [1 or B, L, size]
+        half = sin.shape[-1] // 2
+        angles = cos[:, :, None], torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)[:, :, None]
         for layer, (qkv, offset), (gate_up, shift) in self._layers:
             norm = layer.input_layernorm
             mixed = F.linear(F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon), qkv, offset)
-            mixed = self._attend(self._normed(layer.self_attn, mixed.view(batch, length, -1, self.size)), angles, seen)
+            mixed = self._attend(
+                self._normed(layer.self_attn, mixed.view(batch, length, -1, self.size)), angles, visible
+            )
             x = _added(x, mixed.reshape(batch * length, -1), layer.self_attn.o_proj)
             norm = layer.post_attention_layernorm
             both = F.linear(F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon), gate_up, shift)
@@ -91,12 +95,6 @@ class LeanLlama:
             x = _added(x, layer.mlp.act_fn(gate) * up, layer.mlp.down_proj)
         norm = self.model.norm
         return F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon).view(batch, length, -1)
-
-    def _angles(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines, [1 or B, L, 1, size], the sines of the first half negative."""
-        cos, sin = self.model.rotary_emb(states, position_ids=positions)
-        half = sin.shape[-1] // 2
-        return cos[:, :, None], torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)[:, :, None]
 
     def _normed(self, attention: Any, parts: Tensor) -> Tensor:
         """Return queries, keys and values, [B, L, heads + 2 shared, size], the first two normalised as Qwen3's are."""
@@ -107,8 +105,8 @@ class LeanLlama:
         key = F.rms_norm(key, (self.size,), attention.k_norm.weight, attention.k_norm.variance_epsilon)
         return torch.cat([query, key, value], dim=2)
 
-    def _attend(self, parts: Tensor, angles: tuple[Tensor, Tensor], seen: Tensor | None) -> Tensor:
-        """Return what heads see, [B, L, heads, size], of queries, keys and values [B, L, heads + 2 shared, size]."""
+    def _attend(self, parts: Tensor, angles: tuple[Tensor, Tensor], visible: Tensor | None) -> Tensor:
+        """Return the attention, [B, L, heads, size], of queries, keys and values [B, L, heads + 2 shared, size]."""
         cos, sin = angles
         turning = parts[:, :, : self.heads + self.shared]
         turned = torch.empty_like(turning, memory_format=torch.contiguous_format)
@@ -120,14 +118,14 @@ class LeanLlama:
         value = parts[:, :, self.heads + self.shared :]
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
         grouped = self.heads != self.shared
-        if grouped and seen is not None:
+        if grouped and visible is not None:
             # Not every kernel takes both a mask and shared heads: without one, all pairs would lie in memory.
             key, value = (part.repeat_interleave(self.heads // self.shared, dim=1) for part in (key, value))
             grouped = False
-        seen_by = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=seen, is_causal=self.causal, enable_gqa=grouped
+        mixed = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=visible, is_causal=self.causal, enable_gqa=grouped
         )
-        return seen_by.transpose(1, 2)
+        return mixed.transpose(1, 2)
 
 
 def _together(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
@@ -138,7 +136,7 @@ def _together(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
 
 
 def _as_one(parts: Sequence[Tensor]) -> Tensor:
-    """Return parameters end to end in one tensor, whose parts they become; what lies so already is taken as it is."""
+    """Return parameters end to end in one tensor, whose views they become; a tensor laid out already is reused."""
     first, shape = parts[0], (sum(len(part) for part in parts), *parts[0].shape[1:])
     starts = [first.storage_offset() + sum(part.numel() for part in parts[:number]) for number in range(len(parts))]
     storage = first.untyped_storage()
@@ -147,7 +145,7 @@ def _as_one(parts: Sequence[Tensor]) -> Tensor:
         for part, start in zip(parts, starts, strict=True)
     ):
         return first.data.as_strided(shape, first.data.stride())
-    with torch.inference_mode(False), torch.no_grad():  # what is made in inference mode can be trained no more
+    with torch.inference_mode(False), torch.no_grad():  # a tensor made in inference mode cannot be trained
         joined = torch.cat([part.data for part in parts])
         for part, piece in zip(parts, joined.split([len(part) for part in parts]), strict=True):
             part.data = piece
@@ -155,7 +153,7 @@ def _as_one(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _added(x: Tensor, mixed: Tensor, layer: nn.Linear) -> Tensor:
-    # In place: cuBLAS would have the sum's first part copied to where the sum goes.
+    # In place, as cuBLAS would copy the first term to the place of the sum.
     x.addmm_(mixed, layer.weight.T)
     return x if layer.bias is None else x.add_(layer.bias)
 
@@ -163,8 +161,8 @@ def _added(x: Tensor, mixed: Tensor, layer: nn.Linear) -> Tensor:
 class Body:
     """Final hidden states of a transformers model, by `LeanLlama` and `Replays`, made when first needed.
 
-    model: a decoder without its head; causal: whether a position sees only those before it. A model whose weights were
-    moved is laid out, and recorded, again.
+    model: a decoder without its head; causal: whether a position sees only those before it. A model whose weights moved
+    is laid out, and recorded, again.
     """
 
     def __init__(self, model: Any, *, causal: bool) -> None:
@@ -176,7 +174,7 @@ class Body:
 
     @property
     def supported(self) -> bool:
-        """Return whether the model is one that `LeanLlama` computes."""
+        """Return whether `LeanLlama` can compute the model."""
         return LeanLlama.supported(self.model)
 
     @staticmethod
@@ -187,13 +185,13 @@ class Body:
                 vars(owner)["body"] = Body(model, causal=causal)
             return vars(owner)["body"]
 
-    def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+    def __call__(self, ids: Tensor, visible: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Return hidden states [B, L, d], as `LeanLlama` does; they are lost with the next call."""
-        # What moves a model moves its first layer; addresses alone could be used again on another device.
+        # A model that moves also moves its first layer; an address alone could be used again on another device.
         first = self.model.layers[0].self_attn.q_proj.weight
         with _LAYING_OUT:
             if self._lean is None or self._made_from != (first.device, first.dtype, first.data_ptr()):
                 self._lean, self.replays = LeanLlama(self.model, causal=self.causal), Replays()
                 self._made_from = first.device, first.dtype, first.data_ptr()  # where it lies now
             lean, replays = self._lean, self.replays
-        return replays("the forward", lean, ids, seen, positions)
+        return replays("the forward", lean, ids, visible, positions)

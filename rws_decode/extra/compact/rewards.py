@@ -19,21 +19,21 @@ _WIDTH = 32
 
 
 class DeviceScorer(Scorer):
-    """A `Scorer` whose scores are tensors on a device: asking for them waits for nothing.
+    """A `Scorer` whose scores are tensors on a device, so that no caller waits for it.
 
-    A `CausalReward` that `LeanLlama` computes is run there as a whole, without its key-value cache, and recorded once
-    per width; any other model is asked for numbers. replay: whether forwards are recorded. Scores are checked by
-    `checked` when the batch is done.
+    A `CausalReward` that `LeanLlama` computes runs on the device as a whole, without its key-value cache, recorded once
+    per width; other models return numbers. replay: whether forwards are recorded. `checked` checks scores after the
+    batch.
     """
 
     def __init__(self, *args: Any, replay: bool, device: torch.device, **options: Any) -> None:
         super().__init__(*args, **options)
         self.device = device
         model = self.model
-        self._there = model if replay and type(model) is CausalReward and body_of(model).supported else None
+        self._on_device = model if replay and type(model) is CausalReward and body_of(model).supported else None
 
     def recall(self, row: int, answer: Sequence[int]) -> float | None:
-        """Return the raw score that is known of an answer, None if its text was not scored; it waits."""
+        """Return the cached raw score of an answer, None if its text was not scored; it waits for the device."""
         score = super().recall(row, answer)
         return None if score is None else float(score)
 
@@ -44,9 +44,9 @@ class DeviceScorer(Scorer):
     def ask(self, new: Sequence[tuple[int, str]]) -> Tensor:
         """Return the model's scores of texts, given with their rows; `checked` checks them later."""
         prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
-        if self._there is not None:
-            texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]
-            return scores_there(self._there, texts).to(self.device, non_blocking=True)
+        if self._on_device is not None:
+            texts = [self._on_device.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+            return scores_there(self._on_device, texts).to(self.device, non_blocking=True)
         return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
 
 
@@ -72,6 +72,6 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
             ids[row, : len(text)] = torch.tensor(text)
             last[row] = len(text) - 1
         hidden = body_of(reward)(sent(ids, device))
-        at = hidden[torch.arange(rows, device=device), sent(last, device)]
-        scores.append(reward.model.score(at)[: len(batch), 0].double())
+        states = hidden[torch.arange(rows, device=device), sent(last, device)]
+        scores.append(reward.model.score(states)[: len(batch), 0].double())
     return torch.cat(scores)

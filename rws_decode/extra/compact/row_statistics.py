@@ -1,4 +1,4 @@
-"""What a step needs of each row of logits, read once: candidate, lead, and log F with its slope at many factors."""
+"""Statistics of rows of logits that are read once: candidate, lead, and log F with its slope at many factors."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _by_few_rows(
     parts = [compute(z, c, slopes) for z, c in zip(logits.split(rows), factors.split(rows), strict=True)]
     token, lead, largest, log_f, slope = (torch.cat(column) for column in zip(*parts, strict=True))
     bad = lead.isnan()
-    # One rule for every backend and field: a caller that looks at any of them sees that the row has no value.
+    # One rule for every backend and field, so that each field shows that the row has no value.
     return RowStatistics(
         token.masked_fill(bad, 0),
         lead,

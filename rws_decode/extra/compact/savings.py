@@ -1,4 +1,4 @@
-"""What the compact decoder leaves out."""
+"""Options of the compact decoder: work that it leaves out."""
 
 from __future__ import annotations
 

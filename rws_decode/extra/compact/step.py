@@ -1,4 +1,4 @@
-"""One step of the compact decoder: the same four steps, and nothing waits for the device but the reward's text."""
+"""One step of the compact decoder: the same four steps, which wait for the device only for the reward's text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FACTORS = 9
 
 
 class _Observed(NamedTuple):
-    """What one forward says: b rows, m masked positions each, the first `in_block` of them those of the current block.
+    """The result of a forward of b rows with m masked positions each, of which the first `in_block` are in the block.
 
     position: int64 [b, m], positions in the answer, rising; logits: [b, in_block, V]; token: int64 [b, m]; error:
     float64 [b, m], of the logits; lead: float32 [b, m]; tokens: int64 [b, n], the completed answer; log_f: float32
@@ -49,7 +49,7 @@ class _Observed(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What a step commits, and what the trace says of it, on the device: `candidate` int64, `chosen` bool, [b, n].
+    """The commits of a step, and their record for the trace, on the device: `candidate` int64, `chosen` bool, [b, n].
 
     diagnosis: None where tokens alone are recorded.
     """
@@ -61,10 +61,10 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CompactSteps:
-    """The steps of one batch on its device: what stands in for `Decoder.step` and `Decoder.going`.
+    """The steps of one batch on its device, in place of `Decoder.step` and `Decoder.going`.
 
-    Between two texts that a reward reads, no value is asked of the device, but for one at the end of each block where
-    `savings.settled` looks for the end of text. sound: of each step, whether all logits of each row were numbers.
+    Between two texts that a reward reads, no value is copied from the device, except one at the end of each block if
+    `savings.settled` is on. sound: of each step, whether all logits of each row were numbers.
     """
 
     network: Network
@@ -74,29 +74,35 @@ class CompactSteps:
     def step(self, decoder: Decoder, state: State) -> tuple[State, Done]:
         """Run one step on all rows."""
         planned, rows = decoder.plan[state.step], state.rows.tolist()
-        asked = decoder.asks(state.step)
+        rewarded = decoder.asks(state.step)
         # Step 1: one forward; its logits are read once, for candidates and for log F at a factor that is known.
-        factor = None if asked else self._factors(decoder, state.step, rows, None)
-        seen = self._observe(decoder, state, asked, factor)
-        in_block = seen.logits.shape[1]
-        log_f = seen.log_f[:, :in_block]
+        factor = None if rewarded else self._factors(decoder, state.step, rows, None)
+        forward = self._observe(decoder, state, rewarded, factor)
+        in_block = forward.logits.shape[1]
+        log_f = forward.log_f[:, :in_block]
         # Steps 2 and 3: the reward, where it can matter, and the factor.
-        reward = self._ask(decoder, seen, state.step, rows) if asked else None
+        reward = self._ask(decoder, forward, state.step, rows) if rewarded else None
         if reward is not None:
-            factor = self._rewarded(decoder, reward.assumed, state.step, rows)
-            log_f = self._at(seen.logits, factor[:, None]).log_f.view(-1, in_block)
+            rule: Any = decoder.strategy
+            if abilities_of(rule).tensor_factor:
+                factor = rule.tensor_factor(reward.assumed)
+            else:
+                normalised = np.full(decoder.count, np.nan)
+                normalised[rows] = reward.assumed.cpu().numpy()
+                factor = self._factors(decoder, state.step, rows, normalised)
+            log_f = self._at(forward.logits, factor[:, None]).log_f.view(-1, in_block)
         assert factor is not None
         # Step 4: the most confident positions of the block.
-        position, token, error = (part[:, :in_block] for part in (seen.position, seen.token, seen.error))
-        choice = choose(seen.logits, token, log_f, factor, error, planned.commits)
+        position, token, error = (part[:, :in_block] for part in (forward.position, forward.token, forward.error))
+        choice = choose(forward.logits, token, log_f, factor, error, planned.commits)
         nowhere = torch.zeros_like(state.masked)
         chosen = nowhere.scatter(1, position, choice.chosen)
-        computed = nowhere.scatter(1, seen.position, True)
-        candidate, diagnosis = seen.tokens.masked_fill(state.masked & ~computed, -1), None
+        computed = nowhere.scatter(1, forward.position, True)
+        candidate, diagnosis = forward.tokens.masked_fill(state.masked & ~computed, -1), None
         if decoder.options.record == "full":
-            ones, log_f = torch.ones_like(factor), seen.unscaled[:, :in_block]
-            unscaled = choose(seen.logits, token, log_f, ones, error, planned.commits).chosen
-            near = seen.lead <= 2 * seen.error
+            ones, log_f = torch.ones_like(factor), forward.unscaled[:, :in_block]
+            unscaled = choose(forward.logits, token, log_f, ones, error, planned.commits).chosen
+            near = forward.lead <= 2 * forward.error
             diagnosis = Diagnosis(
                 value=torch.full_like(nowhere, torch.nan, dtype=torch.float64).scatter(1, position, choice.value),
                 unscaled=nowhere.scatter(1, position, unscaled),
@@ -104,11 +110,11 @@ class CompactSteps:
                 saturated=choice.saturated,
                 inexact=choice.inexact,
                 near_ties=choice.near_ties,
-                near_tokens=(near if asked else near[:, :in_block] & choice.chosen).sum(dim=1),
+                near_tokens=(near if rewarded else near[:, :in_block] & choice.chosen).sum(dim=1),
             )
-        self.sound.append(~seen.lead.isnan().any(dim=1))
-        after = state.filled(chosen, seen.tokens)._replace(step=state.step + 1)
-        return after, Done.of(state, seen.logits.dtype, reward, factor, Committed(candidate, chosen, diagnosis))
+        self.sound.append(~forward.lead.isnan().any(dim=1))
+        after = state.filled(chosen, forward.tokens)._replace(step=state.step + 1)
+        return after, Done.of(state, forward.logits.dtype, reward, factor, Committed(candidate, chosen, diagnosis))
 
     def going(self, decoder: Decoder, state: State) -> State:
         """Return the state, without any row where a block is done and every row holds an end of text."""
@@ -131,13 +137,13 @@ class CompactSteps:
             for row, use, raw in zip(record.rows.tolist(), arrays["reward_use"], arrays["reward_raw"], strict=True):
                 decoder.scorer.checked(row, raw[np.isin(use, (SCORED, REUSED))].tolist())
 
-    def _observe(self, decoder: Decoder, state: State, asked: bool, factor: Tensor | None) -> _Observed:
+    def _observe(self, decoder: Decoder, state: State, rewarded: bool, factor: Tensor | None) -> _Observed:
         """Run the forward and read its logits once: candidates everywhere or in the block, log F at a known factor."""
         planned, ids, masked, answer = decoder.plan[state.step], state.canvas.ids, state.masked, state.canvas.answer
         batch = len(ids)
-        # How many positions are masked follows from the plan alone, so that nobody need count them.
+        # The number of masked positions follows from the plan, without counting on the device.
         in_block = sum(step.commits for step in decoder.plan[state.step :] if step.start == planned.start)
-        everywhere = (asked or not self.savings.block_only) and decoder.whole
+        everywhere = (rewarded or not self.savings.block_only) and decoder.whole
         m = in_block + masked.shape[1] - planned.stop if everywhere else in_block
         # Blocks before this one hold no mask: the masked positions from the left are the block's, then the later ones.
         position = (~masked).to(torch.uint8).argsort(dim=1, stable=True)[:, :m]
@@ -173,29 +179,20 @@ class CompactSteps:
         view = MaskedPositions(number, decoder.count, reward=reward)
         return sent(torch.from_numpy(checked_factors(decoder.strategy, view, rows)), decoder.predictor.device)
 
-    def _rewarded(self, decoder: Decoder, assumed: Tensor, step: int, rows: Sequence[int]) -> Tensor:
-        """Return the factors of normalised rewards, float64 [b], on their device."""
-        rule: Any = decoder.strategy
-        if abilities_of(rule).tensor_factor:
-            return rule.tensor_factor(assumed)
-        reward = np.full(decoder.count, np.nan)
-        reward[list(rows)] = assumed.cpu().numpy()
-        return self._factors(decoder, step, rows, reward)
-
-    def _ask(self, decoder: Decoder, seen: _Observed, step: int, rows: Sequence[int]) -> Rewards:
-        """Ask the reward where it can matter; elsewhere assume one that leads to the same choice."""
-        scorer, device = decoder.scorer, seen.tokens.device
+    def _ask(self, decoder: Decoder, forward: _Observed, step: int, rows: Sequence[int]) -> Rewards:
+        """Ask for the reward where it can matter; elsewhere assume one that leads to the same choice."""
+        scorer, device = decoder.scorer, forward.tokens.device
         assert isinstance(scorer, DeviceScorer)
-        answers, proved = self._to_host(seen.tokens, self._proved(decoder, seen, decoder.plan[step].commits))
+        answers, proved = self._to_host(forward.tokens, self._proved(decoder, forward, decoder.plan[step].commits))
         texts = [scorer.text(*pair) for pair in zip(rows, answers, strict=True)]
         needed = [i for i, row in enumerate(rows) if scorer.has(row, texts[i]) or not proved[i]]
         use = [NOT_NEEDED] * len(rows)
         raw = torch.full((len(rows),), torch.nan, dtype=torch.float64, device=device)
         if needed:
-            asked = [rows[i] for i in needed]
-            at = sent(torch.tensor(needed), device)
-            raw = raw.index_copy(0, at, torch.stack(scorer.scores(asked, [texts[i] for i in needed])))
-            for i, row in zip(needed, asked, strict=True):
+            needed_rows = [rows[i] for i in needed]
+            index = sent(torch.tensor(needed), device)
+            raw = raw.index_copy(0, index, torch.stack(scorer.scores(needed_rows, [texts[i] for i in needed])))
+            for i, row in zip(needed, needed_rows, strict=True):
                 use[i] = scorer.uses[row]
         normalised = (raw - scorer.model.mean) / scorer.model.std
         inside = float(np.clip(0.0, *scorer.rewards))
@@ -210,19 +207,19 @@ class CompactSteps:
         *columns, flags = torch.cat([tokens, proved[:, None].long()], dim=1).T.tolist()
         return [list(answer) for answer in zip(*columns, strict=True)], [bool(flag) for flag in flags]
 
-    def _proved(self, decoder: Decoder, seen: _Observed, k: int) -> Tensor | None:
-        """Return the rows that commit the same at every factor that a reward can give, bool [b]; None: not looked."""
+    def _proved(self, decoder: Decoder, forward: _Observed, k: int) -> Tensor | None:
+        """Return the rows that commit the same at every factor of any reward, bool [b]; None if not checked."""
         rule: Any = decoder.strategy
         if not abilities_of(rule).factor_range or not self.savings.certain or decoder.scorer is None:
             return None
-        batch, in_block, _ = seen.logits.shape
+        batch, in_block, _ = forward.logits.shape
         low, high = rule.factor_range(*decoder.scorer.rewards)
         # Rounded outward, as float32 has them.
         ends = np.nextafter(np.asarray([low, high], np.float32), np.asarray([0.0, np.inf], np.float32))
         scales = torch.logspace(0, 1, _FACTORS, base=float(ends[1] / ends[0]), dtype=torch.float64) * float(ends[0])
         scales[0], scales[-1] = float(ends[0]), float(ends[1])
-        scales = sent(scales.float().double(), seen.logits.device)
-        read = self._at(seen.logits, scales.expand(batch, -1), slopes=True)
+        scales = sent(scales.float().double(), forward.logits.device)
+        read = self._at(forward.logits, scales.expand(batch, -1), slopes=True)
         assert read.slope is not None
         shape = (batch, in_block, _FACTORS)
         certain_from = hook("certain-from", "savings.certain")

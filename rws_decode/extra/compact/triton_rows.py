@@ -58,13 +58,7 @@ def triton_statistics(
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=logits.device)
 
-    read = (
-        empty(n, dtype=torch.int64),
-        empty(n),
-        empty(n),
-        empty(n, groups),
-        empty(n, groups) if slopes else None,
-    )
+    read = (empty(n, dtype=torch.int64), empty(n), empty(n), empty(n, groups), empty(n, groups) if slopes else None)
     if n:
         values, indices = empty(n, fields, chunks), empty(n, chunks, dtype=torch.int32)
         options = {"G": groups, "SLOPES": slopes}

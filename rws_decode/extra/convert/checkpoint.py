@@ -25,7 +25,6 @@ __all__ = ["convert"]
 
 FORMAT = 1
 _ATTENTION = ("bidirectional", "block-causal")
-
 _TEXT_FILES = ("*.txt", "*.model", "*.jinja", "*token*.json", "vocab.json", "generation_config.json", "examples.json")
 
 
@@ -73,7 +72,11 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
         made = Path(scratch) / "made"
         made.mkdir()
         _copy_weights(checkpoint, files, dict(layout.renamed), made)
-        _copy_text(checkpoint, made)
+        for path in {path for pattern in _TEXT_FILES for path in folder.glob(pattern) if path.is_file()}:
+            shutil.copyfile(path, made / path.name)
+        settings: Any = checkpoint.read_json("tokenizer_config.json")
+        if isinstance(settings, dict) and "auto_map" in settings:
+            write_json(made / "tokenizer_config.json", {key: settings[key] for key in settings if key != "auto_map"})
         write_json(made / "config.json", config)
         os.rename(made, goal)
     return goal
@@ -94,15 +97,6 @@ def _copy_weights(checkpoint: Checkpoint, files: set[str], names: dict[str, str]
         total = sum((scratch / file).stat().st_size for file in set(table.values()))
         index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(table.items()))}
         write_json(scratch / "model.safetensors.index.json", index)
-
-
-def _copy_text(checkpoint: Checkpoint, scratch: Path) -> None:
-    folder = Path(checkpoint.source)
-    for path in {path for pattern in _TEXT_FILES for path in folder.glob(pattern) if path.is_file()}:
-        shutil.copyfile(path, scratch / path.name)
-    settings: Any = checkpoint.read_json("tokenizer_config.json")
-    if isinstance(settings, dict) and "auto_map" in settings:
-        write_json(scratch / "tokenizer_config.json", {key: settings[key] for key in settings if key != "auto_map"})
 
 
 _UNUSED = frozenset(

@@ -37,19 +37,19 @@ class Change:
         pair = self.first, self.second
         if all(isinstance(value, dict) for value in pair):
             keys = [change.name for change in changes(*pair)]
-            ours, theirs = (", ".join(f"{key} {_value(value.get(key), whole)}" for key in keys) for value in pair)
+            first, second = (", ".join(f"{key} {_value(value.get(key), whole)}" for key in keys) for value in pair)
         elif all(isinstance(value, list | tuple) for value in pair) and max(map(len, pair)) > _MOST:
-            at = _first_other(*pair)
-            ours, theirs = (
-                f"{_value(value[at], whole) if at < len(value) else 'nothing'} at {at} of {len(value)}"
+            place = _first_other(*pair)
+            first, second = (
+                f"{_value(value[place], whole) if place < len(value) else 'nothing'} at {place} of {len(value)}"
                 for value in pair
             )
         elif all(isinstance(value, str) for value in pair) and max(map(len, pair)) > _LONGEST:
             start = max(0, _first_other(*pair) - _BEFORE)
-            ours, theirs = (f"{'...' * (start > 0)}{_value(value[start:], whole)}" for value in pair)
+            first, second = (f"{'...' * (start > 0)}{_value(value[start:], whole)}" for value in pair)
         else:
-            ours, theirs = (_value(value, whole) for value in pair)
-        return ours, theirs
+            first, second = (_value(value, whole) for value in pair)
+        return first, second
 
 
 def changes(first: Mapping[str, Any], second: Mapping[str, Any], known: bool = False) -> tuple[Change, ...]:
@@ -68,7 +68,7 @@ def changes(first: Mapping[str, Any], second: Mapping[str, Any], known: bool = F
 
 def _first_other(first: Sequence[Any], second: Sequence[Any]) -> int:
     pairs = enumerate(zip(first, second, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _value(value: Any, whole: Callable[[int], str]) -> str:

@@ -1,8 +1,9 @@
-"""Where two runs part, and why: which pairs of positions changed places, and at which factor their curves cross."""
+"""Where two runs diverge, and why: which positions changed places, and at which factor their curves cross."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rws_decode.trace.labels import revised_words
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
-# What a run brought about, or spent: no setting of it.
+# Results and costs of a run, which are no settings.
 _OUTCOMES = set("text pieces final_reward log_prob rules_broken steps_run forwards computed_columns own_ids".split())
 _OUTCOMES |= set("reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
 # Settings that must agree for a canvas to have the same logits in both runs.
@@ -28,13 +29,13 @@ _OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "key_cache", "e
 
 
 def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) -> TraceDiff:
-    """Compare two runs step by step, and say where they part and why.
+    """Compare two runs step by step, and say where they diverge and why.
 
-    Up to the parting both runs see the same canvas. Where their sets differ there, each position that only the first
-    committed has changed places with each that only the second did. predictor: the runs' mask predictor; the logits of
-    that canvas are computed again with it (alone, without padding), and `rws_theory.crossings` proves at which factors
-    the curves of two such positions cross (Theorem 1 of the paper, corrected, is about these crossings). ValueError for
-    a predictor with another mask id.
+    Up to that step both runs have the same canvas. If they then commit different sets, each position that only the
+    first committed has changed places with each that only the second did. predictor: the runs' mask predictor; it
+    computes the logits of that canvas again (alone, without padding), and `rws_theory.crossings` proves at which
+    factors the curves of two such positions cross (Theorem 1 of the paper, corrected, is about these crossings).
+    ValueError for a predictor with another mask id.
 
     >>> from rws_decode import CallablePredictor, Confidence, Shape, Temperature, decode
     >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
@@ -62,7 +63,7 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
 
 
 def _check_comparable(first: Trace, second: Trace) -> None:
-    """Raise ValueError where a step map says too little to compare: no ids beside no texts, one commit beside many."""
+    """Raise ValueError where a step map lacks what the comparison needs: texts of tokens, or revised tokens."""
     for one, other in ((first, second), (second, first)):
         if one.own_ids and not other.pieces:
             raise ValueError("the runs cannot be compared: one has the texts of its tokens alone, the other their ids")
@@ -75,41 +76,41 @@ def _check_comparable(first: Trace, second: Trace) -> None:
 
 def _settings(first: Trace, second: Trace) -> tuple[Change, ...]:
     texts = first.own_ids or second.own_ids or first.prompt is None or second.prompt is None
-    ours, theirs = (
+    first_settings, second_settings = (
         trace.metadata()
         | {name: getattr(trace, name) for name in UNUSUAL}
         | {"prompt": trace.prompt_text if texts else trace.prompt.tolist()}
         for trace in (first, second)
     )
-    found = changes(ours, theirs, known=first.of_step_map or second.of_step_map)
-    return tuple(change for change in found if change.name not in _OUTCOMES)
+    differing = changes(first_settings, second_settings, known=first.of_step_map or second.of_step_map)
+    return tuple(change for change in differing if change.name not in _OUTCOMES)
 
 
 def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
-    ours, theirs = set(_committed(first, second, step)), set(_committed(second, first, step))
+    first_tokens, second_tokens = set(_committed(first, second, step)), set(_committed(second, first, step))
     changes = _candidates(first, second, step)
-    known = not first.of_step_map and not second.of_step_map
-    factors = _unequal(first.factor, second.factor, step) if known else None
-    rewards = _unequal(first.reward_raw, second.reward_raw, step) if known else None
+    comparable = not first.of_step_map and not second.of_step_map
+    factors = _unequal(first.factor, second.factor, step) if comparable else None
+    rewards = _unequal(first.reward_raw, second.reward_raw, step) if comparable else None
     again = _again(first, step), _again(second, step)
     revised = None if again[0] == again[1] else (tuple(again[0]), tuple(again[1]))
-    if ours == theirs and not changes and factors is None and rewards is None and revised is None:
+    if first_tokens == second_tokens and not changes and factors is None and rewards is None and revised is None:
         return None
-    only = tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours))
+    only = tuple(sorted(first_tokens - second_tokens)), tuple(sorted(second_tokens - first_tokens))
     return StepChange(step, *only, changes, factors, rewards, revised)
 
 
 def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
-    of_map = first.of_step_map or second.of_step_map  # then the plan of a step is not known, only what it committed
+    of_map = first.of_step_map or second.of_step_map  # a step map has the commits of a step, not its plan
     plans = [
         [] if of_map else block_plan(trace.length, trace.steps, trace.block, trace.counts)[: trace.steps_run]
         for trace in (first, second)
     ]
     for step in range(max(first.steps_run, second.steps_run)):
         both = step < min(first.steps_run, second.steps_run)
-        ours, theirs = _committed(first, second, step), _committed(second, first, step)
+        first_tokens, second_tokens = _committed(first, second, step), _committed(second, first, step)
         revised = _again(first, step) != _again(second, step)
-        if ours == theirs and not revised:
+        if first_tokens == second_tokens and not revised:
             continue
         factors = (_at(first.factor, step), _at(second.factor, step))
         if unequal & {"prompt", "mask_id"}:
@@ -119,24 +120,24 @@ def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPred
         candidates = _candidates(first, second, step)
         if revised:
             return Parting(step, "revision", factors, candidates, ())
-        if set(ours) == set(theirs):
-            changed = tuple(change for change in candidates if change.position in ours)
+        if set(first_tokens) == set(second_tokens):
+            changed = tuple(change for change in candidates if change.position in first_tokens)
             return Parting(step, "candidate", factors, changed, ())
-        pairs = [(i, j) for i in sorted(set(ours) - set(theirs)) for j in sorted(set(theirs) - set(ours))]
+        pairs = product(sorted(first_tokens.keys() - second_tokens), sorted(second_tokens.keys() - first_tokens))
         curves = _Curves(first, second, step, unequal, predictor)
-        why = "order" if len(ours) == len(theirs) else "count"
+        why = "order" if len(first_tokens) == len(second_tokens) else "count"
         return Parting(step, why, factors, candidates, tuple(curves.reversal(i, j) for i, j in pairs))
     return None
 
 
 class _Curves:
-    """The exact confidence curves of the positions of a canvas that two runs share."""
+    """The exact confidence curves of the positions of a canvas that both runs have."""
 
     def __init__(
         self, first: Trace, second: Trace, step: int, unequal: set[str], predictor: MaskPredictor | None
     ) -> None:
         self.first, self.second, self.step = first, second, step
-        self.asked = predictor is not None
+        self.with_predictor = predictor is not None
         self.obstacle = self._obstacle(unequal)
         self.rows: dict[int, NDArray[np.float64]] = {}
         if predictor is not None and not self.obstacle:
@@ -158,19 +159,19 @@ class _Curves:
         return "the factors are equal" if low == high else ""
 
     def reversal(self, earlier: int, later: int) -> Reversal:
-        """Return what is known of two positions that changed places."""
+        """Return the reversal of two positions that changed places."""
         pair, step = [earlier, later], self.step
         crossings_between: tuple[Crossing, ...] = ()
-        certified, note = (False, self.obstacle) if self.asked else (None, "")
+        certified, note = (False, self.obstacle) if self.with_predictor else (None, "")
         waits = [waiting(trace, step)[pair].tolist() for trace in (self.first, self.second)]
         if any(a != b for a, b in waits):
             certified, note = certified and False, "the end-of-text policy made one of them wait"
         elif self.rows:
             crossings_between, certified, note = self._crossed(earlier, later)
-        ours, theirs = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
+        first_values, second_values = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
         tellers = [self.first if self.first.candidate[step, place] >= 0 else self.second for place in pair]
         words = [run.words(run.candidate[step, [place]])[0] for run, place in zip(tellers, pair, strict=True)]
-        values = (ours[0], ours[1]), (theirs[0], theirs[1])
+        values = (first_values[0], first_values[1]), (second_values[0], second_values[1])
         return Reversal(earlier, later, (words[0], words[1]), *values, crossings_between, certified, note)
 
     def _crossed(self, earlier: int, later: int) -> tuple[tuple[Crossing, ...], bool, str]:
@@ -191,15 +192,15 @@ class _Curves:
 
 
 def _explains(trace: Trace, step: int, rows: dict[int, NDArray[np.float64]], error: dict[int, float]) -> bool:
-    """Return whether logits computed again lead to the log-odds that a trace kept, up to rounding."""
+    """Return whether logits computed again give the log-odds that a trace recorded, up to rounding."""
     if (trace.ranking, trace.precision) != ("log-odds", "float64"):
         return True
     factor = float(trace.factor[step])
     for position in np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step])).tolist():
-        kept, logits = float(trace.value[step, position]), torch.tensor(rows[position])[None]
+        recorded, logits = float(trace.value[step, position]), torch.tensor(rows[position])[None]
         again = float(rank_values(logits, torch.tensor(trace.candidate[step, [position]]), factor))
-        slack = 2 * factor * error[position] + 1e-9 * (1 + abs(kept))
-        if kept != again and not abs(kept - again) <= slack:
+        slack = 2 * factor * error[position] + 1e-9 * (1 + abs(recorded))
+        if recorded != again and not abs(recorded - again) <= slack:
             return False
     return True
 
@@ -218,7 +219,7 @@ def _sign(pair: Crossings, factor: float) -> int | None:
 
 
 def _committed(trace: Trace, other: Trace, step: int) -> dict[int, Any]:
-    """Return the tokens that a step committed, by position; none where it was not run. See `_tokens`."""
+    """Return the tokens (`_tokens`) that a step committed, by position; none where it was not run."""
     if step >= trace.steps_run:
         return {}
     positions = np.flatnonzero(trace.chosen[step])
@@ -226,12 +227,12 @@ def _committed(trace: Trace, other: Trace, step: int) -> dict[int, Any]:
 
 
 def _tokens(trace: Trace, other: Trace, ids: NDArray[np.int64]) -> list[Any]:
-    """Return tokens by what can be compared: their ids, or their texts where one of the runs has ids of its own."""
+    """Return tokens in comparable form: their ids, or their texts where one of the runs has ids of its own."""
     return trace.words(ids) if trace.own_ids or other.own_ids else ids.tolist()
 
 
 def _again(trace: Trace, step: int) -> dict[int, int]:
-    """Return the positions whose token a step masked again or replaced, and what stands there then."""
+    """Return the new tokens of the positions that a step masked again or replaced."""
     if step >= trace.steps_run:
         return {}
     tokens = np.where(trace.masked_again[step], trace.mask, trace.candidate[step])
@@ -241,13 +242,13 @@ def _again(trace: Trace, step: int) -> dict[int, int]:
 
 def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange, ...]:
     n = min(first.length, second.length)
-    ours, theirs = first.candidate[step, :n], second.candidate[step, :n]
-    open_ = first.masked[step, :n] & second.masked[step, :n] & (ours >= 0) & (theirs >= 0)
-    known = np.flatnonzero(open_)
-    pairs = zip(known.tolist(), _tokens(first, second, ours[known]), _tokens(second, first, theirs[known]), strict=True)
+    ids, other_ids = first.candidate[step, :n], second.candidate[step, :n]
+    open_ = first.masked[step, :n] & second.masked[step, :n] & (ids >= 0) & (other_ids >= 0)
+    both = np.flatnonzero(open_)
+    pairs = zip(both.tolist(), _tokens(first, second, ids[both]), _tokens(second, first, other_ids[both]), strict=True)
     changes = []
     for position in [position for position, mine, other in pairs if mine != other]:
-        before, after = int(ours[position]), int(theirs[position])
+        before, after = int(ids[position]), int(other_ids[position])
         words = (first.words([before])[0], second.words([after])[0])
         changes.append(CandidateChange(position, before, after, words))
     return tuple(changes)

@@ -1,4 +1,4 @@
-"""How two runs differ: what `diff.diff` returns, and how it is told in words."""
+"""The difference of two runs, as `diff.diff` returns it, and its sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rws_theory.show import one_line, printable, shortened
 
 Pair = tuple[float, float]
 
-# What a setting is called where its own name says too little, and those that follow from others.
+# Names of settings whose own name says too little, and settings that follow from others.
 _NAMES = {
     "cfg": "guidance scale",
     "end_ids": "end-of-text tokens",
@@ -95,17 +95,17 @@ class Reversal:
     __repr__ = one_line
 
     def __str__(self) -> str:
-        """Say in two lines which word overtook which and where, and by which values each run ranked the two."""
-        at = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
+        """Return two lines: which word overtook which and where, and the ranking values of both in each run."""
+        scales = " and ".join(f"{crossing.root:.4g}" for crossing in self.crossings)
         several = "s" if len(self.crossings) > 1 else ""
-        where = f" at factor{several} {at}" if self.certified else f" ({printable(self.note)})" if self.note else ""
+        where = f" at factor{several} {scales}" if self.certified else f" ({printable(self.note)})" if self.note else ""
         (earlier, later), (a, b), (c, d) = self.words, self.in_first, self.in_second
-        told = f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}"
+        overtaking = f"{later!r} at {self.later} overtakes {earlier!r} at {self.earlier}{where}"
         if all(map(math.isnan, (a, b, c, d))):
-            return told
+            return overtaking
         return (
-            f"{told}\n  the two are ranked by {known(b)} and {known(a)} in the first run, "
-            f"by {known(d)} and {known(c)} in the second"
+            f"{overtaking}\n  the two are ranked by {number_text(b)} and {number_text(a)} in the first run, "
+            f"by {number_text(d)} and {number_text(c)} in the second"
         )
 
 
@@ -131,7 +131,7 @@ class Parting:
 
 @dataclass(frozen=True, repr=False)
 class TraceDiff:
-    """How two runs differ. `same`: the same tokens committed at the same steps, so that there is no `parting`.
+    """The difference of two runs. `same`: the same tokens committed at the same steps, so that there is no `parting`.
 
     `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
     rewards differ, before the parting and after it; `steps_run`: by both. `missing`: what a step map does not tell, and
@@ -164,7 +164,7 @@ class TraceDiff:
         parting = self.parting
         if parting is None:
             return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
-        step, (first, second) = parting.step, map(known, parting.factors)
+        step, (first, second) = parting.step, map(number_text, parting.factors)
         begun = f"the runs diverge at step {step}, where {WHY[parting.why]}"
         if not self.missing:
             factors = f"{first} in both" if first == second else f"{first} in the first run, {second} in the second"
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def setting_words(change: Change) -> tuple[str, str, str]:
-    """Return what a setting is called and its two values in words.
+    """Return the name of a setting and its two values in words.
 
     >>> setting_words(Change("strategy", {"name": "default"}, {"name": "rws", "reward_scale": 8.0}))
     ('strategy', 'default', 'rws:8')
@@ -197,12 +197,12 @@ def setting_words(change: Change) -> tuple[str, str, str]:
 
 
 def not_compared(difference: TraceDiff) -> str:
-    """Return what was not compared, as a step map does not tell it."""
+    """Return a sentence on the fields that were not compared, as a step map lacks them."""
     return f"not compared, as a step map does not tell: {', '.join(difference.missing)}"
 
 
-def known(value: float) -> str:
-    """Return a number that may be NaN, as it is not known then."""
+def number_text(value: float) -> str:
+    """Return a number as text, "not known" for NaN."""
     return "not known" if math.isnan(value) else f"{value:.4g}"
 
 
@@ -226,7 +226,7 @@ def _later(difference: TraceDiff, parted: int) -> str:
         return "no later step differs"
     commits, count = later_commits(difference)
     where = "this and every later step" if len(differing) == count else f"steps {shortened(differing, 10)}"
-    said = f"{commits} of the {count} later steps commit other positions"
+    differing_commits = f"{commits} of the {count} later steps commit other positions"
     if difference.missing:
-        return said
-    return f"{said}; factors, rewards or candidates differ at {where}"
+        return differing_commits
+    return f"{differing_commits}; factors, rewards or candidates differ at {where}"

@@ -1,4 +1,4 @@
-"""What a decode shows while it runs: streamers of drafts and of text."""
+"""Show a decode while it runs: streamers of drafts and of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MASK_CHARACTER = "█"
 
 
 class Streamer(Protocol):
-    """What transformers' BaseStreamer asks for: `put` is given the prompt's ids, then final tokens; `end` closes."""
+    """The interface of transformers' BaseStreamer: `put` takes the prompt's ids, then final tokens; `end` closes."""
 
     def put(self, value: Tensor) -> None: ...
 
@@ -43,16 +43,15 @@ class DraftStreamer:
     """Shows the answer at every step with a block character for every mask, and its text at the end.
 
     decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). stream: standard output if
-    None. On a terminal each draft is written over the last one, cut off where it is higher than the screen; elsewhere,
-    as in a file, each has a line of its own. Prompt and final tokens are not printed but kept until `end`. `draw` and
-    `erase` show any text so.
+    None. On a terminal each draft replaces the last one, cut to the height of the screen; elsewhere, as in a file, each
+    has a line of its own. Final tokens are printed at `end`. `draw` and `erase` show any text in the same way.
     """
 
     def __init__(self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None) -> None:
         self._decode, self._stream = decode, stream
         self._final: list[int] = []
         self._prompt_seen = False
-        self._rows = 0  # of the screen, that the last draft takes
+        self._rows = 0  # of the screen, taken by the last draft
 
     def put(self, value: Tensor) -> None:
         """Take the prompt, the first time, and final tokens after that."""
@@ -74,7 +73,8 @@ class DraftStreamer:
         stream, text = sys.stdout if self._stream is None else self._stream, escaped(text)
         if stream.isatty():
             width, height = shutil.get_terminal_size()
-            shown = text if last else _cut_off(text, width, height - 1)
+            rows = _rows(text, width)
+            shown = text if last or len(rows) < height else "".join(rows[-max(height - 1, 1) :])
             stream.write(self._back() + shown + ("\n" if last else ""))
             self._rows = 0 if last else len(_rows(shown, width))
         else:
@@ -90,7 +90,7 @@ class DraftStreamer:
             self._rows = 0
 
     def _back(self) -> str:
-        """Return what takes the cursor to where the last draft began, and clears from there on."""
+        """Return the control codes that move the cursor to where the last draft began, and clear from there on."""
         up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
         return f"\r{up}\x1b[J" if self._rows else ""
 
@@ -110,17 +110,11 @@ def _rows(text: str, width: int) -> list[str]:
     return rows
 
 
-def _cut_off(text: str, width: int, height: int) -> str:
-    """Return the last rows of a text, as many as fit."""
-    rows = _rows(text, width)
-    return text if len(rows) <= height else "".join(rows[-max(height, 1) :])
-
-
 def draft_text(ids: Sequence[int], mask_id: int | None, decode: Callable[[list[int]], str | None]) -> str:
     """Return a canvas as text: each run of committed tokens decoded, each masked position one block character.
 
-    Blanks part masks from words where `decode` sets them between words. If `decode` stops at an end of text, what
-    stands after it in its run is left out.
+    Blanks separate masks from words if `decode` puts blanks between words. If `decode` stops at an end of text, the
+    rest of its run is left out.
     """
     runs = [(masked, list(run)) for masked, run in groupby(ids, key=lambda token: token == mask_id)]
     parts = [MASK_CHARACTER * len(run) if masked else decode(run) or "" for masked, run in runs]
@@ -130,16 +124,16 @@ def draft_text(ids: Sequence[int], mask_id: int | None, decode: Callable[[list[i
 
 
 def play(trace: Trace, stream: TextIO | None = None, seconds: float = 0.3) -> None:
-    """Show how a trace's answer came about, step by step, each drawn over the last one on a terminal.
+    """Show the answer of a trace step by step; on a terminal each step replaces the last.
 
-    stream: standard output if None. seconds: that a step stands, on a terminal.
+    stream: standard output if None. seconds: for which a terminal shows a step.
     """
     screen = DraftStreamer(lambda ids: None, stream)
     blank = "" if any(piece[:1].isspace() or piece[-1:].isspace() for piece in trace.pieces.values()) else " "
     for step in range(trace.steps_run + 1):
         masked = trace.masked[step] if step < trace.steps_run else trace.commit_step < 0
-        stands = trace.canvas[step] if step < trace.steps_run else trace.tokens
-        words = zip(masked.tolist(), trace.words(stands), strict=True)
+        tokens = trace.canvas[step] if step < trace.steps_run else trace.tokens
+        words = zip(masked.tolist(), trace.words(tokens), strict=True)
         last = step == trace.steps_run
         screen.draw(blank.join(MASK_CHARACTER if hidden else word for hidden, word in words), last=last)
         if not last and (sys.stdout if stream is None else stream).isatty():
@@ -157,7 +151,7 @@ class Feed:
     streamer: Streamer
     predictor: MaskPredictor
     block: int
-    _given: int = field(default=0, init=False)
+    _count: int = field(default=0, init=False)
     _over: bool = field(default=False, init=False)
 
     def __call__(self, view: StepView) -> None:
@@ -165,26 +159,22 @@ class Feed:
         canvas, candidate = (torch.from_numpy(array[0].copy()) for array in (view.canvas, view.candidate))
         if isinstance(self.streamer, ShowsDrafts):
             self.streamer.put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
-        for block in canvas[self._given :].split(self.block):
+        for block in canvas[self._count :].split(self.block):
             if bool((block == view.mask_id).any()):
                 break
             self._put(block.tolist())
 
     def finish(self, tokens: Sequence[int]) -> None:
-        """Put the committed tokens of the answer that were not put yet. tokens: [n], the mask where none is."""
-        self._put(tokens[self._given :])
+        """Put the committed tokens of the answer that were not put yet. tokens: [n], with masks."""
+        self._put(tokens[self._count :])
 
     def _put(self, tokens: Sequence[int]) -> None:
-        text = text_tokens(self.predictor, tokens)
+        ends, mask_id = ends_of(self.predictor), self.predictor.mask_id
+        text = [token for token in before_end(tokens, ends) if token != mask_id]
         if text and not self._over:
             self.streamer.put(torch.tensor(text))
-        self._given += len(tokens)
-        self._over = self._over or any(token in ends_of(self.predictor) for token in tokens)
-
-
-def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:
-    """Return an answer's committed tokens before its first end of text."""
-    return [token for token in before_end(tokens, ends_of(predictor)) if token != predictor.mask_id]
+        self._count += len(tokens)
+        self._over = self._over or any(token in ends for token in tokens)
 
 
 def _single(value: Tensor) -> list[int]:

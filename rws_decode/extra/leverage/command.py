@@ -30,11 +30,11 @@ def factor_paths(
     from rws_decode.extra.leverage.factor_paths import factor_paths as simulated
     from rws_decode.extra.leverage.factor_paths import first_drafts
 
-    found = [simulated(number, noise=noise, reward_scale=reward_scale) for number in start]
+    results = [simulated(number, noise=noise, reward_scale=reward_scale) for number in start]
     if json:
-        print_json([paths.as_json() | {"first_drafts": first_drafts(paths.start)} for paths in found])
+        print_json([paths.as_json() | {"first_drafts": first_drafts(paths.start)} for paths in results])
         return
-    for paths in found:
+    for paths in results:
         print(paths)
     raw = ", ".join(f"{name} {value:g}" for name, value in first_drafts(min(start)).items())
     print(f"raw reward of a first draft at {min(start):+g} SD: {raw}")

@@ -1,4 +1,4 @@
-"""How much the factor of RWS would vary within a run, from a guess at how the rewards of drafts rise."""
+"""Simulate the variation of the factor of RWS within a run, from an assumption on the rewards of drafts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FactorPaths:
 
     @property
     def scheduled(self) -> float:
-        """Return which share of the variance within runs the mean factor of each step has, which reads no reward."""
+        """Return the share of the variance within runs of the mean factor of each step, which needs no reward."""
         within = self.factor - self.factor.mean(axis=1, keepdims=True)
         return float(within.mean(axis=0).var() / within.var()) if within.any() else 0.0
 

@@ -121,14 +121,17 @@ def leverage(trace: Trace, predictor: MaskPredictor, factors: tuple[float, float
     low, high, reference = min(low, least), max(high, most), _mean(trace.factor)
     flags, counts, pieces, certified = [], [], [], True
     for step in range(trace.steps_run):
-        seen = step_logits(trace, predictor, step)
-        path = selection_path(seen.logits, int(seen.chosen.sum()), low, high)
-        usual, own = (set(_at(path.pieces, factor).selected) for factor in (reference, seen.factor))
+        logits = step_logits(trace, predictor, step)
+        path = selection_path(logits.logits, int(logits.chosen.sum()), low, high)
+        usual, own = (set(_at(path.pieces, factor).selected) for factor in (reference, logits.factor))
         between = {piece.selected for piece in path.pieces if piece.upper >= least and piece.lower <= most}
-        kept = set.intersection(*(set(piece.selected) for piece in path.pieces))
+        common = set.intersection(*(set(piece.selected) for piece in path.pieces))
         flags.append((len({piece.selected for piece in path.pieces}) > 1, len(between) > 1, usual != own))
-        counts.append((len(usual), len(usual - kept)))
-        pieces.append(tuple(_named(piece, seen.positions) for piece in path.pieces))
+        counts.append((len(usual), len(usual - common)))
+        places = logits.positions
+        pieces.append(
+            tuple(replace(each, selected=tuple(places[list(each.selected)].tolist())) for each in path.pieces)
+        )
         certified &= path.certified
     attainable, varied, observed = np.array(flags, np.bool_).reshape(-1, 3).T
     unmasked, moved = np.array(counts, np.int64).reshape(-1, 2).T
@@ -156,8 +159,8 @@ def _range(trace: Trace, factors: tuple[float, float] | None) -> tuple[float, fl
     """Return the attainable range; ValueError for a run that has no leverage."""
     check_known(trace, "leverage", whole=True)
     for name, needed in _NEEDED.items():
-        if (given := getattr(trace, name)) != needed:
-            raise ValueError(f"trace has {name} {given!r}: leverage needs a run with {needed!r}")
+        if (value := getattr(trace, name)) != needed:
+            raise ValueError(f"trace has {name} {value!r}: leverage needs a run with {needed!r}")
     if not np.isfinite(trace.factor).all():
         raise ValueError("trace does not tell each step's factor: decode with Savings(certain=False)")
     label = run_label(trace)
@@ -182,7 +185,3 @@ def _range(trace: Trace, factors: tuple[float, float] | None) -> tuple[float, fl
 
 def _at(pieces: Sequence[Piece], factor: float) -> Piece:
     return next(piece for piece in pieces if factor <= piece.upper)
-
-
-def _named(piece: Piece, positions: NDArray[np.int64]) -> Piece:
-    return replace(piece, selected=tuple(positions[list(piece.selected)].tolist()))

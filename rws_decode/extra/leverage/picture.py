@@ -69,9 +69,9 @@ def leverage(*found: Leverage, axes: Panels = None) -> Figure:
     return finished(figure, axes, *_sentences(found))
 
 
-def _sentences(found: tuple[Leverage, ...]) -> list[str]:
-    shares = [f"{100 * each.variation:.0f} %" for each in found]
-    firsts = ["from no step" if each.first is None else f"from step {each.first}" for each in found]
+def _sentences(results: tuple[Leverage, ...]) -> list[str]:
+    shares = [f"{100 * each.variation:.0f} %" for each in results]
+    firsts = ["from no step" if each.first is None else f"from step {each.first}" for each in results]
     return [
         "Grey: at these factors a step unmasks what it does at the run's mean factor; hatched: other positions.",
         f"The factor varied by {joined(shares, len(shares))}; it could matter where its band is hatched.",

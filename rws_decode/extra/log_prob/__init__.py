@@ -1,4 +1,4 @@
-"""The probability with which a strategy writes a text: the sampling distribution of a decode, text by text."""
+"""The sampling distribution of a strategy: the log-probability of given texts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MEMORY = 2**30  # bytes that the logits of a batch may take
 
 @dataclass(frozen=True, eq=False)
 class TextLaw:
-    """With which probability a strategy writes each of B texts of n tokens.
+    """The log-probability of each of B texts of n tokens under a strategy.
 
-    log_prob: float64 [B], nats, -inf for a text that it cannot write; step_log_prob: float64 [B, steps], what each step
-    adds, 0 where a step commits nothing; commit_step: int64 [B, n], the step, from 0, that commits each token.
+    log_prob: float64 [B], nats, -inf for a text that it cannot write; step_log_prob: float64 [B, steps], the term of
+    each step, 0 where a step commits nothing; commit_step: int64 [B, n], the step, from 0, that commits each token.
     """
 
     log_prob: NDArray[np.float64]
@@ -57,25 +57,23 @@ def strategy_log_prob(
     options: Options = _DRAWN,
     **numbers: Any,
 ) -> TextLaw:
-    r"""Return the log-probability with which a strategy writes given answers, in nats.
+    r"""Return the log-probability of given answers under a strategy, in nats.
 
     Each answer is revealed along the strategy's own path. Its log-probability is the sum, over steps t and the
     positions S_t that step t commits, of log softmax(z_i / T)[x_i]: the logits z at the moment of the commit, T the
-    sampling temperature; a word that top_p or top_k cuts off has -inf. (For fixed orders: DUEL, arXiv 2603.01367.)
-    docs/theory.md, "The law of a sampler", shows that
-    the probabilities of all texts sum to one.
+    sampling temperature; a token that top_p or top_k cuts off has -inf. (For fixed orders: DUEL, arXiv 2603.01367.) The
+    probabilities of all texts sum to one (docs/theory.md, "The law of a sampler").
 
-    It is the law of the sampler that chooses positions by the best words and then draws the words of these positions,
-    `Options(drawing="commit")`, as `decode` does with the same options. At T = 0 that is one text: every other one has
-    -inf. Several words a step, blocks, gaps, guidance, suppressed and forbidden tokens are in the law, and so is a
-    reward that moves positions. What a strategy draws besides words (random-order, rws-random) follows from
-    `options.seed`: the law is the one given that draw.
+    The sampler chooses positions by the best tokens and then samples the tokens of these positions,
+    `Options(drawing="commit")`, as `decode` does with the same options. At T = 0 one text has probability 1. Several
+    tokens a step, blocks, gaps, guidance, suppressed and forbidden tokens are included, and so is a reward that moves
+    positions. Other random numbers of a strategy (random-order, rws-random) follow from `options.seed`: the
+    distribution is conditional on them.
 
     prompts, canvas, strategy, reward, numbers: as in `decode`; one prompt serves all answers. answers: ids [B, n], or B
-    texts of n tokens each. shape: Shape(n) unless given.
-
-    ValueError for answers of other lengths, for ids that cannot be written, for a strategy that masks words again, and
-    for options that draw before they choose: their probability is no such sum, as what is drawn moves the positions.
+    texts of n tokens each. shape: Shape(n) unless given. ValueError for answers of other lengths, for ids that cannot
+    be written, for a strategy that masks tokens again, and for options that sample before they choose: then samples
+    move the positions, and the probability is no such sum.
 
     >>> from rws_decode.extra.testing.exact import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
@@ -100,18 +98,18 @@ def strategy_log_prob(
     return _law(prepare(predictor, prompts, strategy, shape, reward, options, numbers, canvas), ids, options)
 
 
-def _for_each(name: str, given: Any, count: int) -> Any:
-    """Return as many prompts, or canvases, as there are answers: those given, or the one given again and again."""
-    if given is None:
+def _for_each(name: str, values: Any, count: int) -> Any:
+    """Return as many prompts, or canvases, as there are answers: a single one is repeated."""
+    if values is None:
         return None
-    rows = as_prompts(given, name)
+    rows = as_prompts(values, name)
     if len(rows) not in (1, count):
         raise ValueError(f"answers are {count}: one for each of {len(rows)} prompts, or one prompt, is needed")
     return rows * (count if len(rows) == 1 else 1)
 
 
 def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
-    """Return the law of a checked call. answers: int64 [B, n]."""
+    """Return the result of a checked call. answers: int64 [B, n]."""
     predictor, count = job.predictor, len(job.prompts)
     log_p = torch.zeros(count, job.shape.steps, dtype=torch.float64)
     when = torch.full(answers.shape, -1)
@@ -120,10 +118,12 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
         token = answers[row.cpu(), position.cpu()].to(logits.device)
         if bool((token >= logits.shape[-1]).any()):
             raise ValueError(f"answers hold {int(token.max())}: {predictor.name} has ids 0 to {logits.shape[-1] - 1}")
-        if options.sampling_temperature > 0:
-            logits = cut(logits, options.sampling_temperature, options.top_p, options.top_k)
-        nats = _log_probability(logits.double(), token, options.sampling_temperature).cpu()
-        log_p[:, step].index_add_(0, row.cpu(), nats)
+        if (temperature := options.sampling_temperature) > 0:
+            logits = cut(logits, temperature, options.top_p, options.top_k).double() / temperature
+            nats = logits.log_softmax(dim=-1).gather(1, token[:, None])[:, 0]
+        else:
+            nats = torch.where(logits.double().max(dim=-1).indices == token, 0.0, -torch.inf).double()
+        log_p[:, step].index_add_(0, row.cpu(), nats.cpu())
         when[row.cpu(), position.cpu()] = step
         return token
 
@@ -140,14 +140,6 @@ def _law(job: Job, answers: Tensor, options: Options) -> TextLaw:
     return TextLaw(log_p.sum(dim=1).numpy(), log_p.numpy(), when.numpy())
 
 
-def _log_probability(logits: Tensor, token: Tensor, temperature: float) -> Tensor:
-    """Return log softmax(z / T) of the tokens, float64 [M]; at T = 0, 0 for the best token and -inf for others."""
-    if temperature == 0:
-        best = logits.max(dim=-1).indices == token
-        return torch.where(best, 0.0, -torch.inf).double()
-    return (logits / temperature).log_softmax(dim=-1).gather(1, token[:, None])[:, 0]
-
-
 def answer_ids(predictor: Any, text: str) -> list[int]:
     """Return the ids of an answer's text by itself, without special tokens."""
     if hasattr(predictor, "unknown_words") and (unknown := predictor.unknown_words(text)):
@@ -159,12 +151,12 @@ def answer_ids(predictor: Any, text: str) -> list[int]:
 
 
 def _ids(predictor: MaskPredictor, answers: Any) -> Tensor:
-    """Return answers as int64 [B, n]; ValueError, naming one, for what are no ids, or of several lengths."""
-    given = as_prompts(answers, "answers")
-    rows: list[Any] = [answer_ids(predictor, one) if isinstance(one, str) else one for one in given]
+    """Return answers as int64 [B, n]; ValueError, naming one, if they are no ids, or of several lengths."""
+    texts = as_prompts(answers, "answers")
+    rows: list[Any] = [answer_ids(predictor, one) if isinstance(one, str) else one for one in texts]
     for number, row in enumerate(rows):
         if not isinstance(row, list) or not row or min(row) < 0:
-            raise ValueError(f"answers[{number}] is {quoted(given[number])}: a text, or token ids, are needed")
+            raise ValueError(f"answers[{number}] is {quoted(texts[number])}: a text, or token ids, are needed")
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"answers[{number}] has {len(row)} tokens and answers[0] {len(rows[0])}: one length is needed"

@@ -1,4 +1,4 @@
-"""The layer around the step of a strategy that looks at what the canvas would be after commits."""
+"""The layer around the step of a strategy that evaluates the canvases after hypothetical commits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rws_decode.strategies.counted import entropies
 
 
 class Hypotheses:
-    """Looks at a step's canvases with some of their masks filled by the step's candidates (`protocol.Look`).
+    """Evaluates a step's canvases with some of their masks filled by the step's candidates (`protocol.Look`).
 
-    Those of all rows stand in one batch, or in several whose logits take at most `decoder.memory` bytes each, beside
-    those of the step. tokens: int64 [b, n], the completed answers.
+    The canvases of all rows are one batch, or several whose logits take at most `decoder.memory` bytes each. tokens:
+    int64 [b, n], the completed answers.
     """
 
     def __init__(self, decoder: Decoder, state: State, tokens: Tensor) -> None:
@@ -28,12 +28,12 @@ class Hypotheses:
         self._answers: dict[tuple[int, bytes], Tensor] = {}
 
     def seen(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
-        """Return what was answered before, without a forward; NaN where that was not asked."""
+        """Return the entropies of earlier calls, without a forward; NaN for other hypotheses."""
         unknown = torch.full(chosen.shape[1:], torch.nan, dtype=torch.float64, device=chosen.device)
         return torch.stack([self._answers.get(key, unknown) for key in _keys(row, chosen)])
 
     def __call__(self, row: Tensor, chosen: Tensor, scale: Tensor) -> Tensor:
-        """Return the entropy of what each of H hypotheses leaves masked, float64 [H, length], 0 elsewhere."""
+        """Return the entropies of the positions that H hypotheses leave masked, float64 [H, length], 0 elsewhere."""
         index = torch.searchsorted(self._state.rows, row)
         self.forwards += torch.bincount(index, minlength=len(self.forwards)).cpu()
         open_ = torch.zeros(chosen.shape, dtype=torch.float64, device=chosen.device)
@@ -42,12 +42,12 @@ class Hypotheses:
         most = max(1, len(self._state.rows) if size is None else self._decoder.memory // size)
         for part in torch.arange(len(row), device=row.device).split(most):
             after = self._state.at(index[part]).filled(chosen[part], self._tokens[index[part]])
-            seen = forward(self._decoder, after)
+            logits = forward(self._decoder, after)
             self.calls += 1
-            if not bool(seen.logits.amax(dim=-1).isfinite().all()):
+            if not bool(logits.logits.amax(dim=-1).isfinite().all()):
                 name = self._decoder.predictor.name
                 raise ValueError(f"predictor {name} gives no finite largest logit after step {after.step}")
-            open_[part[seen.row], seen.position] = entropies(seen.logits, scale[part][seen.row])
+            open_[part[logits.row], logits.position] = entropies(logits.logits, scale[part][logits.row])
         self._answers.update(zip(_keys(row, chosen), open_, strict=True))
         return open_
 
@@ -57,11 +57,11 @@ def _keys(row: Tensor, chosen: Tensor) -> list[tuple[int, bytes]]:
 
 
 def looking(run: Step) -> Step:
-    """Return the step whose strategy can look at what the canvas would be, and which counts the forwards of that."""
+    """Return the step whose strategy can evaluate hypothetical canvases, and which counts their forwards."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
-            completion = decoder.complete(decoder, state, seen)
+        def complete(_: Decoder, state: State, logits: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, logits)
             look = Hypotheses(decoder, state, completion.tokens)
             return completion._replace(view=completion.view._replace(look=look))
 

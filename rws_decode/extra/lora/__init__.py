@@ -39,15 +39,15 @@ def add_adapter(network: Any, adapter: str | Path, patterns: Mapping[str, str]) 
         if not (folder / file).is_file():
             raise ValueError(f"adapter is {adapter}: the directory holds no {file}, as peft writes it")
     try:
-        says = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
         stored = load_file(folder / WEIGHTS)
     except (ValueError, OSError, SafetensorError) as error:
         raise ValueError(f"adapter is {adapter}: it cannot be read ({line_of(error)})") from error
-    if not isinstance(says, dict) or says.get("peft_type") != "LORA":
+    if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         raise ValueError(f"adapter is {adapter}: its {CONFIG} says no LORA as its peft_type")
-    for name, value in says.items():
-        known = name in (*_READ, *_SILENT) or value in _PLAIN.get(name, ()) or not value
-        if not known or (patterns and value and name.endswith("_pattern")):
+    for name, value in config.items():
+        allowed = name in (*_READ, *_SILENT) or value in _PLAIN.get(name, ()) or not value
+        if not allowed or (patterns and value and name.endswith("_pattern")):
             raise ValueError(f"adapter is {adapter}: {name} in its {CONFIG} is {value!r}, and is not read here")
     refuse_nonfinite(Checkpoint(str(adapter), folder, "adapter"), stored.items())
     weights = {_PREFIX + renamed(name.removeprefix(_PREFIX), patterns): each for name, each in stored.items()}
@@ -56,11 +56,13 @@ def add_adapter(network: Any, adapter: str | Path, patterns: Mapping[str, str]) 
     if other := sorted(targets - linear) or ([] if targets else ["nothing"]):
         raise ValueError(f"adapter is {adapter}: it is of another network, its weights name {other[0]}")
     try:
-        config = peft.LoraConfig(**{name: says[name] for name in _READ if name in says}, target_modules=sorted(targets))
+        lora = peft.LoraConfig(
+            **{name: config[name] for name in _READ if name in config}, target_modules=sorted(targets)
+        )
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
-            peft.inject_adapter_in_model(config, network)
+            peft.inject_adapter_in_model(lora, network)
         loaded = peft.set_peft_model_state_dict(network, weights)
-    except Exception as error:  # of files that are not what they say
+    except Exception as error:  # of any kind, for files with wrong content
         raise ValueError(f"adapter is {adapter}: peft does not read it ({line_of(error)[:160]})") from error
     lost = [*loaded.unexpected_keys, *(name for name in loaded.missing_keys if ".lora_" in name)]
     if lost:

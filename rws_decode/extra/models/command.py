@@ -40,10 +40,10 @@ class Known:
 def known_models() -> Iterator[Known]:
     """Yield the models that ship, those that pip installs, the hub's that are known by name, and other packages'."""
     named = {folder: name for name, folder in SHIPPED.items()}
-    on_hub, here = [], []
+    on_hub, shipped = [], []
     for row in read_json(Path(__file__).with_suffix(".json")):
-        (on_hub if row.pop("hub", False) else here).append(row)
-    for row in here:
+        (on_hub if row.pop("hub", False) else shipped).append(row)
+    for row in shipped:
         files = [path for path in (models_directory() / row["name"]).glob("*") if path.is_file()]
         facts = {"licence": "Apache-2.0", "bytes": sum(path.stat().st_size for path in files), "installed": True}
         yield Known(**row | {"name": named.get(row["name"], row["name"])}, **facts, install=None)
@@ -88,14 +88,14 @@ def models(*, json: bool = False) -> None:
     json
         print the result as JSON on standard output
     """
-    known = list(known_models())
+    rows = list(known_models())
     if json:
-        print_json([{key: value for key, value in asdict(model).items() if key != "about"} for model in known])
+        print_json([{key: value for key, value in asdict(model).items() if key != "about"} for model in rows])
         return
-    width = max(len(model.name) for model in known)
+    width = max(len(model.name) for model in rows)
     title = {"": "shipped", "python": f"installed by {install_command()}", "pip": f"RDKit's, by {_RDKIT}"}
     title |= {"hf": "on the hub, by hf download", "package": "offered by other packages that are installed"}
-    for how, models in groupby(known, lambda model: (model.install or "").split(" ")[0]):
+    for how, models in groupby(rows, lambda model: (model.install or "").split(" ")[0]):
         print(f"{title[how]}\n")
         for model in models:
             about = model.about or model.install

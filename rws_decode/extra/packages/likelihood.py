@@ -39,15 +39,15 @@ class LikelihoodReward(Normalised):
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         pairs = [(as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
         rows = {pair: encode_pair(self.causal, *pair, end=False) for pair in pairs}
-        found: dict[tuple[str, str], float] = {}
+        scores: dict[tuple[str, str], float] = {}
         for start in range(0, len(rows), _BATCH):
             batch = list(rows.items())[start : start + _BATCH]
             nll = nll_of(self.causal, [(context + scored, len(context)) for _, (context, scored) in batch])
-            found |= {pair: -total / len(scored) for total, (pair, (_, scored)) in zip(nll, batch, strict=True)}
-        return [found[pair] for pair in pairs]
+            scores |= {pair: -total / len(scored) for total, (pair, (_, scored)) in zip(nll, batch, strict=True)}
+        return [scores[pair] for pair in pairs]
 
 
-# Mean and deviation: of 238 texts of 32 words, one drawn from the world `english` after each of its openings.
+# Mean and SD of 238 texts of 32 words, one sampled from the model `english` after each of its openings.
 STATISTICS = {"smollm2": (-5.05, 0.56)}
 
 
@@ -55,7 +55,7 @@ def _load(
     name: str, mean: float | None = None, std: float | None = None, *, device: Any = "cpu", dtype: Any = "float32"
 ) -> LikelihoodReward:
     """Return the reward of a causal network that pip installs; mean, std: in place of its own."""
-    mean, std = (own if given is None else given for own, given in zip(STATISTICS[name], (mean, std), strict=True))
+    mean, std = (own if value is None else value for own, value in zip(STATISTICS[name], (mean, std), strict=True))
     return LikelihoodReward(load_causal(name, device, dtype=dtype), mean, std)
 
 

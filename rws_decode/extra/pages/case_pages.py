@@ -1,4 +1,4 @@
-"""Pages of cases computed beforehand: bars along a scale that is dragged, and orders under settings that are."""
+"""Pages of cases computed beforehand: sliders over a scale, with bars, and over settings, with orders."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DIGITS = 5
 
 @dataclass(frozen=True, eq=False)
 class BarsCase:
-    """What the page shows at each of n scales; a reader chooses among several cases by name.
+    """Bars and lines at each of n scales; a reader chooses among several cases by name.
 
     bars: series -> [n, m], a bar for each of the page's m names; lines: series -> [n], each at most three; said: a
-    sentence for each scale; height, across: labels of bars and of lines, with their units; limits: the ends of the
-    bars' axis, those of each scale's own bars where None; chosen: bool [n, m], bars that are marked as committed, with
-    one series; marks: scales at which the lines have an upright dash. NaN is a bar or a point that is not drawn.
+    sentence for each scale; height, across: labels of bars and of lines, with their units; limits: of the bars' axis,
+    None for those of each scale; chosen: bool [n, m], bars that are marked as committed, with one series; marks: scales
+    at which the lines have an upright dash. NaN is a bar or a point that is not drawn.
     """
 
     name: str
@@ -57,11 +57,11 @@ def bars_page(
     """
     from rws_decode.extra.pages.template import page_of, rounded
 
-    at = np.asarray(scales, dtype=float)
+    values = np.asarray(scales, dtype=float)
     data = {
         "symbol": symbol,
-        "at": [rounded(scale) for scale in at.tolist()],
-        "start": int(np.abs(np.log(at / start)).argmin()),
+        "at": [rounded(scale) for scale in values.tolist()],
+        "start": int(np.abs(np.log(values / start)).argmin()),
         "names": list(names),
         "cases": [_json(case) for case in cases],
     }
@@ -73,7 +73,7 @@ def bars_page(
         data=data,
         choice="What is shown",
         symbol=escape(symbol),
-        last=str(len(at) - 1),
+        last=str(len(values) - 1),
     )
 
 
@@ -97,7 +97,7 @@ def _json(case: BarsCase) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class OrdersCase:
-    """What the page shows at each setting.
+    """KL divergences and orders at each setting.
 
     names: of O orders; words, distances, memories: the stops of the sliders, rising, W, D and M of them; kl: nats, [W,
     D, M, O]; steps: the step, from 0, at which each order commits each of the text's n tokens, [W, D, M, O, n].
@@ -126,7 +126,7 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
         "kl": [[rounded(value, 5) for value in row] for row in case.kl.reshape(-1, len(case.names)).tolist()],
         "steps": case.steps.reshape(-1, len(case.names), case.steps.shape[-1]).tolist(),
         "text": case.text,
-        "said": [_sentence(case, *at) for at in np.ndindex(case.kl.shape[:3])],
+        "said": [_sentence(case, *stop) for stop in np.ndindex(case.kl.shape[:3])],
     }
     ends = {"words": case.words, "distance": case.distances, "memory": case.memories}
     return page_of(
@@ -141,11 +141,11 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
 
 def _sentence(case: OrdersCase, words: int, distance: int, memory: int) -> str:
     values = case.kl[words, distance, memory]
-    told = [
-        f"{value:.3f} {'nats ' if at == 0 else ''}by {name}"
-        for at, (value, name) in enumerate(zip(values, case.names, strict=True))
+    parts = [
+        f"{value:.3f} {'nats ' if number == 0 else ''}by {name}"
+        for number, (value, name) in enumerate(zip(values, case.names, strict=True))
     ]
     k, far = case.words[words], case.distances[distance]
-    kept = f", {far} or more apart" if far > 1 and k > 1 else ""
-    setting = f"{count(k, 'word')} a step{kept}, memory {case.memories[memory]:g}"
-    return f"{setting}: KL(p\u00a0\u2016\u00a0q) is {joined(told, len(told))}."
+    spacing = f", {far} or more apart" if far > 1 and k > 1 else ""
+    setting = f"{count(k, 'word')} a step{spacing}, memory {case.memories[memory]:g}"
+    return f"{setting}: KL(p\u00a0\u2016\u00a0q) is {joined(parts, len(parts))}."

@@ -1,4 +1,4 @@
-"""The page of a decode: its steps scrubbed and played, alone or beside those of another run."""
+"""The page of a decode: a slider over its steps and a player, of one run or of several side by side."""
 
 from __future__ import annotations
 
@@ -29,13 +29,10 @@ _UNITS = {"log-odds": "log-odds", "probability": "probability", "topk": "probabi
 def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
     """Return a page that shows a decode step by step: text, candidates, ranking values, rewards and factors.
 
-    Step t shows what stood on the canvas before it, what it commits, and the candidates of the other masks; the end
-    comes after the last step.
-
-    other: a run of the same prompt, shown beside the first in lock-step, from the first step that is not the same in
-    both; its answer may have another length. predictor: proves at which factors the confidences crossed that parted the
-    runs, as in `rws_decode.diff`. ValueError for a run of another prompt, and for a predictor with
-    another mask id.
+    Step t shows the canvas before it, its commits, and the candidates of the other masks; the end follows the last
+    step. other: a run of the same prompt, shown in lock-step with the first, from the first step that is not the same
+    in both; its answer may have another length. predictor: proves at which factors confidences crossed, so that the
+    runs diverged, as in `rws_decode.diff`. ValueError for a run of another prompt, and for another mask id.
     """
     return runs_page([trace] if other is None else [trace, other], predictor)
 
@@ -53,6 +50,7 @@ def runs_page(traces: Sequence[Trace], predictor: MaskPredictor | None = None) -
     }
     sentences = [f"{_label(n) if others else ''}{run_sentence(each)}" for n, each in enumerate(traces)]
     title = f"{['A decode', 'Two decodes', f'{len(traces)} decodes'][min(len(others), 2)]}, step by step"
+    text = trace.prompt_text or " ".join(trace.words(() if trace.prompt is None else trace.prompt))
     return page_of(
         "decode.html",
         title=title,
@@ -60,7 +58,7 @@ def runs_page(traces: Sequence[Trace], predictor: MaskPredictor | None = None) -
         scripts=_SCRIPTS,
         data=data | words.data(),
         sentence="<br>".join(map(escape, [*sentences[:-1], f"{sentences[-1]} Steps count from 0."])),
-        prompt=_prompt(trace),
+        prompt=f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' if text.strip() else "",
         layout="runs two" if others else "runs",
         last=str(max(each.steps_run for each in traces)),
         next="Next difference" if others else "Next change",
@@ -96,7 +94,7 @@ def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
 
 
 def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
-    """Return for each step the positions whose candidate changed, each followed by its word, -1 where not kept."""
+    """Return for each step the positions whose candidate changed, each followed by its word, -1 if not recorded."""
     before = np.full(trace.length, -2)
     rows = []
     for step in range(trace.steps_run):
@@ -110,9 +108,9 @@ def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
 
 
 def _revised(trace: Trace, words: WordTable) -> dict[int, list[list[float]]]:
-    """Return the commits that a later step undid, by position: the step of each, the step that did, and its word.
+    """Return the commits that a later step revised, by position: the step of each, that of the revision, and its word.
 
-    Of a token that was replaced, the second is half a step before: at that step the new one stands.
+    The revision of a replaced token counts as half a step before, as the page shows the new token at that step.
     """
     revised: dict[int, list[list[float]]] = {}
     for until, position in zip(*np.nonzero(trace.masked_again | trace.edited), strict=True):
@@ -130,8 +128,8 @@ def _last(of_steps: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _values(trace: Trace, step: int) -> list[Any]:
-    known = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
-    return [part for at in known.tolist() for part in (at, rounded(float(trace.value[step, at]), 5))]
+    shown = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
+    return [part for position in shown.tolist() for part in (position, rounded(float(trace.value[step, position]), 5))]
 
 
 def _label(number: int) -> str:
@@ -139,16 +137,11 @@ def _label(number: int) -> str:
 
 
 def _marked(trace: Trace, differences: Sequence[TraceDiff]) -> list[int]:
-    """Return the steps that the page leads to: those that differ, or that the factor changed."""
+    """Return the steps that the button "next" goes to: those that differ, or that the factor changed."""
     if not differences:
         return np.flatnonzero(trace.changed).tolist()
     steps = [step for difference in differences for step in difference.steps]
     return sorted({change.step for change in steps if change.only_first or change.only_second})
-
-
-def _prompt(trace: Trace) -> str:
-    text = trace.prompt_text or " ".join(trace.words(() if trace.prompt is None else trace.prompt))
-    return f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' if text.strip() else ""
 
 
 def _parting(first: Trace, others: Sequence[Trace], differences: Sequence[TraceDiff]) -> str:
@@ -157,8 +150,8 @@ def _parting(first: Trace, others: Sequence[Trace], differences: Sequence[TraceD
     partings = [difference.parting for difference in differences]
     head, *pairs = parting_sentences(first, others[0], partings[0])
     if len(others) > 1:
-        alike = "commits the same tokens at the same steps as A"
-        ends = [alike if parting is None else f"parts from A at step {parting.step}" for parting in partings]
+        agrees = "commits the same tokens at the same steps as A"
+        ends = [agrees if parting is None else f"parts from A at step {parting.step}" for parting in partings]
         head, pairs = " ".join(f"{_label(n)[0]} {end}." for n, end in enumerate(ends, 1)), []
     elif first.length != others[0].length:
         head += f" The answers have {first.length} and {others[0].length} tokens."
@@ -175,38 +168,37 @@ def _section(trace: Trace, number: int, runs: int) -> str:
 
 
 def tied_and_near(trace: Trace, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tied positions of a step, those level with the last committed among them, and the near-tied ones.
+    """Return the tied positions of a step, with the last one committed, and the near-tied ones.
 
-    A trace counts both, and keeps the values. Tied are the positions whose value, and whose turn under the end-of-text
-    policy, are those of the last one committed. Which ones are near-tied it does not say: they are given as the
-    nearest to the cut, as many as it counts beside the tied ones.
+    Tied are the positions whose value, and whose turn under the end-of-text policy, are those of the last one
+    committed. A trace counts near-tied positions without naming them: as many are returned, the nearest to the cut.
     """
     value, chosen = trace.value[step], trace.chosen[step]
-    known = trace.eligible[step] & ~np.isnan(value)
+    shown = trace.eligible[step] & ~np.isnan(value)
     none = np.array([], dtype=np.int64)
-    if not (known & chosen).any():
+    if not (shown & chosen).any():
         return none, none
     late = waiting(trace, step)
-    group = late == late[known & chosen].any()
-    last = value[known & chosen & group].min()
-    level = np.flatnonzero(known & group & (value == last))
+    group = late == late[shown & chosen].any()
+    last = value[shown & chosen & group].min()
+    level = np.flatnonzero(shown & group & (value == last))
     tied = level if trace.ties[step] else none
-    apart = np.where(known & group & np.isfinite(value), np.abs(value - last), np.inf)
-    nearest = np.argsort(apart, kind="stable")[: int(trace.near_ties[step])]
-    return tied, np.sort(nearest[~np.isin(nearest, tied) & np.isfinite(apart[nearest])])
+    distance = np.where(shown & group & np.isfinite(value), np.abs(value - last), np.inf)
+    nearest = np.argsort(distance, kind="stable")[: int(trace.near_ties[step])]
+    return tied, np.sort(nearest[~np.isin(nearest, tied) & np.isfinite(distance[nearest])])
 
 
 def compared(trace: Trace, other: Trace, predictor: MaskPredictor | None) -> TraceDiff:
-    """Return how a run beside another differs from it; ValueError for a run of another prompt or model."""
+    """Return the difference of two runs; ValueError for a run of another prompt or model."""
     difference = diff(trace, other, predictor)
     unequal = {change.name for change in difference.settings}
     if "mask_id" in unequal or ("prompt" in unequal and trace.prompt_text == other.prompt_text is not None):
-        ours, theirs = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
+        own, foreign = (f"{each.predictor} (mask {each.mask_id})" for each in (trace, other))
         raise ValueError(
-            f"other is of {theirs}, whose tokens are not those of {ours}: a run of the same model is needed"
+            f"other is of {foreign}, whose tokens are not those of {own}: a run of the same model is needed"
         )
     for change in difference.settings:
         if change.name == "prompt":
-            theirs, ours = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
-            raise ValueError(f"other has the prompt {theirs!r}: a run of the same prompt, {ours!r}, is needed")
+            foreign, own = (str(each.prompt_text or each.prompt.tolist())[:60] for each in (other, trace))
+            raise ValueError(f"other has the prompt {foreign!r}: a run of the same prompt, {own!r}, is needed")
     return difference

@@ -1,4 +1,4 @@
-"""What shows an object that comes from below in a notebook: a table or a small picture, chosen by the object's type."""
+"""HTML of the decoder's objects for notebooks: a table or a small picture, chosen by the object's type."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rws_decode.compare import Comparison
 from rws_decode.extra.diff.difference import (
     WHY,
     TraceDiff,
-    known,
     later_commits,
     not_compared,
+    number_text,
     setting_words,
     told_settings,
 )
@@ -71,12 +71,12 @@ def _difference(difference: TraceDiff) -> str:
         same = "The runs commit the same tokens at the same steps"
         same += f"; {not_compared(difference)}" if difference.missing else ""
         return table_html(head if rows else (), rows, same)
-    rows.append(("factor", known(parting.factors[0]), known(parting.factors[1])))
+    rows.append(("factor", number_text(parting.factors[0]), number_text(parting.factors[1])))
     rows += [(f"word at {c.position}", repr(c.words[0]), repr(c.words[1])) for c in parting.candidates]
     for pair in parting.reversals:
         for number, position in enumerate((pair.earlier, pair.later)):
             name = f"{pair.words[number]!r} at {position} is ranked by"
-            rows.append((name, known(pair.in_first[number]), known(pair.in_second[number])))
+            rows.append((name, number_text(pair.in_first[number]), number_text(pair.in_second[number])))
     commits, count = later_commits(difference)
     rows.append((f"later steps that commit other positions: {commits} of {count}", "", ""))
     caption = f"The runs part at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
@@ -97,8 +97,8 @@ def _step(logits: StepLogits) -> str:
 
 def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """Return a table without the columns that are empty in all rows."""
-    known = [i for i in range(len(head)) if any(row[i] for row in rows)]
-    return table_html([head[i] for i in known], [[row[i] for i in known] for row in rows], caption)
+    filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    return table_html([head[i] for i in filled], [[row[i] for i in filled] for row in rows], caption)
 
 
 def _numbers(trace: Trace) -> list[str]:
@@ -116,13 +116,13 @@ _EARLY, _LATE = (255, 243, 196), (134, 182, 224)  # backgrounds of words; black 
 @html.register
 def _trace(trace: Trace) -> str:
     on = "" if trace.of_step_map else f" on {escape(trace.predictor)}"
-    said = [f"<b>{escape(run_label(trace))}</b>{on}"]
-    said += [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
-    said += [escape(part) for part in worth(trace)]
-    said += [CUT_OFF] if cut_off(trace.rules_broken, trace.text, trace.length) else []
+    facts = [f"<b>{escape(run_label(trace))}</b>{on}"]
+    facts += [size_in_words(trace), f"GOD {trace.god_steps:.2f} steps"]
+    facts += [escape(part) for part in worth(trace)]
+    facts += [CUT_OFF] if cut_off(trace.rules_broken, trace.text, trace.length) else []
     prompt = "" if trace.prompt_text is None else f"<div><i>{escape(trace.prompt_text)}</i></div>"
     return (
-        f'<div style="{_SMALL}"><div>{"; ".join(said)}</div>{prompt}{_answer_html(trace)}'
+        f'<div style="{_SMALL}"><div>{"; ".join(facts)}</div>{prompt}{_answer_html(trace)}'
         f"{_steps_html(trace)}<div>{escape(_explained(trace))}</div></div>"
     )
 
@@ -189,7 +189,7 @@ def _bars(name: str, values: Sequence[float], changed: Sequence[bool]) -> str:
 
 
 def unusual(trace: Trace, step: int) -> frozenset[int]:
-    """Return the standing words that confidence at factor 1 would not have committed when the run did."""
+    """Return the final tokens that confidence at factor 1 would not have committed at their step."""
     steps = np.arange(trace.steps_run)[:, None]
     moved = trace.chosen & ~trace.unscaled & trace.changed[:, None] & (steps <= step) & ~trace.provisional
     return frozenset(np.flatnonzero(moved.any(axis=0)).tolist())

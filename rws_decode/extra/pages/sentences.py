@@ -1,4 +1,4 @@
-"""What a run, a step and a divergence were, in plain sentences: for pages, and for those who listen to them."""
+"""Plain sentences on a run, a step and a divergence: for pages, and for screen readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHY = {
 
 
 def run_sentence(trace: Trace) -> str:
-    """Return one sentence on a whole run: what decoded what, with which models."""
+    """Return one sentence on a whole run: its strategy, size and models."""
     if trace.of_step_map:
         blocks = f", in blocks of {trace.block}" if trace.block else ""
         size = f"{count(trace.length, 'token')} in {count(trace.steps_run, 'step')}{blocks}"
@@ -38,7 +38,7 @@ def run_sentence(trace: Trace) -> str:
 
 
 def step_sentence(trace: Trace, step: int) -> str:
-    """Return what a step did: what it committed, its reward and factor, what factor 1 would have done, and its ties."""
+    """Return sentences on a step: its commits, reward and factor, the commits of factor 1, and its ties."""
     chosen = np.flatnonzero(trace.chosen[step]).tolist()
     parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
     if again := np.flatnonzero(trace.masked_again[step]).tolist():
@@ -51,8 +51,8 @@ def step_sentence(trace: Trace, step: int) -> str:
     if use == NOT_NEEDED:
         parts.append("No reward was needed: every reward leads to these.")
     elif not math.isnan(reward):
-        known = " (known from before)" if use == REUSED else ""
-        parts.append(f"Normalised reward {reward:+.2f}{known}, factor {number(factor, 3)}.".replace("-", MINUS))
+        reused = " (known from before)" if use == REUSED else ""
+        parts.append(f"Normalised reward {reward:+.2f}{reused}, factor {number(factor, 3)}.".replace("-", MINUS))
     elif factor != 1:
         parts.append(f"Factor {number(factor, 3)}.")
     if trace.changed[step]:
@@ -76,7 +76,7 @@ def step_sentence(trace: Trace, step: int) -> str:
 
 
 def end_sentence(trace: Trace) -> str:
-    """Return what a run came to: what its text is worth, what factor 1 would have done, and its order."""
+    """Return a sentence on the result of a run: the worth of its text, the effect of factor 1, and its order."""
     words = int((trace.commit_step >= 0).sum())
     parts = [f"The end: {count(words, 'word')} in {count(trace.steps_run, 'step')}", *worth(trace)]
     if revisions := trace.revisions:
@@ -88,29 +88,31 @@ def end_sentence(trace: Trace) -> str:
 
 
 def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> list[str]:
-    """Return where run A and run B part and why; the pairs of positions that changed places follow, one each."""
+    """Return where run A and run B diverge and why, and a sentence for each pair of positions that changed places."""
     if parting is None:
         return ["The two runs commit the same tokens at the same steps."]
-    step, (ours, theirs) = parting.step, parting.factors
+    step, (own, other) = parting.step, parting.factors
     if first.of_step_map or second.of_step_map:
         committed = [each.chosen[step : step + 1].nonzero()[1].tolist() for each in (first, second)]
-        told = [_placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)]
-        return [f"The runs part at step {step}: A commits {told[0]}, B commits {told[1]}."]
-    if said := _WHY.get(parting.why):
-        return [f"The runs part at step {step}: {said}."]
+        texts = [
+            _placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)
+        ]
+        return [f"The runs part at step {step}: A commits {texts[0]}, B commits {texts[1]}."]
+    if reason := _WHY.get(parting.why):
+        return [f"The runs part at step {step}: {reason}."]
     if parting.why == "count" and not parting.reversals:
         numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
         return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
-    head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."
+    head = f"The runs part at step {step}, where A has factor {number(own)} and B factor {number(other)}."
     pairs = [_reversal(first, second, step, pair) for pair in parting.reversals]
-    left = len(pairs) - _MOST
-    return [head, *pairs[:_MOST], *([f"{count(left, 'pair')} more changed places."] if left > 0 else [])]
+    rest = len(pairs) - _MOST
+    return [head, *pairs[:_MOST], *([f"{count(rest, 'pair')} more changed places."] if rest > 0 else [])]
 
 
 def _reversal(first: Trace, second: Trace, step: int, pair: Reversal) -> str:
-    ours = _placed(first, step, [pair.earlier])
-    theirs = _placed(second, step, [pair.later])
-    sentence = f"A commits {ours}, B commits {theirs}"
+    own = _placed(first, step, [pair.earlier])
+    other = _placed(second, step, [pair.later])
+    sentence = f"A commits {own}, B commits {other}"
     if pair.certified and pair.crossings:
         where = " and ".join(f"{number(crossing.root, 6)}" for crossing in pair.crossings)
         widest = max((crossing.upper - crossing.lower) / crossing.upper for crossing in pair.crossings)

@@ -19,9 +19,9 @@ def page_of(
 ) -> Page:
     """Return the page that a template of `parts/` and some of its scripts make.
 
-    body: name of the template; values: what stands for its $names, HTML. plain: what is said without JavaScript, and
-    below the title if no `sentence` is given. data: JSON-ready; it never ends its element early, whatever its strings
-    are. The page's policy lets a browser ask for no address, whatever a text says.
+    body: name of the template; values: of its $names, HTML. plain: the text without JavaScript, and below the title if
+    no `sentence` is given. data: JSON-ready; no string of it can end its element early. The page's policy lets a
+    browser load no address.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     html = part(
@@ -69,14 +69,14 @@ class WordTable(dict[str, int]):
 
 
 def line_of(prompt: str | None, length: int) -> list[str | int]:
-    """Return what stands in the text: answer positions by number, and the fixed texts of a prompt with gaps."""
+    """Return the line of a text: answer positions by number, and the fixed texts of a prompt with gaps."""
     if prompt is None or masks_in(prompt) != length:
         return list(range(length))
-    line, at = list[str | int](), 0
+    line, position = list[str | int](), 0
     for part in parts_of(prompt):
         if isinstance(part, str):
             line.append(part)
         else:
-            line += range(at, at + part)
-            at += part
+            line += range(position, position + part)
+            position += part
     return line

@@ -37,8 +37,8 @@ class ParallelFactor(Counted):
         rank = ranks_in_rows(view.log_odds, view.row)
         fails = ((rank + 2) * torch.sigmoid(-view.log_odds) >= self.parallel_factor).long()
         # The first that fails: no position before it, of its row, fails.
-        seen = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
-        return seen.index_put((view.row, rank), 1 - fails).cumprod(dim=1).sum(dim=1)
+        passing = torch.zeros(view.rows, int(rank.max()) + 1 if len(rank) else 1, dtype=torch.int64, device=rank.device)
+        return passing.index_put((view.row, rank), 1 - fails).cumprod(dim=1).sum(dim=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,10 +46,10 @@ class EntropyBound(Counted):
     r"""Commit the largest set, the most confident first, with sum H(p_i) - max H(p_i) <= gamma; at least one.
 
     H is the entropy, in nats, of each position's distribution under the scaled logits. The bound is on the total
-    correlation of the set, what is lost by taking its tokens as independent: sum H(p_i) - H(joint), and the joint
-    entropy is at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most
-    confident. gamma: at least 0; with 0, more than one position goes only if all but one
-    are certain. (The order of equally sure positions that are left out is not counted among near-ties.)
+    correlation of the set, sum H(p_i) - H(joint), the loss of sampling its tokens independently: the joint entropy is
+    at least the largest H(p_i). Public copies of the rule take the least entropy first, or the most confident. gamma:
+    at least 0; with 0, more than one position is committed only if all but one are certain. (The order of equally sure
+    positions that are left out is not counted among near-ties.)
 
     >>> z = torch.tensor([[0.0, 9.0], [0.0, 8.0], [0.0, 0.1]], dtype=torch.float64)
     >>> zero, scaled = torch.zeros(3, dtype=torch.int64), {"scale": torch.ones(3), "leeway": torch.zeros(3)}
@@ -80,7 +80,7 @@ class Klass(Counted):
     r"""Commit all positions of probability tau or more whose distribution moved by less than eps in the last steps.
 
     It moved by KL(p_t || p_{t-1}), p = softmax(c z) with the present factor c; `rest` steps in turn must stay below
-    `divergence`, eps in nats. Where no position is both, the most confident one goes. The first `rest` steps of a
+    `divergence`, eps in nats. If no position is both, the most confident one is committed. The first `rest` steps of a
     decode commit one position each; a later block is compared with the steps before it, where the authors' code waits
     in each block. threshold: tau. Their code's own values are 0.9, 0.01 and 2; their scripts for LLaDA have tau from
     0.6 to 0.9 and eps from 0.01 to 0.015, with a step for each token.
@@ -108,7 +108,8 @@ class Klass(Counted):
         chosen = view.log_odds >= least_odds(self.threshold)
         if len(view.before) < self.rest:
             return torch.zeros_like(chosen)
-        steps = [_log_p(logits, view.scale) for logits in (view.logits, *view.before)]
+        scale, logits = view.scale[:, None], (view.logits, *view.before)
+        steps = [(each.double() * scale).log_softmax(dim=-1) for each in logits]
         for now, before in pairwise(steps):
             p = now.exp()
             moves = torch.where(p > 0, p * (now - before), 0.0)
@@ -118,19 +119,14 @@ class Klass(Counted):
         return chosen
 
 
-def _log_p(logits: Tensor, scale: Tensor) -> Tensor:
-    return (logits.double() * scale[:, None]).log_softmax(dim=-1)
-
-
 @dataclass(frozen=True, repr=False)
 class CertaintyPrior(Counted):
     r"""The positions of largest P_i D_i first: D_i = sum_j K(i - j) known_j / sum_j K(i - j), K(d) = exp(-d^2 / 2 s^2).
 
-    P_i is the confidence under the scaled logits, D_i the density of known positions around i: those committed, and as
-    many as the answer has before it, where the prompt stands; after it as many, known once the answer's last position
-    is. sigma: s, positive, in tokens; a small one writes near to what is written, a large one goes by confidence alone.
-    The authors' code divides by one sum for all positions; its order can be another where s is above a quarter of the
-    answer.
+    P_i is the confidence under the scaled logits, D_i the density of known positions around i: the committed ones; as
+    many before the answer, for the prompt; and as many after it, known once the answer's last position is. sigma: s,
+    positive, in tokens; a small s commits near known tokens, a large one by confidence alone. The authors' code divides
+    by one sum for all positions; its order can be another if s is above a quarter of the answer.
 
     >>> odds, at = torch.tensor([2.0, 2.0], dtype=torch.float64), torch.tensor([1, 3])
     >>> masked = torch.tensor([[False, True, True, True]])

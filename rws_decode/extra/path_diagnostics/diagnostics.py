@@ -1,4 +1,4 @@
-"""What a decode's order cost: the probability of its commits, what was left open, and how far the order matters."""
+"""What a decode's order costs: the probability of its commits, the entropy left, and how far the order matters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CANVASES, _BATCH = 16, 64  # of one forward: whole answers, and canvases with o
 
 @dataclass(frozen=True, eq=False)
 class PathDiagnostics:
-    """Each step of a run at factor 1, R steps: what its tokens were worth, and what was open.
+    """Each of the R steps of a run, at factor 1: the log-likelihood of its tokens, and the entropy before it.
 
     tokens: int64 [R], tokens that the step committed, those that end the text too; log_likelihood: float64 [R], nats,
     the sum of log p of each of them, given the canvas before the step; entropy_left: float64 [R], nats, the summed
@@ -68,7 +68,7 @@ class PathDiagnostics:
 
 
 def path_diagnostics(trace: Trace, predictor: MaskPredictor) -> PathDiagnostics:
-    r"""Return what each step of a run committed and left open, by one forward for each of its steps.
+    r"""Return the log-likelihood and the remaining entropy of each step of a run, by one forward for each step.
 
     The path log-likelihood is sum_t sum_{i in S_t} log p(x_i | canvas before step t), S_t the positions of step t,
     p = softmax(z) over the tokens that may be committed. One token a step, a model whose conditionals are those of one
@@ -137,7 +137,7 @@ def order_log_likelihood(
     r"""Return the log-likelihood of an answer's tokens when they are committed in this order, in nats.
 
     sum_t sum_{i in S_t} log p(x_i | the prompt and all tokens of earlier steps), S_t the positions with commit step t,
-    p as in `path_diagnostics`. Whatever order decoding took, any order can be asked about: with one token a step, a
+    p as in `path_diagnostics`. Any order can be given, also one that decoding did not take: with one token a step, a
     model whose conditionals are those of one distribution gives log p(answer) for all of them. prompt: text, or ids;
     tokens, commit_step: n numbers each.
 
@@ -156,11 +156,11 @@ def order_log_likelihood(
     answer, when = np.asarray(tokens, dtype=np.int64), np.asarray(commit_step)
     total = 0.0
     steps = np.unique(when)
-    for some in np.array_split(steps, -(-len(steps) // _CANVASES)):
-        canvases = [before + np.where(when < step, answer, predictor.mask_id).tolist() for step in some]
-        asked = [(row, int(i)) for row, step in enumerate(some) for i in np.flatnonzero(when == step)]
-        log_p = log_probabilities(predictor, canvases, [(row, len(before) + i) for row, i in asked])
-        total += sum(float(log_p[index, answer[i]]) for index, (_, i) in enumerate(asked))
+    for part in np.array_split(steps, -(-len(steps) // _CANVASES)):
+        canvases = [before + np.where(when < step, answer, predictor.mask_id).tolist() for step in part]
+        places = [(row, int(i)) for row, step in enumerate(part) for i in np.flatnonzero(when == step)]
+        log_p = log_probabilities(predictor, canvases, [(row, len(before) + i) for row, i in places])
+        total += sum(float(log_p[index, answer[i]]) for index, (_, i) in enumerate(places))
     return total
 
 
@@ -183,8 +183,8 @@ def circulation(
 
     log p(a | C) + log p(b | C, a) - log p(b | C) - log p(a | C, b), p = softmax(z) over the tokens that may be
     committed: 0 for every canvas C, and every two commits a and b, exactly where the model's conditionals are those of
-    one distribution. canvas: ids of prompt and answer, masks where nothing stands; first, second: a column of the
-    canvas that is masked, from 0, and the token that it takes.
+    one distribution. canvas: ids of prompt and answer, with masks; first, second: a masked column of the canvas, from
+    0, and the token that it takes.
 
     ValueError for columns that are not masked, or the same.
 
@@ -197,9 +197,9 @@ def circulation(
     row = canvas_with_masks(predictor, canvas, {"first": first[0], "second": second[0]})
     canvases = [list(row) for _ in range(3)]
     canvases[1][first[0]], canvases[2][second[0]] = first[1], second[1]
-    asked = [(0, first), (0, second), (1, second), (2, first)]
-    log_p = log_probabilities(predictor, canvases, [(which, column) for which, (column, _) in asked])
-    values = [float(log_p[index, token]) for index, (_, (_, token)) in enumerate(asked)]
+    commits = [(0, first), (0, second), (1, second), (2, first)]
+    log_p = log_probabilities(predictor, canvases, [(which, column) for which, (column, _) in commits])
+    values = [float(log_p[index, token]) for index, (_, (_, token)) in enumerate(commits)]
     return values[0] + values[2] - values[1] - values[3]
 
 
@@ -219,18 +219,18 @@ def canvas_with_masks(predictor: MaskPredictor, canvas: Sequence[int], columns: 
 def exchange_distance(
     predictor: MaskPredictor, canvas: Sequence[int], first: int, second: int, left_out: float = 0.0
 ) -> tuple[float, float]:
-    r"""Bound the total variation between drawing one masked position before another and after it, between 0 and 1.
+    r"""Bound the total variation between sampling one masked position before another and after it, between 0 and 1.
 
-    A token of each position is drawn: q_i(u) q_j(v | u) in one order, q_j(v) q_i(u | v) in the other. The distance of
-    the two laws is 0 on every canvas exactly if the model's conditionals are those of one joint law (docs/theory.md,
-    eq. (T67)). One that is positive beyond rounding proves that none has them.
+    A token of each position is sampled: q_i(u) q_j(v | u) in one order, q_j(v) q_i(u | v) in the other. The distance of
+    the two distributions is 0 on every canvas exactly if the model's conditionals are those of one joint distribution
+    (docs/theory.md, eq. (T67)). A distance that is positive beyond rounding proves that there is none.
 
-    Every token that is drawn first costs a canvas of a forward. With `left_out` above 0 the least likely tokens of each
-    position, of at most that probability together, are not asked for. The result is (lower, upper). They differ by at
-    most twice what is left out, and without `left_out` by rounding only. `circulation` asks the same of one token each.
+    Every token that is sampled first costs a canvas of a forward. With `left_out` above 0 the least likely tokens of
+    each position, of at most that probability together, cost none. The result is (lower, upper). They differ by at most
+    twice `left_out`, and by rounding only if it is 0. `circulation` is the same question for one token each.
 
-    canvas : ids of prompt and answer, masks where nothing stands. first, second : columns that are masked, from 0.
-    left_out : a probability below 1/2. ValueError for other values.
+    canvas : ids of prompt and answer, with masks. first, second : masked columns, from 0. left_out : a probability
+    below 1/2. ValueError for other values.
 
     >>> from rws_decode.extra.testing import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
@@ -240,34 +240,34 @@ def exchange_distance(
     """
     row = canvas_with_masks(predictor, canvas, {"first": first, "second": second})
     finite("left_out", left_out, least=0, below=0.5)
-    one, other = np.exp(log_probabilities(predictor, [row], [(0, first), (0, second)]).numpy())
-    ours, theirs = _likely(one, left_out), _likely(other, left_out)
-    ahead = one[ours, None] * _after(predictor, row, first, second, ours)
-    behind = other[theirs, None] * _after(predictor, row, second, first, theirs)
-    inside = float(np.abs(ahead[:, theirs] - behind[:, ours].T).sum())
-    # Of each law: what is known outside the pairs asked for in both orders, and what is not known at all. The latter
-    # may lie where the other law is known, or where neither is: the lower bound takes the nearest place.
-    known = [float(np.delete(law, asked, axis=1).sum()) for law, asked in ((ahead, theirs), (behind, ours))]
-    unknown = [float(np.delete(law, asked).sum()) for law, asked in ((one, ours), (other, theirs))]
-    apart = [max(0.0, known[0] - unknown[1]), max(0.0, known[1] - unknown[0])]
-    lower = max(sum(apart), abs(known[0] + unknown[0] - known[1] - unknown[1]))
-    return (inside + lower) / 2, (inside + sum(known) + sum(unknown)) / 2
+    first_p, second_p = np.exp(log_probabilities(predictor, [row], [(0, first), (0, second)]).numpy())
+    firsts, seconds = _likely(first_p, left_out), _likely(second_p, left_out)
+    first_ahead = first_p[firsts, None] * _after(predictor, row, first, second, firsts)
+    second_ahead = second_p[seconds, None] * _after(predictor, row, second, first, seconds)
+    inside = float(np.abs(first_ahead[:, seconds] - second_ahead[:, firsts].T).sum())
+    # Of each distribution: the probability computed outside the pairs of both orders, and that not computed. The latter
+    # may lie where the other distribution is computed, or where neither is: the lower bound takes the nearest place.
+    covered = [float(np.delete(p, ids, axis=1).sum()) for p, ids in ((first_ahead, seconds), (second_ahead, firsts))]
+    uncovered = [float(np.delete(p, ids).sum()) for p, ids in ((first_p, firsts), (second_p, seconds))]
+    gaps = [max(0.0, covered[0] - uncovered[1]), max(0.0, covered[1] - uncovered[0])]
+    lower = max(sum(gaps), abs(covered[0] + uncovered[0] - covered[1] - uncovered[1]))
+    return (inside + lower) / 2, (inside + sum(covered) + sum(uncovered)) / 2
 
 
-def _likely(law: NDArray[np.float64], left_out: float) -> NDArray[np.int64]:
+def _likely(p: NDArray[np.float64], left_out: float) -> NDArray[np.int64]:
     """Return the tokens of positive probability without the least likely, of at most `left_out` together."""
-    order = np.argsort(law, kind="stable")
-    rest = int(np.searchsorted(np.cumsum(law[order]), left_out, side="right")) if left_out else 0
-    return np.array([token for token in order[rest:] if law[token] > 0])
+    order = np.argsort(p, kind="stable")
+    rest = int(np.searchsorted(np.cumsum(p[order]), left_out, side="right")) if left_out else 0
+    return np.array([token for token in order[rest:] if p[token] > 0])
 
 
 def _after(
-    predictor: MaskPredictor, canvas: Sequence[int], shown: int, asked: int, tokens: NDArray[np.int64]
+    predictor: MaskPredictor, canvas: Sequence[int], earlier: int, later: int, tokens: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the probabilities of one column, [tokens, vocabulary], after each of these tokens in another."""
     rows = []
-    for some in np.array_split(tokens, -(-len(tokens) // _BATCH)):
-        canvases = [[*canvas[:shown], int(token), *canvas[shown + 1 :]] for token in some]
-        at = [(index, asked) for index in range(len(some))]
-        rows.append(np.exp(log_probabilities(predictor, canvases, at).numpy()))
+    for part in np.array_split(tokens, -(-len(tokens) // _BATCH)):
+        canvases = [[*canvas[:earlier], int(token), *canvas[earlier + 1 :]] for token in part]
+        places = [(index, later) for index in range(len(part))]
+        rows.append(np.exp(log_probabilities(predictor, canvases, places).numpy()))
     return np.concatenate(rows)

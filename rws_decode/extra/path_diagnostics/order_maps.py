@@ -1,4 +1,4 @@
-"""When each position is committed: over many prompts, over several orders of one text, and what is open then."""
+"""Plots of orders: when each position is committed, log-likelihoods of several orders, and the entropy left."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
     True
     """
     shown: list[Sequence[Trace]] = [
-        run for given in runs for run in (given.values() if isinstance(given, Mapping) else [given])
+        run for group in runs for run in (group.values() if isinstance(group, Mapping) else [group])
     ]
     traces = [trace for run in shown for trace in run]
     if not traces or not all(len(run) for run in shown):
@@ -57,8 +57,8 @@ def order_map(*runs: Sequence[Trace] | Mapping[str, Sequence[Trace]], axes: Pane
         panel.imshow(share, aspect="auto", origin="lower", cmap="Blues", vmin=0, vmax=most)
         panel.grid(visible=False)
         panel.plot(np.arange(length), mean, color=VERMILION, label="mean step")
-        taken = np.mean([trace.steps_run for trace in run])
-        panel.plot(np.arange(length), np.arange(length) * taken / length, ":", color=BLACK, label="left to right")
+        run_steps = np.mean([trace.steps_run for trace in run])
+        panel.plot(np.arange(length), np.arange(length) * run_steps / length, ":", color=BLACK, label="left to right")
         god = np.mean([trace.god_steps for trace in run])
         panel.set_title(f"{run_label(run[0])}: GOD {god:.2f} steps", parse_math=False)
         panel.set_xlabel("position in the answer [tokens, from 0]")
@@ -102,17 +102,17 @@ def order_spread(values: Mapping[str, ArrayLike], *, axes: Panels = None) -> Fig
     if not rows:
         raise ValueError("values holds nothing: a name with log-likelihoods of several orders is needed")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 1.4 + 0.5 * len(rows)))
-    for at, row in enumerate(rows.values()):
-        look = LOOKS[at % len(LOOKS)]
-        height = at + _ACROSS * (np.arange(row.size) / (row.size - 1) - 0.5)
+    for line, row in enumerate(rows.values()):
+        look = LOOKS[line % len(LOOKS)]
+        height = line + _ACROSS * (np.arange(row.size) / (row.size - 1) - 0.5)
         panel.plot(row - row.mean(), height, look.marker, color=look.color, markersize=4, alpha=0.7)
     panel.set_yticks(range(len(rows)), list(rows))
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.grid(visible=False, axis="y")
     panel.set_xlabel("log-likelihood of the path, less the mean over orders [nats]")
     spread = {name: row.std(ddof=1) if np.ptp(row) > 1e-9 * np.abs(row).max() else 0.0 for name, row in rows.items()}
-    told = [f"{number(float(deviation), 3)} nats ({name})" for name, deviation in spread.items()]
-    return finished(figure, axes, f"The standard deviation over orders is {joined(told, len(told))}.")
+    texts = [f"{number(float(deviation), 3)} nats ({name})" for name, deviation in spread.items()]
+    return finished(figure, axes, f"The standard deviation over orders is {joined(texts, len(texts))}.")
 
 
 @drawn
@@ -132,12 +132,12 @@ def entropy_left(paths: Mapping[str, Sequence[PathDiagnostics]], *, axes: Panels
     if not paths or not all(paths.values()):
         raise ValueError("paths holds nothing: a name with what path_diagnostics(trace, predictor) returned is needed")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.0))
-    for at, (name, decodes) in enumerate(paths.items()):
-        look = LOOKS[at % len(LOOKS)]
+    for line, (name, decodes) in enumerate(paths.items()):
+        look = LOOKS[line % len(LOOKS)]
         before = [np.cumsum(path.tokens) - path.tokens for path in decodes]
         tokens = np.arange(1 + max(int(row[-1]) for row in before))
-        left = [np.interp(tokens, row, path.entropy_left) for row, path in zip(before, decodes, strict=True)]
-        panel.plot(tokens, np.mean(left, axis=0), color=look.color, linestyle=look.dash, label=name)
+        entropy = [np.interp(tokens, row, path.entropy_left) for row, path in zip(before, decodes, strict=True)]
+        panel.plot(tokens, np.mean(entropy, axis=0), color=look.color, linestyle=look.dash, label=name)
     panel.set_ylim(0, None)
     panel.set_xlabel("tokens committed")
     panel.set_ylabel("entropy left [nats]")

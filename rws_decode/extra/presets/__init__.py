@@ -30,6 +30,6 @@ def load(name: str, argument: str = "preset") -> Preset:
     128
     """
     if name not in PRESETS:
-        known = f"{shortened(PRESETS)}{meant(str(name), PRESETS)}; `rws presets` lists all"
-        raise ValueError(f"{argument} is {name!r:.80}: it must be one of {known}")
+        names = f"{shortened(PRESETS)}{meant(str(name), PRESETS)}; `rws presets` lists all"
+        raise ValueError(f"{argument} is {name!r:.80}: it must be one of {names}")
     return PRESETS[name]

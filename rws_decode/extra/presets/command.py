@@ -27,7 +27,13 @@ def presets(names: tuple[str, ...] = (), /, *, json: bool = False) -> None:
     """
     presets = [load(name, "NAME") for name in names or PRESETS]
     if json:
-        print_json([_as_json(preset) for preset in presets])
+        names = ("published", "source", "option", "value", "here", "note")
+        rows = [
+            [{key: getattr(setting, key) for key in names} | {"option": setting.option or None} for setting in settings]
+            for settings in (preset.settings for preset in presets)
+        ]
+        facts = [{key: getattr(preset, key) for key in ("name", "about", "values")} for preset in presets]
+        print_json([fact | {"settings": row} for fact, row in zip(facts, rows, strict=True)])
     elif names:
         print("\n\n".join(map(_in_full, presets)))
     else:
@@ -36,15 +42,6 @@ def presets(names: tuple[str, ...] = (), /, *, json: bool = False) -> None:
             text = f"{preset.name:{width}}  {preset.about}: {_in_short(preset)}"
             print(textwrap.fill(text, 80, subsequent_indent=" " * (width + 2), break_on_hyphens=False))
         print("\nEach option with its source: rws presets NAME")
-
-
-def _as_json(preset: Preset) -> dict[str, Any]:
-    names = ("published", "source", "option", "value", "here", "note")
-    settings = [
-        {name: getattr(setting, name) for name in names} | {"option": setting.option or None}
-        for setting in preset.settings
-    ]
-    return {"name": preset.name, "about": preset.about, "values": preset.values, "settings": settings}
 
 
 def _in_short(preset: Preset) -> str:
@@ -65,10 +62,8 @@ def _in_full(preset: Preset) -> str:
     lines = [f"{preset.name}: {preset.about}"]
     for setting in preset.settings:
         lines.append(f"  {setting.published} -> {setting.here}")
-        lines += textwrap.wrap(setting.source, _WIDTH, initial_indent="    ", subsequent_indent="    ")
-        lines += textwrap.wrap(f"({setting.note})", _WIDTH, initial_indent="    ", subsequent_indent="    ")[
-            : None if setting.note else 0
-        ]
+        for text in (setting.source, *([f"({setting.note})"] if setting.note else [])):
+            lines += textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
@@ -86,7 +81,7 @@ class AppliedPreset(NamedTuple):
         return {"name": self.preset.name, "overridden": instead, "followed": self.followed, "left_out": left_out}
 
     def tell(self) -> None:
-        """Name on standard error what was given in place of the preset's, and what this decoder leaves out."""
+        """Name on standard error the options that replace the preset's, and those that this decoder leaves out."""
         for name, (value, own) in self.given.items():
             text = " ".join(value) if isinstance(value, list) else value
             tell(f"note: {self._flag(name)} {text} is given, --preset {self.preset.name} has {own}")
@@ -101,7 +96,7 @@ class AppliedPreset(NamedTuple):
 
 
 def with_preset(given: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[Mapping[str, Any], AppliedPreset | None]:
-    """Return what a command line gives with the options of its preset beside it, and what was applied.
+    """Return the options of a command line with those of its preset added, and the applied preset.
 
     usual: the options of the command, with their defaults. With a prompt of gaps the shape follows from the gaps. For a
     command that has --strategies, the preset's strategy is the first of them. ValueError for a name that no preset has.
@@ -115,14 +110,15 @@ def with_preset(given: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[Map
         values = {name: value for name, value in values.items() if name not in SHAPE_OPTIONS}
         tell(f"note: the shape follows from the gaps, not from --preset {preset.name}")
     chosen = {name: given[name] for name in values if name in given}
-    kept = fitted(values, chosen)
+    fitting = fitted(values, chosen)
     if "strategy" in chosen and chosen["strategy"] != values["strategy"]:
-        kept = {name: value for name, value in kept.items() if name != "threshold"}
-    merged = dict(given) | {name: value for name, value in kept.items() if name in usual}
-    followed = {name: value for name, value in kept.items() if value != values[name]}
+        fitting = {name: value for name, value in fitting.items() if name != "threshold"}
+    merged = dict(given) | {name: value for name, value in fitting.items() if name in usual}
+    followed = {name: value for name, value in fitting.items() if value != values[name]}
     instead = {name: (value, values[name]) for name, value in chosen.items() if value != values[name]}
     if "strategies" in usual:
-        first = _strategy_text(values)
+        name = values.get("strategy", "default")  # the preset has no number for rws
+        first = {"threshold": f"threshold:{values.get('threshold', 0):g}", "rws": None}.get(name, name)
         if "strategies" not in given and first is not None:
             merged["strategies"] = (first, *(text for text in usual["strategies"][1:] if text != first))
         elif "strategies" not in given:
@@ -131,11 +127,3 @@ def with_preset(given: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[Map
         elif first is not None and first not in given["strategies"]:
             instead["strategies"] = ([*given["strategies"]], first)
     return merged, AppliedPreset(preset, instead, followed)
-
-
-def _strategy_text(values: dict[str, Any]) -> str | None:
-    """Return the preset's strategy as `compare` takes it, None for one whose number the preset does not have."""
-    name = values.get("strategy", "default")
-    if name == "threshold":
-        return f"threshold:{values['threshold']:g}"
-    return None if name == "rws" else name

@@ -30,7 +30,7 @@ def _preset(
         ]
     else:
         cut = [Setting(f"top_p = {top_p:g}", of_drawing, otherwise="left out", note=nucleus)]
-    behind = "the first commits none and the last two" if size < 1024 else "the first two commit none, the last three"
+    uneven = "the first commits none and the last two" if size < 1024 else "the first two commit none, the last three"
     return Preset(
         name,
         about,
@@ -52,7 +52,7 @@ def _preset(
                 "eps = 0.001",
                 f"{_LOOP} lines 411 and 476-477",
                 otherwise="left out",
-                note=f"it sets how many tokens a step commits: of {size} steps, {behind}; here each commits one",
+                note=f"it sets how many tokens a step commits: of {size} steps, {uneven}; here each commits one",
             ),
         ),
     )

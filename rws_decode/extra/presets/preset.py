@@ -19,11 +19,11 @@ _ENDS = "end_ids"
 
 @dataclass(frozen=True)
 class Setting:
-    """One option of a published loop: its name and value as printed, where it stands, and what it is here.
+    """One option of a published loop: its name and value as printed, their source, and the option here.
 
     source: repository, commit, file and lines, or an arXiv number. option, value: an argument of `decode`, or a field
-    of its shape or options. otherwise: what is done where there is no option: nothing, as the decoder does so anyway;
-    it is left out, as the decoder cannot; or whoever decodes has to give it. note: why, or what another source says.
+    of its shape or options. otherwise: if there is no such option: "nothing to set", as the decoder does so anyway;
+    "left out", as the decoder cannot; or "to be given" by the user. note: why, or what another source says.
 
     >>> Setting("alg_temp = 0", "DreamLM/Dream eval/eval.py").here
     'nothing to set'
@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def here(self) -> str:
-        """Return what the published option is here, in words."""
+        """Return in words what this decoder has for the published option."""
         return f"{self.option} {self.value}" if self.option else self.otherwise
 
 
@@ -58,8 +58,8 @@ class Preset:
     process: Literal["absorbing", "uniform"] = "absorbing"
 
     def __repr__(self) -> str:
-        told = " ".join(f"{name} {value}" for name, value in self.values.items())
-        return clipped(f"Preset({self.name}: {told})")
+        text = " ".join(f"{name} {value}" for name, value in self.values.items())
+        return clipped(f"Preset({self.name}: {text})")
 
     @property
     def values(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Preset:
         return tuple(setting for setting in self.settings if setting.otherwise == "left out")
 
     def end_ids(self, predictor: MaskPredictor) -> tuple[int, ...] | None:
-        """Return the tokens that the preset's end-of-text policy is about: the first of a model's ends, or None, all.
+        """Return the tokens of the preset's end-of-text policy: the first of a model's ends, or None, for all.
 
         >>> from rws_decode.extra import presets
         >>> from rws_decode.predictors import CallablePredictor
@@ -126,21 +126,21 @@ class Preset:
 def fitted(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a preset's values without those that are given, its steps and block fitted to another length.
 
-    A block that is the whole answer stays it, and another is at most the answer. As many tokens go in a step as in the
-    preset, if that can be. The tokens `end_ids` are not among the values: which they are, a model says.
+    A block of the whole answer remains the whole answer, and another is at most the answer. A step commits as many
+    tokens as in the preset, if possible. `end_ids` is not among the values, as it depends on the model.
 
     >>> fitted({"length": 256, "steps": 128, "block": 32}, {"length": 64})
     {'steps': 32, 'block': 32}
     >>> fitted({"length": 512, "steps": 512, "block": 512}, {"length": 64, "steps": 16})
     {'block': 64}
     """
-    kept = {name: value for name, value in values.items() if name not in given and name != _ENDS}
+    own = {name: value for name, value in values.items() if name not in given and name != _ENDS}
     if given.get("sampling_temperature") == 0:
-        kept.pop("top_p", None)  # nothing is drawn
+        own.pop("top_p", None)  # nothing is drawn
     if given.get("length") is not None and "length" in values:
         length, usual = given["length"], values["length"]
-        if "block" in kept:
-            kept["block"] = length if kept["block"] == usual else min(kept["block"], length)
-        if kept.get("steps") is not None:
-            kept["steps"] = max(1, length * kept["steps"] // usual)
-    return kept
+        if "block" in own:
+            own["block"] = length if own["block"] == usual else min(own["block"], length)
+        if own.get("steps") is not None:
+            own["steps"] = max(1, length * own["steps"] // usual)
+    return own

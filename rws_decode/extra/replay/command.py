@@ -16,7 +16,7 @@ GROUP = "Inspect"
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """The trace, and what it is replayed with."""
+    """The trace, and the model that replays it."""
 
     file: str = option(help="trace of the run", metavar="FILE", positional=True)
     model: str | None = option(

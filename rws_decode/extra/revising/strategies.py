@@ -33,12 +33,12 @@ class ReMDM(Counted):
     it, sigma is at most sigma_max = min(1, (1 - b) / a). form "cap": sigma = min(eta, sigma_max); "rescale":
     eta sigma_max; "confidence": eta sigma_max exp(-p_i) / sum_j exp(-p_j), p_i the probability that token i had when it
     was committed. The paper unmasks each position with probability (b - (1 - sigma) a) / (1 - a), which is k + sigma U
-    of them in the mean. Here k + R go, the most confident first, R the number that is masked again: the schedule
-    holds at each step, and not in the mean alone. Should R pass M - k, those of the largest draws stay.
+    of them in the mean. Here k + R are committed, the most confident first, R the number that is masked again: the
+    schedule holds at each step, and not in the mean alone. If R exceeds M - k, tokens of the largest numbers stay.
 
-    eta: from 0 to 1; 0 masks nothing again, and 1 is what the authors' code has with "confidence". seed: one number for
-    all rows or a tuple of one per row; position p of step t goes by the p-th number of default_rng((seed, t)).random.
-    (A draw within rounding of sigma is not counted among near-ties.)
+    eta: from 0 to 1; 0 masks nothing again, and 1 is that of the authors' code with "confidence". seed: one number for
+    all rows or a tuple of one per row; position p of step t uses the p-th number of default_rng((seed, t)).random. (A
+    number within rounding of sigma is not counted among near-ties.)
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> never, often = (decode(load_predictor("mini"), "the cat", ReMDM(eta), Shape(8, 8, 8))[0] for eta in (0.0, 0.9))
@@ -56,27 +56,27 @@ class ReMDM(Counted):
     abilities = replace(Counted.abilities, revises="none")
 
     def revise(self, view: CommittedPositions) -> Tensor:
-        sigma, left = self._sigma(view)
+        sigma, limit = self._sigma(view)
         table = per_seed(
             self.seed, view.rows, lambda seed: np.random.default_rng((seed, view.step)).random(view.length)
         )
         uniform = torch.from_numpy(table).to(view.row.device)[view.row, view.position]
         again = uniform < sigma
-        least = first_in_rows(uniform.masked_fill(~again, torch.inf), left, view)
+        least = first_in_rows(uniform.masked_fill(~again, torch.inf), limit, view)
         return again & least
 
     def _sigma(self, view: CommittedPositions) -> tuple[Tensor, Tensor]:
         """Return sigma of each token, float64 [M], and how many tokens of a row may be masked again, int64 [rows]."""
         committed = view.row.bincount(minlength=view.rows)
-        left = (view.masked.row.bincount(minlength=view.rows) - view.commits).clamp(min=0)
-        most = (left.double() / committed.clamp(min=1)).clamp(max=1)[view.row]
+        limit = (view.masked.row.bincount(minlength=view.rows) - view.commits).clamp(min=0)
+        most = (limit.double() / committed.clamp(min=1)).clamp(max=1)[view.row]
         if self.form == "cap":
-            return most.clamp(max=self.eta), left
+            return most.clamp(max=self.eta), limit
         if self.form == "rescale":
-            return self.eta * most, left
+            return self.eta * most, limit
         share = torch.exp(-view.log_p_committed.exp())
         total = torch.zeros(view.rows, dtype=torch.float64, device=share.device).index_add(0, view.row, share)
-        return self.eta * most * share / total[view.row], left
+        return self.eta * most * share / total[view.row], limit
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,10 +87,10 @@ class P2(Counted):
     the scaled logits: self-planning. Of U committed positions and k to go, U + k stand after the step. eta: at least 0;
     at 0 no token is masked again, and the larger it is, the more are. Of equal scores a committed token stays.
 
-    evidence: what log p of a committed token is. "visible", the paper's: the logits at its position, which see it; an
-    exact world gives 0 nats there, so that nothing is masked again. (The authors' code takes the most likely token of
-    such a position, and not the one that stands there.) "left-out": the token masked and all others as they
-    are, at the cost of a forward of one more row for each committed token and step.
+    evidence: of log p of a committed token. "visible", the paper's: the logits at its position, which see it; an exact
+    model gives 0 nats there, so that nothing is masked again. (The authors' code uses the most likely token of such a
+    position, not the committed one.) "left-out": with the token masked, by one more row of a forward for each committed
+    token and step.
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> runs = [decode(load_predictor("mini"), "the cat", P2(eta), Shape(8, 8, 8))[0] for eta in (0.0, 4.0)]
@@ -109,18 +109,18 @@ class P2(Counted):
 
     def revise(self, view: CommittedPositions) -> Tensor:
         """Return the committed tokens that are not among the U + k of largest score of their row, bool [M]."""
-        held = self.eta * view.log_p if self.eta else torch.zeros_like(view.log_p)
+        scores = self.eta * view.log_p if self.eta else torch.zeros_like(view.log_p)
         waiting = torch.nn.functional.logsigmoid(view.masked.log_odds)
         again = torch.zeros_like(view.row, dtype=torch.bool)
         stay = in_rows(~again, view.row, view.rows) + view.commits
         for row in view.row.unique().tolist():
-            ours, theirs = held[view.row == row], waiting[view.masked.row == row]
+            committed, masked = scores[view.row == row], waiting[view.masked.row == row]
             # A stable sort, committed tokens first: they are ahead of candidates of the same score.
-            order = torch.cat([ours, theirs]).argsort(descending=True, stable=True)
-            lost = int((order[int(stay[row]) :] < len(ours)).sum())
+            order = torch.cat([committed, masked]).argsort(descending=True, stable=True)
+            lost = int((order[int(stay[row]) :] < len(committed)).sum())
             count = torch.zeros(view.rows, dtype=torch.int64, device=again.device)
             count[row] = lost
-            again |= first_in_rows(held, count, view)
+            again |= first_in_rows(scores, count, view)
         return again
 
 
@@ -130,12 +130,11 @@ class Wino(Counted):
 
     A committed token is verified by its probability with the token left out and all others visible, before the step's
     own commits, for one more row of a forward each. (The paper approximates it by shadow masks within one forward.)
-    Rules of the authors' code: at least one position goes, and at most 70 % of the masked ones, or 5, and never more
-    than 20; a step that commits one position masks none again; and no step masks as many again as the last one
-    committed, the least likely first. Where none can be masked again, none is verified. So a block ends within a step
-    for each of its tokens. The last commits are not verified, as the block is done then.
-
-    threshold: tau_1; verify: tau_2; both probabilities, under the scaled logits.
+    Rules of the authors' code: at least one position is committed, and at most 70 % of the masked ones, or 5, and never
+    more than 20; a step that commits one position masks none again; no step masks as many again as the last one
+    committed, the least likely first. Tokens that cannot be masked again are not verified, nor are a block's last
+    commits. So a block takes at most a step for each token. threshold: tau_1; verify: tau_2; both probabilities, under
+    the scaled logits.
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> mini = load_predictor("mini")
@@ -174,14 +173,14 @@ class Wino(Counted):
 class Edit(Counted):
     r"""Commit all positions of probability tau or more, and replace the block's tokens by surer ones.
 
-    A committed token gives way to the best one at its position, or the drawn one, where that is another and has more
-    than `edit` of the probability, by logits that see all tokens. (So in an exact world, where a token that is seen is
-    certain, none gives way.) A block without masks takes at most `after` more
-    forwards, and is done with the first that replaces nothing (github.com/ZHZisZZ/dllm, pipelines/llada21/sampler.py).
+    A committed token is replaced by the best one at its position, or the sampled one, if that is another and has more
+    than `edit` of the probability, by logits that see all tokens. (So an exact model, where a visible token is certain,
+    replaces none.) A block without masks takes at most `after` more forwards, and is done with the first that replaces
+    nothing (github.com/ZHZisZZ/dllm, pipelines/llada21/sampler.py).
 
     edit: from 0 to 1; at 1 nothing is replaced, and a full block still takes a forward. threshold: tau, as of
-    `Threshold`. A factor scales what both are compared with: RWS moves when positions are committed, and also which
-    tokens give way. That of the step that fills a block holds for its further forwards, which ask no reward.
+    `Threshold`. A factor scales both probabilities: RWS changes when positions are committed, and which tokens are
+    replaced. The factor of the step that fills a block holds for its further forwards, which ask no reward.
 
     >>> from rws_decode import Shape, decode, load_predictor
     >>> mini = load_predictor("mini")

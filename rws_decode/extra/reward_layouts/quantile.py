@@ -97,8 +97,8 @@ class QuantileReward(NetworkReward):
     def read(self, texts: Sequence[list[int]]) -> Tensor:
         row, device = torch.arange(len(texts)), self.head.reward_transform_matrix.device
         hidden = hidden_states(self.model, texts)
-        at = [len(ids) - 1 for ids in texts], [self.gate(ids) for ids in texts]
-        return self.head(*(hidden[row, torch.tensor(columns)].to(device, torch.float32) for columns in at))
+        places = [len(ids) - 1 for ids in texts], [self.gate(ids) for ids in texts]
+        return self.head(*(hidden[row, torch.tensor(columns)].to(device, torch.float32) for columns in places))
 
 
 def load_quantile(

@@ -135,22 +135,22 @@ def certain(
             break
         scales = torch.logspace(0, 1, factors, base=high / low, dtype=torch.float64, device=logits.device) * low
         scales[0], scales[-1] = low, high
-        here = open_[row] & contested[row, position]
-        places = (row[here], position[here])
-        curve = _curves(logits[here], token[here], scales)
+        competing = open_[row] & contested[row, position]
+        places = (row[competing], position[competing])
+        curve = _curves(logits[competing], token[competing], scales)
         grid = contested & open_[:, None]
         rounding = 8 * (logits.shape[-1] + 2048) * torch.finfo(torch.float64).eps
-        same, above = _compared(curve, error[here].double(), places, grid, k, scales, rounding)
+        same, above = _compared(curve, error[competing].double(), places, grid, k, scales, rounding)
         proved = proved | (open_ & same & above)
         open_ = open_ & same & ~above
     return proved
 
 
 def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding: float) -> Tensor:
-    """Return what `certain` does, bool [B], of curves that are known at some factors, all m positions competing.
+    """Return the result of `certain`, bool [B], from curves at some factors, all m positions competing.
 
     log_f, slope: [B, m, G], log F and its derivative at the rising factors `scales`, float64 [G], of the logits as they
-    are; rounding: by how much either may be off, as a share of 1 and of itself. No value is looked at on the host.
+    are; rounding: the error bound of either, as a share of 1 and of itself. No value is copied to the host.
     """
     rows, m, _ = log_f.shape
     grid = torch.ones(rows, m, dtype=torch.bool, device=log_f.device)
@@ -197,7 +197,7 @@ def _compared(
 ) -> tuple[Tensor, Tensor]:
     """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B].
 
-    rounding: by how much a value may be off, as a share of 1 and of what it was computed from.
+    rounding: the error bound of a value, as a share of 1 and of its inputs.
     """
     shape = (len(scales), *grid.shape)
     value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)

@@ -25,7 +25,6 @@ from rws_decode.commands.shown import legend, marked, marker
 
 if TYPE_CHECKING:
     from rws_decode.extra.scale_paths.path import Level, ScalePath
-    from rws_decode.final_text import FinalReward
 
 
 GROUP = "Decode"
@@ -158,7 +157,8 @@ def _text(path: ScalePath) -> str:
         orders = sorted(piece.god_steps for piece in pieces)
         worth = [] if len(pieces) == 1 else [f"{len({piece.commit_step for piece in pieces})} commit orders"]
         worth += [f"GOD {' to '.join(dict.fromkeys(f'{order:.2f}' for order in (orders[0], orders[-1])))} steps"]
-        worth += [] if first.final_reward is None else [_reward(first.final_reward)]
+        if (reward := first.final_reward) is not None:
+            worth.append(f"reward {reward.raw:.3f} ({reward.normalised:+.2f} SD)")
         worth += [] if first.log_prob is None else [f"log-probability {first.log_prob:.2f} nats"]
         worth += [] if first.rules_broken is None else [f"rules broken: {len(first.rules_broken)}"]
         cut += [str(number)] if cut_off(first.rules_broken, first.text, len(tokens)) else []
@@ -167,22 +167,18 @@ def _text(path: ScalePath) -> str:
         if usual is not None and usual.text is not None and tokens != usual.tokens:
             text = marked(text, usual.text, mark)
         shown.append(text)
-        here = " (scale 1 is here)" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
-        lines += [f"answer {number}, at {scales}{here}", f"  {'; '.join(worth)}", f"  {text}", ""]
-    beside = "the answer at scale 1" if usual is not None and usual.lower <= 1 <= usual.upper else "answer 1"
-    lines += legend(mark, f"words that {beside} does not have there", plain, shown)
+        note = " (scale 1 is here)" if usual is not None and tokens == usual.tokens and usual.lower <= 1 else ""
+        lines += [f"answer {number}, at {scales}{note}", f"  {'; '.join(worth)}", f"  {text}", ""]
+    reference = "the answer at scale 1" if usual is not None and usual.lower <= 1 <= usual.upper else "answer 1"
+    lines += legend(mark, f"words that {reference} does not have there", plain, shown)
     if cut:
         lines.append(f"{'answer' if len(cut) == 1 else 'answers'} {', '.join(cut)}: {CUT_OFF}")
     lines += [f"unexplored, as --budget is spent: {gap.lower:.6g} to {gap.upper:.6g}" for gap in path.unexplored]
-    at = "" if path.threshold is None else f" at threshold {path.threshold:g}"
+    rule = "" if path.threshold is None else f" at threshold {path.threshold:g}"
     lines.append(
-        f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers{at}; "
+        f"{len(path.pieces)} pieces of the axis, {len(path.answers)} different answers{rule}; "
         f"{'certified: nothing is left out, every breakpoint is proved' if path.certified else 'not certified'}\n"
         f"forwards: {path.forwards}; a grid of as many points would take {path.grid_forwards}; "
         f"reward calls on the way: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
     )
     return "\n".join(lines)
-
-
-def _reward(reward: FinalReward) -> str:
-    return f"reward {reward.raw:.3f} ({reward.normalised:+.2f} SD)"

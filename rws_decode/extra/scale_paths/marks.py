@@ -24,25 +24,25 @@ def names_at_ends(axes: Axes, curves: Mapping[str, NDArray[np.float64]], last: f
     axes.set_ylim(axes.get_ylim())
     places = [(axes.transScale + axes.transLimits).transform((last, end))[1] for end in ends.values()]
     tall = axes.get_window_extent().height / axes.figure.dpi * 72
-    apart = _LINE / tall
-    if apart * len(ends) > 1:
+    distance = _LINE / tall
+    if distance * len(ends) > 1:
         axes.legend(loc="best")
         return
     lines = {line.get_label(): line for line in axes.lines}
-    for name, place, room in zip(ends, places, spread(places, apart), strict=True):
+    for name, place, room in zip(ends, places, spread(places, distance), strict=True):
         look = {"arrowstyle": "-", "shrinkA": 3, "shrinkB": 0, "linewidth": 1.4}
         look |= {"color": lines[name].get_color(), "linestyle": lines[name].get_linestyle()}
-        beside: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "va": "center"}
-        axes.annotate(name, (1, place), (1.06, room), arrowprops=look, parse_math=False, **beside)
+        placing: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "va": "center"}
+        axes.annotate(name, (1, place), (1.06, room), arrowprops=look, parse_math=False, **placing)
 
 
-def spread(places: Sequence[float], apart: float) -> list[float]:
+def spread(places: Sequence[float], distance: float) -> list[float]:
     """Return places from 0 to 1 moved as little as it takes, in their order, so that any two are so far apart.
 
     >>> [round(place, 2) for place in spread([0.5, 0.5, 0.9], 0.1)], spread([1.0, 0.99], 0.25)
     ([0.45, 0.55, 0.9], [1.0, 0.75])
     """
-    order, below = np.argsort(places, kind="stable"), apart * np.arange(len(places))
+    order, below = np.argsort(places, kind="stable"), distance * np.arange(len(places))
     moved = isotonic_regression(np.asarray(places)[order] - below).x
     return (np.clip(moved, 0, 1 - below[-1]) + below)[np.argsort(order)].tolist()
 

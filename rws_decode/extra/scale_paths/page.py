@@ -1,4 +1,4 @@
-"""The page of a scale path: the scale dragged, the answer changing where it is proved to change."""
+"""The page of a scale path: a slider over the scale, with the answer proved at each."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SYMBOLS = {"temperature": "c", "reward-scale": "s_R"}
 def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Page:
     """Return a page on which the scale is dragged along a path: answer, commit order, reward and log-probability.
 
-    The page shows the proved pieces of the path, and says of what lies between them that it is not proved. Words that
-    are not those of the answer at scale 1, or at the least scale where 1 is not in the range, are marked. Rewards and
-    log-probabilities are there as far as the path knows them.
+    The page shows the proved pieces of the path, and that nothing is proved between them. Words are marked that are not
+    those of the answer at scale 1, or at the least scale if 1 is not in the range. Rewards and log-probabilities are
+    shown if the path has them.
 
     grid: scales that are marked, by default the paper's; the page says which answers none of them gives. ValueError for
     a scale that is not positive, and for a path without a single piece.
@@ -48,7 +48,7 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         raise ValueError("path has no piece: nothing was proved in its range, so there is nothing to show")
     answers, table = list(path.answers), WordTable()
     reference = _proved_at(path, 1.0) or path.pieces[0]
-    given = {piece.tokens for scale in grid if (piece := _proved_at(path, scale)) is not None}
+    on_grid = {piece.tokens for scale in grid if (piece := _proved_at(path, scale)) is not None}
     parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
     data = {
         "symbol": _SYMBOLS[path.over],
@@ -58,22 +58,25 @@ def scale_path_page(path: ScalePath, grid: Sequence[float] | None = None) -> Pag
         "reference_commit": list(reference.commit_step),
         "row": line_of(path.prompt_text, len(reference.tokens)),
         "answers": [
-            _answer(pieces[0], [path.spelling.get(str(token), str(token)) for token in tokens], tokens in given, table)
-            for tokens, pieces in path.answers.items()
+            _answer(pieces[0], path.spelling, tokens in on_grid, table) for tokens, pieces in path.answers.items()
         ],
-        "parts": [_part(part, path, answers, reference, given) for part in parts],
+        "parts": [_part(part, path, answers, reference, on_grid) for part in parts],
         "grid": [scale for scale in grid if path.scale_min <= scale <= path.scale_max],
         **table.data(),
     }
     named = "any fixed factor c" if path.over == "temperature" else "any reward scale"
     named += "" if path.threshold is None else f" at threshold {number(path.threshold)}"
     title = f"Every answer that {named} gives, from {number(path.scale_min)} to {number(path.scale_max)}"
-    said = f"{_summary(path)} {_missed(path, grid, given)}"
+    found = "one answer" if len(answers) == 1 else f"{len(answers)} different answers"
+    proof = "every breakpoint is proved" if path.certified else "not every scale is proved"
+    if path.unexplored:
+        proof += f", and the budget left {count(len(path.unexplored), 'interval')} unexplored"
+    text = f"{count(len(path.pieces), 'piece')}, {found}; {proof}. {_missed(path, grid, on_grid)}"
     prompt = path.prompt_text
     return page_of(
         "scale_path.html",
         title=title,
-        plain=said,
+        plain=text,
         scripts=_SCRIPTS,
         data=data,
         prompt=f'<p class="prompt" role="note" aria-label="the prompt">{escape(prompt)}</p>' if prompt else "",
@@ -107,11 +110,12 @@ def _proved_at(path: ScalePath, scale: float) -> ScalePiece | None:
     return None if any(point.lower <= scale <= point.upper for point in path.breakpoints) else path.at(scale)
 
 
-def _answer(piece: ScalePiece, words: list[str], given: bool, table: WordTable) -> dict[str, Any]:
+def _answer(piece: ScalePiece, spelling: dict[str, str], on_grid: bool, table: WordTable) -> dict[str, Any]:
+    words = [spelling.get(str(token), str(token)) for token in piece.tokens]
     return {
         "words": [table[word] for word in words],
         "text": " ".join(words) if piece.text is None else piece.text,
-        "missed": not given,
+        "missed": not on_grid,
         "reward": None if piece.final_reward is None else rounded(piece.final_reward.normalised),
         "log_prob": None if piece.log_prob is None else rounded(piece.log_prob),
         "rules": None if piece.rules_broken is None else len(piece.rules_broken),
@@ -123,9 +127,11 @@ def _part(
     path: ScalePath,
     answers: list[tuple[int, ...]],
     reference: ScalePiece,
-    given: set[tuple[int, ...]],
+    on_grid: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    low, high = _between_enclosures(part, path)
+    # The scales between the enclosures at the two ends of the part.
+    low = max([part.lower, *(each.upper for each in path.breakpoints if each.lower <= part.lower <= each.upper)])
+    high = min([part.upper, *(each.lower for each in path.breakpoints if each.lower <= part.upper <= each.upper)])
     data: dict[str, Any] = {"lower": part.lower, "upper": part.upper, "proved": [low, high]}
     between = f"{_SYMBOLS[path.over]} from {number(low, 6)} to {number(high, 6)}"
     if isinstance(part, Unexplored):
@@ -141,48 +147,32 @@ def _part(
         facts.append(f"rules broken: {len(part.rules_broken)}")
     facts.append(f"generation order deviation (GOD) {number(part.god_steps, 3)} steps")
     sentence = "; ".join(facts) + "."
-    unlike = sum(ours != theirs for ours, theirs in zip(part.tokens, reference.tokens, strict=True))
+    unlike = sum(word != other for word, other in zip(part.tokens, reference.tokens, strict=True))
     if unlike:
         verb = "is" if unlike == 1 else "are"
         sentence += f" {count(unlike, 'word')} {verb} not those of answer {answers.index(reference.tokens) + 1}."
-    if part.tokens not in given:
+    if part.tokens not in on_grid:
         sentence += " No scale of the grid gives it."
     commits = {"answer": answer, "commit": list(part.commit_step), "god": rounded(part.god_steps)}
     return data | commits | {"sentence": sentence}
 
 
-def _between_enclosures(part: ScalePiece | Unexplored, path: ScalePath) -> tuple[float, float]:
-    """Return the scales between the enclosures at the two ends of a part."""
-    low = [point.upper for point in path.breakpoints if point.lower <= part.lower <= point.upper]
-    high = [point.lower for point in path.breakpoints if point.lower <= part.upper <= point.upper]
-    return max([part.lower, *low]), min([part.upper, *high])
-
-
-def _summary(path: ScalePath) -> str:
-    answers = len(path.answers)
-    said = "one answer" if answers == 1 else f"{answers} different answers"
-    proof = "every breakpoint is proved" if path.certified else "not every scale is proved"
-    if path.unexplored:
-        proof += f", and the budget left {count(len(path.unexplored), 'interval')} unexplored"
-    return f"{count(len(path.pieces), 'piece')}, {said}; {proof}."
-
-
-def _missed(path: ScalePath, grid: Sequence[float], given: Set[tuple[int, ...]]) -> str:
+def _missed(path: ScalePath, grid: Sequence[float], on_grid: Set[tuple[int, ...]]) -> str:
     """Say which answers no scale of the grid gives, and where they lie."""
     scales = [number(scale) for scale in grid if path.scale_min <= scale <= path.scale_max]
     name = "The paper's grid" if grid == PAPER_GRID else "The grid"
     if not scales:
         return f"{name} has no scale in this range."
-    here = f"{name} ({joined(scales, 12)})"
-    known = "known answer" if path.unexplored else "answer"
+    subject = f"{name} ({joined(scales, 12)})"
+    noun = "known answer" if path.unexplored else "answer"
     missed = []
     for place, (tokens, pieces) in enumerate(path.answers.items(), start=1):
-        if tokens not in given:
+        if tokens not in on_grid:
             spans = stretches((piece.lower, piece.upper) for piece in pieces)
             between = joined([f"{number(low)} to {number(high)}" for low, high in spans], 3)
             missed.append(f"answer {place}, at {_SYMBOLS[path.over]} from {between}")
     if not missed:
-        return f"{here} gives every {known}."
+        return f"{subject} gives every {noun}."
     more = [f"and {len(missed) - _NAMED} more"] if len(missed) > _NAMED else []
     named = "; ".join([*missed[:_NAMED], *more])
-    return f"{here} misses {len(missed)} of {count(len(path.answers), known)}: {named}."
+    return f"{subject} misses {len(missed)} of {count(len(path.answers), noun)}: {named}."

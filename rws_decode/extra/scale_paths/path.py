@@ -15,7 +15,7 @@ from rws_decode.canvas.layout import lay_out
 from rws_decode.common.arguments import is_id
 from rws_decode.common.page import Page
 from rws_decode.common.threads import torch_threads
-from rws_decode.extra.scale_paths.states import Forwards, Left, Span, widest
+from rws_decode.extra.scale_paths.states import Forwards, Span, SpanEnd, widest
 from rws_decode.final_text import FinalReward, outcomes
 from rws_decode.job import Job, prepare
 from rws_decode.predictors.base import MaskPredictor, pieces_of
@@ -67,10 +67,10 @@ class ScalePiece:
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Scales [lower, upper] inside which nothing is proved.
+    """Scales [lower, upper] inside which nothing is proved: an enclosure.
 
-    ``step``: the first step at which the positions committed on both sides differ, so that the commits change in here;
-    None if that is not proved: the enclosure reaches an end of the range, or the same commits stand on both sides.
+    step: the first step at which the commits on both sides differ, so that the enclosure holds a breakpoint. None if
+    that is not proved: the enclosure reaches an end of the range, or the commits are the same on both sides.
     """
 
     lower: float
@@ -79,7 +79,7 @@ class Breakpoint:
 
     @property
     def proved(self) -> bool:
-        """Whether it is proved to hold a breakpoint."""
+        """Whether the enclosure is proved to hold a breakpoint."""
         return self.step is not None
 
     @property
@@ -122,13 +122,13 @@ class ScalePath:
     breakpoints : enclosures, rising and disjoint, of every scale at which the commits change, some inside `unexplored`.
     certified : nothing is unexplored, and every enclosure holds a proved breakpoint and has a relative width of 1e-12
         or less.
-    states : different canvases that were met with masks left; those not left out by the budget are evaluated once.
+    states : different canvases with masks; each is evaluated once, unless the budget leaves it out.
     forwards, batches : canvases evaluated, and the batched forwards that they took.
     grid_forwards : forwards that decoding at a grid of as many scales as there are pieces would take.
     reward_calls : texts scored: each once, and none for a state that commits whatever the scale.
-    near_tokens : masked positions, over the states, whose candidate leads the runner-up by no more than rounding may
-        change (`rounding.logit_error`), where they are committed or the completion is scored: on another device, or in
-        batches of another size, these may take another token. `certified` is about the logits that were computed.
+    near_tokens : near-ties of candidates over the states (`rounding.logit_error`), where they are committed or the
+        completion is scored. On another device, or in batches of another size, these may take another token.
+        `certified` is about the logits that were computed.
     prompt_text : the prompt, None without a tokenizer.
     spelling : the text of each token by itself, by its id in decimal.
     threshold : the probability from which positions were committed, None if as many as the schedule says.
@@ -153,11 +153,11 @@ class ScalePath:
 
     def __repr__(self) -> str:
         size = f"{len(self.answers)} answers in {len(self.pieces)} pieces"
-        left = f", {len(self.unexplored)} intervals unexplored" if self.unexplored else ""
+        rest = f", {len(self.unexplored)} intervals unexplored" if self.unexplored else ""
         proof = "certified" if self.certified else "not certified"
         low, high = f"{self.scale_min:g}", f"{self.scale_max:g}"
-        at = "" if self.threshold is None else f" at threshold {self.threshold:g}"
-        return f"ScalePath({self.over} from {low} to {high}{at}: {size}{left}, {proof}, {self.forwards} forwards)"
+        rule = "" if self.threshold is None else f" at threshold {self.threshold:g}"
+        return f"ScalePath({self.over} from {low} to {high}{rule}: {size}{rest}, {proof}, {self.forwards} forwards)"
 
     def _repr_html_(self) -> str:
         from rws_decode.extra.scale_paths.page import table_of
@@ -220,15 +220,13 @@ def scale_path(
     Guaranteed: at a scale outside `breakpoints` and `unexplored`, decoding gives exactly the tokens and commit steps of
     the piece that holds it: both rank positions by their exact confidence, exact ties leftmost. (An RWS factor is a
     rounded product: within a relative distance of about 1e-15 of a breakpoint in s_R it may be on the other side.) All
-    is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
-    batch of one (`near_tokens`).
+    is about the logits and rewards as they are computed. In batches of one they may round otherwise (`near_tokens`).
 
     threshold: the probability from which positions are committed, as `counted.Threshold` counts them, scaled by the
     axis; None commits as the schedule says.
 
-    budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share
-    of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
-    explored is as without a budget.
+    budget: the most canvases to evaluate, at least `steps`. Each step evaluates its equal share of the rest: the states
+    of the widest intervals in log scale. The others become `unexplored`; what is explored is as without a budget.
 
     prompt, shape: as in `decode`, gaps too; reward: as in `decode`, asked for over="reward-scale"; over="temperature",
     it scores the answers alone. options: cfg, end_of_text and end_ids; nothing is sampled. progress: called after each
@@ -241,7 +239,7 @@ def scale_path(
     >>> path = scale_path(predictor, [], 0.01, 32.0, Shape(length=2, steps=2, block=2))
     >>> [(round(piece.lower, 4), round(piece.upper, 4), piece.commit_step) for piece in path.pieces], path.certified
     ([(0.01, 4.8121, (0, 1)), (4.8121, 32.0, (1, 0))], True)
-    >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases tell what happens at every factor
+    >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases give the answer at every factor
     (3, 4)
     """
     options.only("the scale path", "cfg", "end_of_text", "end_ids")
@@ -256,7 +254,13 @@ def scale_path(
     strategy = scaled if threshold is None else Threshold(threshold, scaled=scaled)
     job = prepare(predictor, [prompt], strategy, shape, reward, options)
     length, steps = job.shape.length, job.shape.steps
-    _check(scale_min, scale_max, over, budget, batch, steps)
+    if not 0 < scale_min <= scale_max < math.inf:
+        range_ = f"scale_min and scale_max are {scale_min} and {scale_max}"
+        raise ValueError(f"{range_}: 0 < scale_min <= scale_max < inf is needed")
+    one_of("over", over, get_args(Over))
+    if budget is not None and (not is_id(budget) or budget < steps):
+        raise ValueError(f"budget is {budget!r:.80}: a whole number of forwards, at least steps, {steps}, is needed")
+    whole("batch", batch)
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, cache=False)
     sampler = TokenSampler(0.0, 0, batch)
@@ -264,13 +268,13 @@ def scale_path(
     run = Forwards(decoder, lay_out(predictor, [job.prompts[0].ids], length), rule, threshold)
     low, high = float(scale_min), float(scale_max)
 
-    met, outcomes = 0, list[Left]()
+    met, ends = 0, list[SpanEnd]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
     for step in range(steps):
         met += len(states)
         if budget is not None:
             states, dropped = widest(states, (budget - run.forwards) // (steps - step))
-            outcomes += [Left(span, step, None) for span in dropped]
+            ends += [SpanEnd(span, step, None) for span in dropped]
         children: dict[tuple[int, ...], list[Span]] = {}
         for answer, view in run.evaluate(list(states), step):
             for child, span in run.follow(answer, states[answer], view, step):
@@ -278,19 +282,19 @@ def scale_path(
         if progress is not None:
             progress(Level(step, len(states), sum(map(len, states.values())), run.forwards))
         done = {answer for answer in children if predictor.mask_id not in answer}
-        outcomes += [Left(span, step + 1, answer) for answer in children if answer in done for span in children[answer]]
+        ends += [SpanEnd(span, step + 1, answer) for answer in children if answer in done for span in children[answer]]
         states = {answer: spans for answer, spans in children.items() if answer not in done}
 
-    parts, breakpoints = _assembled(outcomes, low, high)
-    answers = {left.answer for _, _, left in parts if left.answer is not None}
+    parts, breakpoints = _assembled(ends, low, high)
+    answers = {span_end.answer for _, _, span_end in parts if span_end.answer is not None}
     read = {*job.prompts[0].ids, *(token for answer in answers for token in answer)}
-    ends = _ends(job, sorted(answers), scorer)
+    measures = _ends(job, sorted(answers), scorer)
     pieces = tuple(
-        ScalePiece(begin, end, left.answer, commit_step=left.span.commit_step, **ends[left.answer])
-        for begin, end, left in parts
-        if left.answer is not None
+        ScalePiece(begin, end, span_end.answer, commit_step=span_end.span.commit_step, **measures[span_end.answer])
+        for begin, end, span_end in parts
+        if span_end.answer is not None
     )
-    unexplored = tuple(Unexplored(begin, end) for begin, end, left in parts if left.answer is None)
+    unexplored = tuple(Unexplored(begin, end) for begin, end, span_end in parts if span_end.answer is None)
     return ScalePath(
         over=over,
         scale_min=low,
@@ -314,9 +318,9 @@ def scale_path(
 def _ends(job: Job, answers: Sequence[tuple[int, ...]], scorer: Scorer | None) -> dict[tuple[int, ...], dict[str, Any]]:
     """Return text, reward, log-probability and broken rules of each answer; new texts are scored in one batch."""
     numbered = {number: list(answer) for number, answer in enumerate(answers)}
-    known = {} if scorer is None else {number: scorer.recall(0, answer) for number, answer in numbered.items()}
+    rewards = {} if scorer is None else {number: scorer.recall(0, answer) for number, answer in numbered.items()}
     with torch_threads(), torch.inference_mode():
-        ends = outcomes(job.predictor, job.reward, job.prompts * len(answers), numbered, known)
+        ends = outcomes(job.predictor, job.reward, job.prompts * len(answers), numbered, rewards)
     fields: dict[tuple[int, ...], dict[str, Any]] = {}
     for number, answer in enumerate(answers):
         end = ends[number]
@@ -330,51 +334,39 @@ def _ends(job: Job, answers: Sequence[tuple[int, ...]], scorer: Scorer | None) -
     return fields
 
 
-def _check(scale_min: float, scale_max: float, over: str, budget: int | None, batch: int, steps: int) -> None:
-    if not 0 < scale_min <= scale_max < math.inf:
-        given = f"scale_min and scale_max are {scale_min} and {scale_max}"
-        raise ValueError(f"{given}: 0 < scale_min <= scale_max < inf is needed")
-    one_of("over", over, get_args(Over))
-    if budget is not None and (not is_id(budget) or budget < steps):
-        raise ValueError(f"budget is {budget!r:.80}: a whole number of forwards, at least steps, {steps}, is needed")
-    whole("batch", batch)
-
-
 def _assembled(
-    spans: Iterable[Left], low: float, high: float
-) -> tuple[list[tuple[float, float, Left]], tuple[Breakpoint, ...]]:
-    """Return the parts that cover [low, high] and the gaps, both rising, from proved spans, which are disjoint."""
-    # Whatever lies between two spans, or between a span and an end of the range, is a gap. What borders on a gap is
-    # drawn to its middle, or to the end of the range. Neighbours of the same outcome are one part.
-    left = sorted(spans, key=lambda outcome: outcome.span.lower)
-    if not left:
+    spans: Iterable[SpanEnd], low: float, high: float
+) -> tuple[list[tuple[float, float, SpanEnd]], tuple[Breakpoint, ...]]:
+    """Return the parts that cover [low, high] and the gaps, both rising, from proved spans, which are disjoint.
+
+    A gap lies between two spans, or between a span and an end of the range. A part reaches to the middle of the gap
+    beside it, or to the end of the range. Neighbours of the same outcome are one part.
+    """
+    rising = sorted(spans, key=lambda outcome: outcome.span.lower)
+    if not rising:
         return [], (Breakpoint(low, high, None),)
-    gaps = [Breakpoint(low, left[0].span.lower, None)] if left[0].span.lower > low else []
+    gaps = [Breakpoint(low, rising[0].span.lower, None)] if rising[0].span.lower > low else []
     ends = [low]
-    for first, second in pairwise(left):
+    for first, second in pairwise(rising):
         lower, upper = first.span.upper, second.span.lower
-        gaps.append(Breakpoint(lower, upper, _parting(first, second)))
+        gaps.append(Breakpoint(lower, upper, _divergence(first, second)))
         ends.append(lower + (upper - lower) / 2)
-    if left[-1].span.upper < high:
-        gaps.append(Breakpoint(left[-1].span.upper, high, None))
+    if rising[-1].span.upper < high:
+        gaps.append(Breakpoint(rising[-1].span.upper, high, None))
     ends.append(high)
 
-    parts: list[tuple[float, float, Left]] = []
-    for outcome, (begin, end) in zip(left, pairwise(ends), strict=True):
-        if parts and _same(parts[-1][2], outcome):
+    parts: list[tuple[float, float, SpanEnd]] = []
+    for outcome, (begin, end) in zip(rising, pairwise(ends), strict=True):
+        last = parts[-1][2] if parts else None
+        steps = outcome.span.commit_step
+        if last and last.answer == outcome.answer and (last.answer is None or last.span.commit_step == steps):
             begin = parts.pop()[0]
         parts.append((begin, end, outcome))
     return parts, tuple(gaps)
 
 
-def _same(first: Left, second: Left) -> bool:
-    if first.answer is None or second.answer is None:
-        return first.answer is second.answer
-    return (first.answer, first.span.commit_step) == (second.answer, second.span.commit_step)
-
-
-def _parting(first: Left, second: Left) -> int | None:
-    """Return the first step, of those that both went, at which they committed different positions; else None."""
+def _divergence(first: SpanEnd, second: SpanEnd) -> int | None:
+    """Return the first step, of those that both ran, at which they committed different positions; else None."""
     common = min(first.steps, second.steps)
     differing = [
         min(step for step in pair if step >= 0)

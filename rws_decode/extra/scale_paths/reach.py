@@ -1,4 +1,4 @@
-"""What any temperature reaches and what any reward scale reaches: two complete scale paths of one prompt compared."""
+"""Compare the answers of any temperature with those of any reward scale: two complete scale paths of one prompt."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rws_theory.show import quoted, shortened
 
 @dataclass(frozen=True)
 class Output:
-    """An answer that some scale leads to, on which axis, and how wide its scales are there, in log scale (nats).
+    """An answer that some scale gives, on which axis, and the width of its scales there, in log scale (nats).
 
-    ``by_temperature``, ``by_reward_scale``: whether the axis leads there; None where no piece does, but a part of the
-    axis is unexplored or not certified. Widths are 0.0 where no piece leads there.
+    by_temperature, by_reward_scale: whether a scale of the axis gives it; None if no piece does, but the path is not
+    certified. Widths are 0.0 where no piece gives it.
     """
 
     tokens: tuple[int, ...]
@@ -34,10 +34,9 @@ class Output:
 
 @dataclass(frozen=True)
 class Reach:
-    """What :func:`compare_reach` found.
+    """The result of :func:`compare_reach`.
 
-    outputs: every answer that a piece of either path holds, each once, by its tokens, in the order of their scales;
-    those of the temperature path first.
+    outputs: every answer of either path, once, by its tokens, in the order of their scales, the temperature path first.
     """
 
     outputs: tuple[Output, ...]
@@ -83,17 +82,13 @@ class Reach:
 def compare_reach(temperature_path: ScalePath, reward_path: ScalePath) -> Reach:
     """Return which answers any temperature reaches, any reward scale, both, or only one of them.
 
-    The paths are those of one prompt and model over "temperature" and over "reward-scale", decoded in one shape. Both
-    axes are the ranges that the paths were given, nothing beyond: "only" means over those. The factors of RWS at s_R
-    lie in [s_R sqrt(eps), s_R sqrt(1 + eps)] and differ from step to step, so that neither range contains the other's
-    factors; equal ranges of c and s_R are what the paper compares.
+    The paths are those of one prompt, model and shape over "temperature" and over "reward-scale"; "only" means within
+    their ranges. The factors of RWS at s_R lie in [s_R sqrt(eps), s_R sqrt(1 + eps)] and differ from step to step, so
+    that neither range contains the other's factors; the paper compares equal ranges of c and s_R.
 
-    Answers are compared by their tokens; the order in which they were committed may differ. That an axis does not reach
-    an answer is claimed only where its path is certified, and holds outside its enclosures, relatively narrower than
-    1e-12 each. An answer's width is the sum of ln(upper / lower) over its pieces: its share of the range, were scales
-    drawn evenly in their logarithm.
-
-    ValueError for paths over other axes, or with answers of different lengths.
+    Answers are compared by their tokens, not their order. That an axis does not reach an answer is stated only if its
+    path is certified, and holds outside its enclosures, of a relative width below 1e-12 each. The width of an answer is
+    the sum of ln(upper / lower) over its pieces. ValueError for other axes, or answers of different lengths.
     """
     for name, path, over in (
         ("temperature_path", temperature_path, "temperature"),

@@ -34,7 +34,7 @@ class Span(NamedTuple):
     commit_step: tuple[int, ...]
 
 
-class Left(NamedTuple):
+class SpanEnd(NamedTuple):
     """A span after `steps` steps, with its answer, or None where the budget left it out."""
 
     span: Span
@@ -43,7 +43,7 @@ class Left(NamedTuple):
 
 
 class View(NamedTuple):
-    """What the forward of a state says of the planned step.
+    """The planned step of a state, as far as its forward decides it.
 
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
     for `seats`, rising; block: all masked positions of the block; logits: [N, V], of the competing positions; gain:
@@ -81,14 +81,14 @@ class View(NamedTuple):
         if not self.choice:
             return [(lower, upper, (*self.always, *(self.positions if self.seats else ())))]
         low, high = lower, upper
-        if self.gain is not None:  # a product rounds within these
+        if self.gain is not None:  # the rounded product of scale and gain lies within these
             low, high = math.nextafter(lower * self.gain, 0.0), math.nextafter(upper * self.gain, math.inf)
         if self.threshold is None:
             path = selection_path(logits, self.seats, low, high)
             pieces, brackets = [piece.selected for piece in path.pieces], path.brackets
         else:
             pieces, brackets = _above(logits, self.threshold, low, high)
-        # A bracket that is a breakpoint parts two pieces; others leave the piece on both sides the same.
+        # A bracket that is a breakpoint separates two pieces; others have the same piece on both sides.
         index, begin = 0, lower
         parts = []
         for bracket in brackets:
@@ -120,7 +120,7 @@ def _above(
     if not brackets:
         return before, early
     late = alone.brackets[len(early) :]
-    if end.breakpoint and not late and before[-1] == above[1]:  # the one that goes alone passes: nothing changes
+    if end.breakpoint and not late and before[-1] == above[1]:  # the position committed alone is the one that passes
         return [*before, *above[2:]], [*early, *brackets[1:]]
     begin = min([end.lower, *(bracket.lower for bracket in late)])
     changes = end.breakpoint and before[-1] != above[1]
@@ -129,16 +129,16 @@ def _above(
 
 
 def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, list[Span]], list[Span]]:
-    """Keep at most so many states, those of the largest total width in log scale; return also the spans left out."""
+    """Return at most `most` states, those of the largest total width in log scale, and the spans of the others."""
     if len(states) <= most:
         return states, []
 
     def width(answer: Answer) -> float:
         return sum(math.log(span.upper) - math.log(span.lower) for span in states[answer])
 
-    kept = set(sorted(states, key=lambda answer: (-width(answer), states[answer][0].lower))[:most])
-    dropped = [span for answer, spans in states.items() if answer not in kept for span in spans]
-    return {answer: spans for answer, spans in states.items() if answer in kept}, dropped
+    selected = set(sorted(states, key=lambda answer: (-width(answer), states[answer][0].lower))[:most])
+    dropped = [span for answer, spans in states.items() if answer not in selected for span in spans]
+    return {answer: spans for answer, spans in states.items() if answer in selected}, dropped
 
 
 @dataclass(eq=False)
@@ -159,7 +159,7 @@ class Forwards:
     near_tokens: int = 0
 
     def evaluate(self, answers: list[Answer], step: int) -> Iterator[tuple[Answer, View]]:
-        """Yield each answer with what its forward says of a step."""
+        """Yield each answer with the view of its step."""
         for begin in range(0, len(answers), self.decoder.count):
             chunk = answers[begin : begin + self.decoder.count]
             yield from zip(chunk, self._batch(chunk, step), strict=True)
@@ -200,8 +200,8 @@ class Forwards:
     def _score(self, views: list[View], scorer: Scorer) -> list[View]:
         """Return the views with their gains where there is a choice; each text is scored once."""
         texts = [scorer.text(0, list(view.completed)) for view in views]
-        asked = {text: list(view.completed) for text, view in zip(texts, views, strict=True) if view.choice}
-        new = {text: ids for text, ids in asked.items() if text not in self.gains}
+        answers = {text: list(view.completed) for text, view in zip(texts, views, strict=True) if view.choice}
+        new = {text: ids for text, ids in answers.items() if text not in self.gains}
         if new:
             _, normalised = scorer.score([0] * len(new), list(new.values()))
             view = MaskedPositions(0, len(new), reward=normalised)
@@ -222,6 +222,6 @@ class Forwards:
                     child[position], when[position] = view.completed[position], step
                 committed.update(chosen)
                 yield tuple(child), Span(lower, upper, tuple(when))
-        # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
+        # A score depends on every candidate, deferral on those of the block, a commit on those committed.
         read = view.near if view.gain is not None else view.block if self.decoder.ends.defers else committed
         self.near_tokens += len(view.near & read)

@@ -37,9 +37,9 @@ class Alphabet:
         for number, piece in enumerate(pieces):
             if piece not in words:
                 place = sum(map(len, pieces[:number]))
-                known = f" {''.join(words)}, in capitals" if self.kind == "residues" else ""
+                letters = f" {''.join(words)}, in capitals" if self.kind == "residues" else ""
                 raise ValueError(
-                    f"prompt {text.strip()[:60]!r} holds {piece!r:.40} at {place}: {name} reads {self.kind}{known}; "
+                    f"prompt {text.strip()[:60]!r} holds {piece!r:.40} at {place}: {name} reads {self.kind}{letters}; "
                     f"what is to be written is a gap, such as [MASK:1]"
                 )
 
@@ -55,7 +55,7 @@ class Alphabet:
         ends = [(token, ids[token]) for token in ("[CLS]", "[SEP]")]
         engine.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
         engine.decoder = decoders.Fuse()
-        # No token for what is unknown: it is refused.
+        # No token for unknown characters: they are refused.
         named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "cls", "sep", "mask")}
         return PreTrainedTokenizerFast(
             tokenizer_object=engine, model_max_length=longest, clean_up_tokenization_spaces=False, **named

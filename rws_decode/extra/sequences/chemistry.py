@@ -40,8 +40,8 @@ def balanced(text: str) -> float:
         raise ValueError(
             f"reward balanced reads {text.strip()[:60]!r}: a reaction is needed, such as CC(=O)O.OCC>>CC(=O)OCC"
         )
-    made, given = _atoms(product), sum(map(_atoms, reactants.split(".")), Counter[str]())
-    return -(made - given).total() / made.total() if made else -1.0
+    product_atoms, reactant_atoms = _atoms(product), sum(map(_atoms, reactants.split(".")), Counter[str]())
+    return -(product_atoms - reactant_atoms).total() / product_atoms.total() if product_atoms else -1.0
 
 
 def qed(text: str) -> float:

@@ -15,7 +15,7 @@ class SequencePredictor(HFMaskPredictor):
 
     A prompt is a sequence with gaps [MASK:n], or [CLS], tokens and masks, and [SEP] as ids. Only tokens of the alphabet
     are committed: no [UNK], [CLS] or [SEP] and no unused one. ValueError for a text without a gap, since masks after
-    its [SEP] would be of no sequence, and for what is no token.
+    its [SEP] would be of no sequence, and for unknown tokens.
     """
 
     def __init__(self, model: Any, alphabet: Alphabet, *, name: str, mask_id: int | None = None, **more: Any) -> None:

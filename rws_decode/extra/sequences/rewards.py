@@ -50,7 +50,7 @@ def charge(sequence: str) -> float:
     """Return the net charge of a protein at pH 7, in elementary charges, each group by itself.
 
     sum over groups of sign / (1 + 10^(sign (pH - pK))), both ends of the chain among them (Henderson and Hasselbalch).
-    ValueError for what is no residue.
+    ValueError for other characters than residues.
     """
     residues = _residues("charge", sequence)
     basic = [_AMINO_END, *(_BASIC[each] for each in residues if each in _BASIC)]
@@ -61,7 +61,7 @@ def charge(sequence: str) -> float:
 def hydropathy(sequence: str) -> float:
     """Return the mean hydropathy of a protein's residues by Kyte and Doolittle, between -4.5 and 4.5 (GRAVY).
 
-    ValueError for what is no residue.
+    ValueError for other characters than residues.
     """
     residues = _residues("hydropathy", sequence)
     return sum(_HYDROPATHY[each] for each in residues) / len(residues)
@@ -77,9 +77,9 @@ def humanness(sequence: str) -> float:
     residues = _residues("humanness", sequence)
     if len(residues) < 9:
         raise ValueError(f"reward humanness reads {residues!r}: at least 9 residues are needed")
-    known = _peptides()
-    asked = np.array([f"{residues[at : at + 9]}\n" for at in range(len(residues) - 8)], dtype=known.dtype)
-    return float((known[np.searchsorted(known, asked).clip(max=len(known) - 1)] == asked).mean())
+    human = _peptides()
+    peptides = np.array([f"{residues[start : start + 9]}\n" for start in range(len(residues) - 8)], dtype=human.dtype)
+    return float((human[np.searchsorted(human, peptides).clip(max=len(human) - 1)] == peptides).mean())
 
 
 @cache
@@ -92,13 +92,13 @@ def _peptides() -> Any:
 
 def species_of(name: str) -> int:
     """Return the row of AntiBERTy's head for `human`, or `species:X` with a name or a number; ValueError for others."""
-    asked = name.removeprefix("species:")
-    if asked in SPECIES:
-        return list(SPECIES).index(asked)
-    if asked not in map(str, range(len(SPECIES))):
-        known = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
-        raise ValueError(f"reward is {name!r:.80}: species:NAME or species:NUMBER is needed, of {known}")
-    return int(asked)
+    species = name.removeprefix("species:")
+    if species in SPECIES:
+        return list(SPECIES).index(species)
+    if species not in map(str, range(len(SPECIES))):
+        choices = ", ".join(f"{number} {each}" for number, each in enumerate(SPECIES))
+        raise ValueError(f"reward is {name!r:.80}: species:NAME or species:NUMBER is needed, of {choices}")
+    return int(species)
 
 
 EXACT = {
@@ -110,7 +110,7 @@ EXACT = {
 
 
 def check_sequence_reward(name: str) -> None:
-    """Raise ValueError for a species that there is none of, and where the reward's package is not installed."""
+    """Raise ValueError for an unknown species, and if the reward's package is not installed."""
     if name == "humanness":
         distribution_of("reward", PEPTIDES)
     elif name in CHEMISTRY:
@@ -132,7 +132,7 @@ def sequence_reward_named(
 
     ValueError where its package is absent, and as it scores for a prompt with a molecule that does not parse.
     """
-    mean, std = (own if given is None else given for own, given in zip(statistics_of(name), (mean, std), strict=True))
+    mean, std = (own if value is None else value for own, value in zip(statistics_of(name), (mean, std), strict=True))
     if name not in EXACT:
         return _SpeciesReward(species_of(name), device, dtype, mean, std, name)
     if name in CHEMISTRY:
@@ -204,7 +204,7 @@ def _residues(reward: str, sequence: str) -> str:
 
 
 def _source(name: str) -> Any:
-    """Return what a reward's numbers follow from besides code: RDKit's version, or the files of a package."""
+    """Return the source of a reward's numbers besides code: RDKit's version, or the files of a package."""
     if name in CHEMISTRY:
         return [name, version("rdkit")]
     if name in ("charge", "hydropathy"):

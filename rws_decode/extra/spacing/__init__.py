@@ -57,13 +57,14 @@ class Spaced:
 class Spacing(Spaced):
     """The first positions in a strategy's order that are `spacing` or more from one another, as many as a step commits.
 
-    The best goes, the leftmost of equals; then the best of those at least `spacing` positions from all that go; and so
-    on. Where none is as far, the best of the furthest goes, so that the schedule holds. Positions that end text wait
-    for the others, as ever. Distances are those of positions in the answer, blocks and gaps included. 1 is no rule.
+    The best position is chosen, the leftmost of equals; then the best at least `spacing` positions from all chosen
+    ones; and so on. If none is as far, the best of the furthest is chosen, so that the schedule holds. Positions that
+    end text wait for the others. Distances are those of positions in the answer, blocks and gaps included. 1 is no
+    rule.
 
     of: a strategy with a factor or an order. ValueError for one that masks again, compares steps or looks ahead.
-    Values of a trace: 0 for what goes; for others, minus how far each was below what went in its place, at the least.
-    Near-ties are those of what goes with others; which of those that go struck out which is taken as it is.
+    Values of a trace: 0 for chosen positions; for others, minus the least gap to a position chosen in their place.
+    Near-ties compare chosen positions with others; which chosen position excludes which is taken as exact.
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> odds, at = torch.tensor([3.0, 2.75, 1.0, 0.5], dtype=torch.float64), torch.arange(4)
@@ -77,20 +78,20 @@ class Spacing(Spaced):
         return Abilities(asks_at_steps=True, sensitivity=abilities_of(self.of).sensitivity)
 
     def order(self, view: MaskedPositions) -> Tensor:
-        """Return 0 for the positions that go, less for the others, float64 [N]."""
+        """Return 0 for the chosen positions, less for the others, float64 [N]."""
         own = order_of(self.of, view) if gives_order(self.of) else view.log_odds
         value, open_ = _grid(view, own)
         late, chosen = _grid(view, view.waits)[0], torch.zeros_like(open_)
         near, lead = torch.full_like(value, self.spacing), torch.full_like(value, -torch.inf)
         for _ in range(view.commits):
-            left = open_ & ~chosen & ~late
-            left = torch.where(left.any(dim=1, keepdim=True), left, open_ & ~chosen)
-            far = left & (near == near.masked_fill(~left, -1.0).amax(dim=1, keepdim=True))
+            free = open_ & ~chosen & ~late
+            free = torch.where(free.any(dim=1, keepdim=True), free, open_ & ~chosen)
+            far = free & (near == near.masked_fill(~free, -1.0).amax(dim=1, keepdim=True))
             pick, top = _best(value, far)
             chosen, near = chosen | pick, torch.minimum(near, _distance(pick))
-            behind = (value - top).nan_to_num(nan=0.0, neginf=-torch.inf)  # two that are infinite are level
-            lead = torch.where(far, torch.maximum(lead, behind), lead)
-        least = torch.finfo(torch.float64).tiny  # an equal that did not go stands below
+            gap = (value - top).nan_to_num(nan=0.0, neginf=-torch.inf)  # two that are infinite are level
+            lead = torch.where(far, torch.maximum(lead, gap), lead)
+        least = torch.finfo(torch.float64).tiny  # an equal position that is not chosen ranks below
         lead = lead.clamp(max=-least).masked_fill(chosen, 0.0)
         return lead[_rows(view), view.position]
 
@@ -99,8 +100,8 @@ class Spacing(Spaced):
 class SpacingChoice(Spaced):
     """Of the positions that a strategy counts or chooses, the most confident ones `spacing` or more from one another.
 
-    A step commits fewer then, and others follow; a block's last step commits all that is left, as for every strategy
-    that counts. of: a strategy that counts or chooses. ValueError as for `Spacing`.
+    A step then commits fewer positions; a block's last step commits all masks, as for every strategy that counts. of: a
+    strategy that counts or chooses. ValueError as for `Spacing`.
     """
 
     abilities = Abilities(chooses=True, doubts=True, asks_at_steps=True)
@@ -114,7 +115,7 @@ class SpacingChoice(Spaced):
         return chosen[_rows(view), view.position]
 
     def doubts(self, low: MaskedPositions, high: MaskedPositions) -> Tensor:
-        """Return the positions that may be wanted or not, and the wanted ones too close to an equal one, bool [N]."""
+        """Return the positions whose count or choice is uncertain, and those too close to an equal one, bool [N]."""
         rule: Any = self.of
         doubted, wanted = self._wanted(low) != self._wanted(high), self._wanted(high)
         if abilities_of(rule).chooses:
@@ -155,7 +156,7 @@ def _rows(view: MaskedPositions) -> Tensor:
 
 
 def _grid(view: MaskedPositions, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return values of the N positions by row and position, [b, n], 0 elsewhere, and where they stand, bool [b, n]."""
+    """Return values of the N positions by row and position, [b, n], 0 elsewhere, and their places, bool [b, n]."""
     row = _rows(view)
     nowhere = values.new_zeros(int(row.max()) + 1 if len(row) else 0, view.length)
     places = (row, view.position)
@@ -170,7 +171,7 @@ def _best(value: Tensor, among: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _distance(pick: Tensor) -> Tensor:
-    """Return how far each position is from its row's pick, float64 [b, n], infinite where there is none."""
+    """Return the distance of each position from its row's pick, float64 [b, n], infinite if there is none."""
     place = torch.arange(pick.shape[1], dtype=torch.float64, device=pick.device)
-    away = (place - pick.to(torch.uint8).argmax(dim=1, keepdim=True)).abs()
-    return away.masked_fill(~pick.any(dim=1, keepdim=True), torch.inf)
+    distance = (place - pick.to(torch.uint8).argmax(dim=1, keepdim=True)).abs()
+    return distance.masked_fill(~pick.any(dim=1, keepdim=True), torch.inf)

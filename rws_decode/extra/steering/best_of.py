@@ -1,4 +1,4 @@
-"""Answers of which one is taken by its reward: draws (best of N, soft best of N, SVDD), or random orders."""
+"""Choose one of several answers by its reward: samples (best of N, soft best of N, SVDD), or random orders."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from rws_decode.extra.steering.ensemble import Ensemble
-from rws_decode.extra.steering.particles import drawn, log_mean, tilting
+from rws_decode.extra.steering.particles import log_mean, sampled, tilting
 from rws_decode.extra.steering.protocol import Choice, Copies
 from rws_decode.strategies.numbers import finite_or_infinite, number
 
 
 @dataclass(frozen=True)
 class BestOf(Copies):
-    """Draw N answers and keep the one of most reward, the first among equals (Stiennon et al. 2020, 2009.01325).
+    """Sample N answers and keep the one of most reward, the first among equals (Stiennon et al. 2020, 2009.01325).
 
-    Its law is at most ln N - (N - 1) / N nats from that of one draw (KL divergence; Beirami et al. 2024, 2401.01879).
+    Its KL divergence from the distribution of one sample is at most ln N - (N - 1) / N nats (Beirami et al. 2024,
+    2401.01879).
     """
 
     name = "best-of"
@@ -34,10 +35,10 @@ class BestOf(Copies):
 
 @dataclass(frozen=True)
 class BestOrder(BestOf):
-    """Write N answers with the best words, each in a random order of its own, and keep the one of most reward.
+    """Decode N answers with the best tokens, each in a random order of its own, and keep the one of most reward.
 
-    All that a factor of the logits can do within a greedy step is to move the order; this is what N orders are worth.
-    Copy 0 is random-order with the prompt's seed. strategy: another whose order is drawn, "random-order+spacing:3".
+    Within a greedy step a factor of the logits changes the order alone; this is the reward that N orders can reach.
+    Copy 0 is random-order with the prompt's seed. strategy: another with a random order, "random-order+spacing:3".
     """
 
     name = "best-order"
@@ -48,9 +49,9 @@ class BestOrder(BestOf):
 
 @dataclass(frozen=True)
 class SoftBestOf(BestOf):
-    """Draw N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
+    """Sample N answers and keep one with probability proportional to exp(beta R) (Verdun et al. 2025, 2505.03156).
 
-    As N grows its law tends to the tilt p exp(beta R) / Z, p the law of one draw.
+    As N grows its distribution tends to p exp(beta R) / Z, p that of one sample.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
@@ -58,20 +59,20 @@ class SoftBestOf(BestOf):
     about = "one of N draws, each with a probability proportional to exp(beta R)"
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end; draw by the rewards. The mean of exp(beta R) estimates Z without bias."""
+        """Decode to the end; sample by the rewards. The mean of exp(beta R) estimates Z without bias."""
         while ensemble.unfinished:
             ensemble.step()
         weights = self.beta * ensemble.values()
-        return Choice(drawn(weights, ensemble.rngs), log_mean(weights))
+        return Choice(sampled(weights, ensemble.rngs), log_mean(weights))
 
 
 @dataclass(frozen=True)
 class SVDD(Copies):
-    r"""Draw each step N times from one state; go on from one draw, taken with probability proportional to exp(beta V).
+    r"""Sample each step N times from one state; continue one sample, with probability proportional to exp(beta V).
 
     V is the raw reward of the greedy completion after the step, the posterior-mean value of the paper (SVDD-PM), whose
-    alpha is 1 / beta; beta = inf takes the draw of most value. With the exact value function the law would be the tilt;
-    with this one it is not, however many draws there are.
+    alpha is 1 / beta; beta = inf takes the sample of most value. With the exact value function the distribution would
+    be p exp(beta R) / Z; with this one it is not, for any number of samples.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0, check=finite_or_infinite)
@@ -87,6 +88,6 @@ class SVDD(Copies):
         while ensemble.unfinished:
             ensemble.step()
             weights = tilting(ensemble.values(), self.beta)
-            chosen = drawn(weights, ensemble.rngs)
+            chosen = sampled(weights, ensemble.rngs)
             ensemble.resample(np.repeat(chosen[:, None], self.n, axis=1))
         return Choice(np.zeros_like(chosen))

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 class Path(NamedTuple):
-    """What one copy did: its canvas and masks after each step, and its rows of the record."""
+    """The path of one copy: its canvas and masks after each step, and its rows of the record."""
 
     ids: list[Tensor]
     masked: list[Tensor]
@@ -31,9 +31,9 @@ class Path(NamedTuple):
 class Ensemble:
     """K copies of the decode of each of P prompts; slot p K + j is copy j of prompt p.
 
-    decoder: of P K rows; prompts: their ids, P of them; scorer: what values texts; rows: the scorer's number of each
-    prompt, P of them; rngs: one generator for each prompt, which chooses among its copies. forwards, gradients: int64
-    [P], canvases that the predictor ran for each prompt, and gradients of the reward; canvases that are equal run once.
+    decoder: of P K rows; prompts: their ids, P of them; scorer: of texts; rows: the scorer's number of each prompt, P
+    of them; rngs: a generator for each prompt, which chooses among its copies. forwards, gradients: int64 [P], canvases
+    that the predictor ran for each prompt, and gradients of the reward; equal canvases run once.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class Ensemble:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again with masks alone; what was spent stays spent, and the generators go on."""
+        """Begin again with masks alone; costs and generators go on."""
         self.state = self.decoder.init(range(len(self._ids)), self._ids)
         self.record = Record.of(self.decoder, self.state)
-        self._seen: MaskedLogits | None = None
+        self._logits: MaskedLogits | None = None
         self._past: list[State] = []
         self._ancestors: list[Ints] = []
 
     @property
     def unfinished(self) -> bool:
-        """Whether masks are left."""
+        """Whether a mask remains."""
         return bool(self.state.masked.any())
 
     @property
@@ -77,55 +77,55 @@ class Ensemble:
     def step(self) -> None:
         """Run one step of every copy."""
         self.state = run(self.decoder, self.state, [self.record], steps=1)
-        self._seen = None
+        self._logits = None
         self._past.append(self.state)
         self._ancestors.append(np.arange(len(self._ids)))
 
     def look(self) -> MaskedLogits:
         """Return the logits of all masked positions now; a canvas that several copies of a prompt share runs once."""
-        if self._seen is None:
+        if self._logits is None:
             first: dict[tuple[int, bytes], int] = {}
             keys = zip(self.prompt.tolist(), self.state.canvas.ids.cpu().numpy(), strict=True)
             same = [first.setdefault((prompt, ids.tobytes()), slot) for slot, (prompt, ids) in enumerate(keys)]
             alone = torch.zeros(len(same), dtype=torch.bool)
             alone[same] = True
-            seen = forward(self.decoder, self.state.of(alone.to(self.state.rows.device)))
-            self._seen = spread(seen, (alone.cumsum(0) - 1)[same])
+            logits = forward(self.decoder, self.state.of(alone.to(self.state.rows.device)))
+            self._logits = spread(logits, (alone.cumsum(0) - 1)[same])
             self.forwards += np.bincount(self.prompt[alone.numpy()], minlength=len(self.forwards))
-        return self._seen
+        return self._logits
 
     def guide(self, logits: Tensor) -> None:
-        """Put other logits in place of those that `look` gave; the next step uses them. logits: [N, V]."""
-        seen = self.look()
-        self._seen = seen._replace(logits=logits, published=logits, off=seen.error)
+        """Replace the logits of `look` for the next step. logits: [N, V]."""
+        look = self.look()
+        self._logits = look._replace(logits=logits, published=logits, off=look.error)
 
     def values(self) -> Floats:
         """Return the raw reward of each copy's text, its masks filled with their best tokens, float64 [P, K]."""
         tokens = self.state.canvas.ids.gather(1, self.state.canvas.answer)
         if self.unfinished:
-            seen = self.look()
-            tokens = tokens.index_put((seen.row, seen.position), seen.logits.argmax(dim=-1))
+            look = self.look()
+            tokens = tokens.index_put((look.row, look.position), look.logits.argmax(dim=-1))
         pairs = list(zip(self.rows[self.prompt].tolist(), map(tuple, tokens.tolist()), strict=True))
         texts = list(dict.fromkeys(pairs))
         raw, _ = self.scorer.score([prompt for prompt, _ in texts], [list(answer) for _, answer in texts])
-        known = dict(zip(texts, raw, strict=True))
-        return np.array([known[pair] for pair in pairs]).reshape(-1, self.copies)
+        score_of = dict(zip(texts, raw, strict=True))
+        return np.array([score_of[pair] for pair in pairs]).reshape(-1, self.copies)
 
     def resample(self, ancestors: Ints) -> None:
         """Let every copy go on from an ancestor's state. ancestors: int64 [P, K], copies of the same prompt."""
         slots = (ancestors + self.copies * np.arange(len(ancestors))[:, None]).reshape(-1)
         index = torch.from_numpy(slots).to(self.state.rows.device)
         self.state = self.state._replace(canvas=self.state.canvas.of(index), masked=self.state.masked[index])
-        self._seen = None if self._seen is None else spread(self._seen, index)
+        self._logits = None if self._logits is None else spread(self._logits, index)
         if self._ancestors:
             self._ancestors[-1] = self._ancestors[-1][slots]
 
     def path(self, slot: int) -> Path:
-        """Return what a slot did from the first step on, through its ancestors."""
-        at, line = slot, []
+        """Return the path of a slot from the first step on, through its ancestors."""
+        copy, line = slot, []
         for ancestors in reversed(self._ancestors):
-            at = int(ancestors[at])
-            line.append(at)
+            copy = int(ancestors[copy])
+            line.append(copy)
         line.reverse()
         ids = [state.canvas.ids[row].clone() for state, row in zip(self._past, line, strict=True)]
         masked = [state.masked[row].clone() for state, row in zip(self._past, line, strict=True)]
@@ -144,7 +144,7 @@ class Ensemble:
         return record
 
     def follow(self, slot: int, path: Path) -> None:
-        """Put a slot where a path was after as many steps."""
+        """Set a slot to the state of a path after as many steps."""
         step = self.state.step - 1
         self.state.canvas.ids[slot], self.state.masked[slot] = path.ids[step], path.masked[step]
         for name, array in path.record.items():
@@ -157,12 +157,12 @@ class Ensemble:
         return score_rows(self.scorer, prompts, completion.tokens, torch.ones_like(prompts, dtype=torch.bool))
 
 
-def spread(seen: MaskedLogits, index: Tensor) -> MaskedLogits:
+def spread(logits: MaskedLogits, index: Tensor) -> MaskedLogits:
     """Return the logits of other rows, each a copy of one of these. index: int64 [rows], the row that each copies."""
-    index = index.to(seen.row.device)
-    counts = torch.bincount(seen.row, minlength=int(index.max()) + 1)
+    index = index.to(logits.row.device)
+    counts = torch.bincount(logits.row, minlength=int(index.max()) + 1)
     begins = counts.cumsum(0) - counts
-    taken = counts[index]
-    row = torch.repeat_interleave(torch.arange(len(index), device=index.device), taken)
-    within = torch.arange(len(row), device=index.device) - (taken.cumsum(0) - taken)[row]
-    return seen.at(begins[index][row] + within)._replace(row=row)
+    lengths = counts[index]
+    row = torch.repeat_interleave(torch.arange(len(index), device=index.device), lengths)
+    within = torch.arange(len(row), device=index.device) - (lengths.cumsum(0) - lengths)[row]
+    return logits.at(begins[index][row] + within)._replace(row=row)

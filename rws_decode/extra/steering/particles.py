@@ -1,4 +1,4 @@
-"""Copies that are weighed and resampled on the way: particles (FK steering), and particle Gibbs."""
+"""Copies that are weighted and resampled during the decode: particles (FK steering), and particle Gibbs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Particles(Copies):
-    r"""Sequential Monte Carlo with N copies: each step weighs them by the growth of their value, and resamples.
+    r"""Sequential Monte Carlo with N copies: each step weights them by the growth of their value, and resamples.
 
     The weight of a step is exp(beta (V_t - V_{t-1})), the paper's difference potential; V is the raw reward of the
     greedy completion, the same text that RWS scores in Step 2. The weights of a path multiply to exp(beta R) of its
-    text, up to a constant, so that the law of the answer tends to the tilt p exp(beta R) / Z as N grows, p being the
-    law of one copy alone. This holds for any V. Copies are resampled (systematically) where the effective sample
-    size is below `ess_threshold` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The
-    answer is drawn by the last weights.
+    text, up to a constant, so that the answer's distribution tends to p exp(beta R) / Z as N grows, p being that of one
+    copy alone. This holds for any V. Copies are resampled (systematically) if the effective sample size is below
+    `ess_threshold` times N: 0 never, which is soft best of N; 1 at every step with unequal weights. The answer is
+    sampled by the last weights.
     """
 
     beta: float = number("weight of the raw reward", metavar="B", default=1.0)
@@ -50,17 +50,17 @@ class Particles(Copies):
     about = "N copies, weighed and resampled on the way (FK steering)"
 
     def run(self, ensemble: Ensemble) -> Choice:
-        """Decode to the end, weighing; draw the answer. The estimate of Z has no bias."""
+        """Decode to the end with weights; sample the answer. The estimate of Z has no bias."""
 
         def ancestors(log_weights: Floats, prompt: int) -> Ints:
             return systematic(log_weights, ensemble.rngs[prompt])
 
         step = partial(self.step, ensemble)
         weights, log_partition = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
-        return Choice(drawn(weights, ensemble.rngs), log_partition)
+        return Choice(sampled(weights, ensemble.rngs), log_partition)
 
     def step(self, ensemble: Ensemble) -> Floats:
-        """Run one step of all copies; return ln p / q of what each committed, 0 here, where p itself is drawn from."""
+        """Run one step of all copies; return ln p / q of the tokens that each committed: 0, as p is sampled from."""
         ensemble.step()
         return np.zeros((len(ensemble.rngs), self.n))
 
@@ -75,7 +75,7 @@ def weigh_along(
     """Decode all copies to their end; return their last log-weights [P, K], and estimates of ln Z [P].
 
     ancestors: of a prompt's log-weights [K] and its number, which copy each goes on from. step: runs one step of all
-    copies, and returns what it adds to their log-weights besides the values, [P, K].
+    copies, and returns its further terms of their log-weights, besides the values, [P, K].
     """
     values = beta * ensemble.values()
     weights, log_partition = np.zeros_like(values), values[:, 0].copy()
@@ -132,8 +132,8 @@ class ParticleGibbs(Copies):
         """Decode all copies to their end, copy 0 along the path of each prompt, and draw one for each prompt."""
 
         def ancestors(log_weights: NDArray[np.float64], prompt: int) -> NDArray[np.int64]:
-            drawn = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))
-            return np.concatenate([[0], drawn[1:]]) if paths else drawn
+            copies = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))
+            return np.concatenate([[0], copies[1:]]) if paths else copies
 
         def step() -> Floats:
             ensemble.step()
@@ -142,7 +142,7 @@ class ParticleGibbs(Copies):
             return np.zeros((len(ensemble.rngs), self.n))
 
         weights, _ = weigh_along(ensemble, self.beta, self.ess_threshold, ancestors, step)
-        return drawn(weights, ensemble.rngs)
+        return sampled(weights, ensemble.rngs)
 
 
 def log_mean(log_weights: Floats) -> Floats:
@@ -155,8 +155,8 @@ def effective_size(log_weights: Floats) -> Floats:
     return np.asarray(1.0 / np.square(softmax(log_weights, axis=-1)).sum(axis=-1))
 
 
-def drawn(log_weights: Floats, rngs: Sequence[np.random.Generator]) -> Ints:
-    """Return the number of a copy of each prompt, drawn by its weight. log_weights: [P, K], no row all -inf."""
+def sampled(log_weights: Floats, rngs: Sequence[np.random.Generator]) -> Ints:
+    """Return the number of a copy of each prompt, sampled by weight. log_weights: [P, K], no row all -inf."""
     rows = zip(softmax(log_weights, axis=-1), rngs, strict=True)
     return np.array([rng.choice(log_weights.shape[-1], p=shares) for shares, rng in rows])
 

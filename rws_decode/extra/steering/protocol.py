@@ -1,4 +1,4 @@
-"""What a steering method is: how many copies of a decode it takes, and what it does with them."""
+"""The interface of a steering method: how many copies of a decode it needs, and how it runs and chooses them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ __all__ = ["Choice", "SteeringMethod"]
 
 
 class Choice(NamedTuple):
-    """What a method answers with: the copy of each prompt, int64 [P].
+    """The result of a method: the copy that it chooses for each prompt, int64 [P].
 
-    log_partition: float64 [P], its estimate of ln E[exp(beta R)] over what the base sampler writes, nats; None where it
-    has none.
+    log_partition: float64 [P], its estimate of ln E[exp(beta R)] over texts of the base sampler, nats, or None.
     """
 
     copy: NDArray[np.int64]
@@ -47,7 +46,7 @@ class SteeringMethod(Protocol):
 
     @property
     def orders(self) -> bool:
-        """Whether copies differ by their order: what their strategy draws is then drawn for each by itself."""
+        """Whether copies differ by their order: the strategy then has random numbers of its own in each copy."""
         ...
 
     def forwards(self, steps: int) -> int:

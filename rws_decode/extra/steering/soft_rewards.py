@@ -1,4 +1,4 @@
-"""Rewards of mixtures of tokens, with a gradient by their shares: what a network reads of them, or an expectation."""
+"""Rewards of mixtures of tokens, with a gradient by their shares: by a network, or as an expectation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rws_decode.text.prompt_ids import encoded
 
 @runtime_checkable
 class SoftReward(Protocol):
-    """What a reward model has besides that also reads mixtures of tokens. `vocabulary`: the id of each by its name."""
+    """A reward model that also reads mixtures of tokens. `vocabulary`: the id of each token by its name."""
 
     @property
     def vocabulary(self) -> Mapping[str, int]: ...
@@ -30,15 +30,15 @@ class SoftReward(Protocol):
     def soft_score(self, prompt: Any, mixtures: Tensor, written: Tensor) -> Tensor:
         """Return the raw score of one answer, a scalar that autograd follows.
 
-        mixtures: [n, V], the shares of the model's own tokens at each position of the answer; where each is a single
-        token, the score is that of the text. written: bool [n], the positions that the text shows; a model that reads
-        an end of text by itself may look at all of them.
+        mixtures: [n, V], the shares of the model's own tokens at each position of the answer; for single tokens the
+        score is that of the text. written: bool [n], the positions that the text shows; a model that reads an end of
+        text by itself may use all of them.
         """
         ...
 
 
 def soft_reward(reward: RewardModel) -> SoftReward | None:
-    """Return what reads mixtures for a reward model: itself if it does, else as its kind does; None for other kinds."""
+    """Return a reward model that reads mixtures: itself if it does, else one of its kind; None for other kinds."""
     if isinstance(reward, SoftReward):
         return reward
     if isinstance(reward, NetworkReward):
@@ -47,7 +47,7 @@ def soft_reward(reward: RewardModel) -> SoftReward | None:
 
 
 class Frame(NamedTuple):
-    """How a prompt and an answer of one token are laid out: the answer, its place among the token ids, and these."""
+    """The layout of a prompt and an answer of one token: the answer, its place among the token ids, and the ids."""
 
     answer: str
     begin: int
@@ -69,7 +69,7 @@ class SoftNetwork:
         return self.reward.tokenizer.get_vocab()
 
     def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
-        """Return the raw score; only written positions are read, template and prompt stand around them as ever.
+        """Return the raw score; of the answer only written positions are read, after template and prompt.
 
         mixtures: [n, V]; written: bool [n]. ValueError for more tokens than the model reads, and as in `frame`.
         """
@@ -90,13 +90,8 @@ class SoftNetwork:
         with torch_threads():
             if not isinstance(changed, SequenceClassifierReward):
                 return changed.read([frame.holding(count)])[0]
-            pair = encoded(
-                changed.tokenizer,
-                [as_dialogue(prompt).text],
-                [frame.answer],
-                split_special_tokens=True,
-                return_tensors="pt",
-            )
+            texts = [as_dialogue(prompt).text], [frame.answer]
+            pair = encoded(changed.tokenizer, *texts, split_special_tokens=True, return_tensors="pt")
             begin = frame.begin
             fields = {  # token types, too
                 name: torch.cat([field[:, :begin], field[:, [begin] * count], field[:, begin + 1 :]], dim=1)
@@ -105,13 +100,13 @@ class SoftNetwork:
             return changed.model(**fields).logits[0, 0]
 
     def frame(self, prompt: str | Dialogue) -> Frame:
-        """Return how an answer is laid out after a prompt: two answers of one token differ where the answer stands.
+        """Return the layout of an answer after a prompt: the place where two answers of one token differ.
 
-        ValueError where no two of the first tokens do.
+        ValueError if no two of the first tokens differ in one place.
         """
         for word, other in pairwise(self._some_words):
             ids, others = self.reward.ids(prompt, word), self.reward.ids(prompt, other)
-            differ = [at for at, (one, two) in enumerate(zip(ids, others, strict=False)) if one != two]
+            differ = [place for place, (one, two) in enumerate(zip(ids, others, strict=False)) if one != two]
             if len(ids) == len(others) and len(differ) == 1:
                 return Frame(word, differ[0], ids)
         raise ValueError(
@@ -120,14 +115,14 @@ class SoftNetwork:
 
     @cached_property
     def _some_words(self) -> list[str]:
-        """Return the texts of the first tokens that write one."""
+        """Return the texts of the first 64 tokens that have one."""
         decode = self.reward.tokenizer.decode
         texts = (decode([token], skip_special_tokens=True) for token in sorted(self.vocabulary.values()))
         return list(islice((text for text in texts if text.strip()), 64))
 
 
 class SoftWords:
-    """A sum over words: its expectation where the words are drawn independently, each from its shares."""
+    """The expectation of a sum over tokens that are sampled independently, each from its shares."""
 
     def __init__(self, reward: WorldReward) -> None:
         self.reward = reward
@@ -139,7 +134,7 @@ class SoftWords:
     def soft_score(self, prompt: str | Dialogue, mixtures: Tensor, written: Tensor) -> Tensor:
         """Return the expectation, exactly: the automaton runs over the probabilities of its states, [n, states] in all.
 
-        The end of text is among them. mixtures: [n, V]; written: not looked at.
+        The end of text is among them. mixtures: [n, V]; written: not used.
         """
         automaton = self.reward.world_reward
         following, adds = (torch.from_numpy(x).to(mixtures.device) for x in (automaton.following, automaton.reward))

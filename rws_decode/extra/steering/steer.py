@@ -1,4 +1,4 @@
-"""`steer`: decode with a reward by copies and choice, and say what it cost."""
+"""`steer`: decode several copies with a reward, choose one, and count the cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rws_theory.show import clipped, quoted, shortened
 
 
 class Cost(NamedTuple):
-    """What answers cost: canvases run through the predictor, texts scored, reward gradients, and seconds."""
+    """The cost of answers: canvases run through the predictor, texts scored, reward gradients, and seconds."""
 
     forwards: int
     reward_calls: int
@@ -44,9 +44,8 @@ class Steering(Decoding):
     """The outcome of `steer`: a sequence of one Trace per prompt, with what all of them cost.
 
     A trace is that of the answer's own path; its `forwards` and `reward_calls` are those of all copies, a reward
-    gradient counting as a call. cost: of all
-    prompts; `forwards` counts each canvas. log_partition: float64 [P], estimates of ln E[exp(beta R)] in nats over what
-    the base sampler writes, NaN where the method has none.
+    gradient counting as a call. cost: of all prompts; `forwards` counts each canvas. log_partition: float64 [P],
+    estimates of ln E[exp(beta R)] in nats over texts of the base sampler, NaN where the method has none.
     """
 
     cost: Cost
@@ -76,20 +75,18 @@ def steer(
     """Decode an answer to each prompt by a method that uses the reward in another way than RWS.
 
     method: an object such as `Particles(8, beta=2.0)`, or a text, "particles:8" with beta=2.0, or "particles:8+beta:2"
-    (`table.METHODS`); "best-of:8+rws:8" is the best of 8 draws by rws. A value is the raw reward of the greedy
-    completion, the text that RWS scores in Step 2.
+    (`table.METHODS`); "best-of:8+rws:8" is the best of 8 samples by rws. A value is the raw reward of the greedy
+    completion, the text that RWS scores in Step 2. canvas: texts or ids with gaps, in place of prompts, as in `decode`.
 
-    canvas: texts or ids with gaps, in place of prompts, as in `decode`.
+    strategy: which positions each copy commits, "random-order" if not given; methods that sample nothing choose
+    themselves, and "best-order" takes one that samples its order. The random numbers of a strategy given by name follow
+    from the prompt and its seed: prompts have different orders, the copies of one prompt share an order. options: as
+    for `decode`; if not given, methods that sample do so at temperature 1. In an exact model, one token a step in an
+    order that does not depend on the tokens samples the model's distribution; an order by confidence does not. memory:
+    bytes that the logits of a batch may take; batches divide prompts, not copies.
 
-    strategy: which positions each copy commits, "random-order" if not given; methods that draw nothing choose
-    themselves, and "best-order" takes one that draws its order. What a strategy given by name draws follows from the
-    prompt and its seed: prompts have different orders, the copies of one share theirs. options: as for `decode`; if not
-    given, methods that draw sample tokens at temperature 1. In an exact world, one token a step in an order that does
-    not look at the tokens is a draw of the world itself; an order by confidence is not. memory: bytes that the logits
-    of a batch may take; prompts, not copies, are parted by it.
-
-    Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 draws the words that a
-    plain decode with that seed and order draws. Canvases that copies share cost one forward.
+    Guarantee: a prompt's answer follows from its prompt and its seed, not from its batch; copy 0 samples the tokens of
+    a plain decode with that seed and order. Canvases that copies share cost one forward.
 
     ValueError at temperature 0, where all copies would be the same, for strategies that count themselves, mask again or
     look ahead, and as in `decode`.
@@ -101,11 +98,11 @@ def steer(
     """
     check_places(numbers)
     Savings(memory=memory)  # refuses less than a byte
-    given, (method, named) = method, with_base(method, **numbers)
+    description, (method, named) = method, with_base(method, **numbers)
     if isinstance(method, type) or not isinstance(method, SteeringMethod):
         raise ValueError(f"method is {quoted(method)}: a name such as 'best-of:8' is needed, or an object BestOf(8)")
     if named is not None and strategy is not None:
-        raise ValueError(f"strategy is {quoted(strategy)}: method {quoted(given)} names {named}, leave one out")
+        raise ValueError(f"strategy is {quoted(strategy)}: method {quoted(description)} names {named}, leave one out")
     strategy = strategy or named
     if reward is None:
         call = reward_call(getattr(predictor, "name", ""))
@@ -134,7 +131,11 @@ def steer(
         for row, slot in zip(rows, slots, strict=True):
             seeds[row] = ensemble.decoder.sampler.seeds[slot]
         strategy = ensemble.decoder.strategy  # the method's own where it chooses positions itself
-        settings["strategy"] = {"name": method.name} | _numbers(method) | {"base": describe(strategy)}
+        parts = fields(method) if is_dataclass(method) else ()
+        numbers = {part.name: getattr(method, part.name) for part in parts if part.name not in MARKS}
+        # JSON has no infinity.
+        numbers = {name: str(value) if value == math.inf else value for name, value in numbers.items()}
+        settings["strategy"] = {"name": method.name} | numbers | {"base": describe(strategy)}
         settings["ranking"] = "order" if gives_order(strategy) else job.settings["ranking"]
         return ensemble.record_of(slots)
 
@@ -145,14 +146,8 @@ def steer(
     return Steering(tuple(traces), runs.forwards, cost, partitions)
 
 
-def _numbers(method: SteeringMethod) -> dict[str, Any]:
-    parts = fields(method) if is_dataclass(method) else ()
-    numbers = ((part.name, getattr(method, part.name)) for part in parts if part.name not in MARKS)
-    return {name: str(value) if value == math.inf else value for name, value in numbers}  # JSON has no infinity
-
-
 def drawing(method: str, options: Options) -> Options:
-    """Return the options, with tokens drawn at temperature 1 where the method draws and the temperature is 0.
+    """Return the options, with a sampling temperature of 1 in place of 0 if the method samples.
 
     >>> [drawing(method, Options()).sampling_temperature for method in ("best-of:4", "reward-lookahead:4")]
     [1.0, 0.0]
@@ -162,7 +157,7 @@ def drawing(method: str, options: Options) -> Options:
 
 
 def _check(method: SteeringMethod, strategy: Strategy | str | None, options: Options) -> None:
-    """Raise ValueError where copies would all be alike, or where a method has no use for what is given."""
+    """Raise ValueError for options under which copies would all be alike, or which the method does not use."""
     temperature = options.sampling_temperature
     if options.drawing != "completion":
         raise ValueError(f"drawing is {options.drawing!r}: {method.name} weighs whole completions, use 'completion'")
@@ -190,11 +185,11 @@ def _mixed(seed: int, *numbers: int) -> int:
 def _ensemble(
     job: Job, options: Options, scorer: Scorer, seeds: dict[int, int], method: SteeringMethod, base: Strategy | str
 ) -> Ensemble:
-    """Return the copies of some prompts. Whatever is drawn for a prompt follows from its own seed, which copy 0 has."""
+    """Return the copies of some prompts. All random numbers of a prompt follow from its seed, which copy 0 has."""
     rows, copies = list(seeds), method.copies
     own = tuple(_mixed(seeds[row], copy) if copy else seeds[row] for row in rows for copy in range(copies))
-    # Else copies share one order: weights compare paths of one law, and a path is repeated in another slot's place.
-    # Prompts do not, so that a mean over prompts is not one order's.
+    # Otherwise copies share an order, as weights compare paths of one distribution, and slots exchange paths. Prompts
+    # have different orders, so that a mean over prompts is not that of one order.
     shared = tuple(_mixed(seeds[row], *job.prompts[row].ids) for row in rows for _ in range(copies))
     strategy = as_strategy(base, seed=own if method.orders else shared)
     decoder = Decoder(
@@ -207,6 +202,6 @@ def _ensemble(
         scorer=scorer if strategy.needs_reward else None,
         count=len(own),
     )
-    # Copies are chosen by a stream of their own, apart from those of their tokens.
+    # Copies are chosen by a stream of random numbers of their own.
     rngs = [np.random.default_rng([seeds[row], 0, 1]) for row in rows]
     return Ensemble(decoder, [job.prompts[row].ids for row in rows], copies, scorer, rows, rngs)

@@ -77,24 +77,18 @@ def with_base(
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {quoted(value)}: {argument} {quoted(method)} has its numbers, leave it out")
         return method, None
-    name, given, base = method_text(_with_first(method, numbers), argument)
+    text, (head, plus, rest) = method, method.partition("+")
+    if ":" not in head and head in METHODS and (first := next(iter(METHODS[head].numbers))) in numbers:
+        text = f"{head}:{numbers[first]}{plus}{rest}"  # "particles" and n=8
+    name, stated, base = method_text(text, argument)
     rule = METHODS[name].kind
-    known = [field.name for field in fields(rule)]
+    names = [field.name for field in fields(rule)]
     for option, value in numbers.items():
-        if option not in known:
-            raise ValueError(f"{option} is {quoted(value)}: {name} has {', '.join(known)}")
-        if option in given and given[option] != value:
-            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {given[option]!r}, leave one out")
-    return rule(**(given | numbers)), base
-
-
-def _with_first(text: str, numbers: dict[str, Any]) -> str:
-    """Return a text with its first number, where it stands among the numbers: "particles" and n=8."""
-    head, plus, rest = text.partition("+")
-    if ":" in head or head not in METHODS:
-        return text
-    first = next(iter(METHODS[head].numbers))
-    return f"{head}:{numbers[first]}{plus}{rest}" if first in numbers else text
+        if option not in names:
+            raise ValueError(f"{option} is {quoted(value)}: {name} has {', '.join(names)}")
+        if option in stated and stated[option] != value:
+            raise ValueError(f"{option} is {value!r}: {argument} {method!r} says {stated[option]!r}, leave one out")
+    return rule(**(stated | numbers)), base
 
 
 def check_method(text: str, argument: str, *, shuffles: bool = False) -> None:
@@ -181,6 +175,6 @@ def within_budget(strategies: Any, budget: float, unit: str, steps: int, seconds
         return strategies  # refused
     if isinstance(strategies, Mapping):
         return dict(zip(strategies, within_budget([*strategies.values()], budget, unit, steps, seconds), strict=True))
-    known = {"forwards": partial(forwards_of, steps=steps), "reward_calls": partial(reward_calls_of, steps=steps)}
-    cost = known.get(unit, seconds)
+    costs = {"forwards": partial(forwards_of, steps=steps), "reward_calls": partial(reward_calls_of, steps=steps)}
+    cost = costs.get(unit, seconds)
     return [fitted(each, budget, cost, unit, "strategies") if isinstance(each, str) else each for each in strategies]

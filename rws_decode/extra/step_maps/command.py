@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rws_decode.cli.options import json_option, option
 from rws_decode.cli.progress import tell
@@ -46,7 +45,9 @@ def import_(options: ImportOptions) -> None:
     JSON: a list of what `generate --json` prints, null where a step map does not tell it, with `missing`, which names
     that in words.
     """
+    from rws_decode.checkpoints.files import locate_model
     from rws_decode.extra.step_maps.read import read_step_maps
+    from rws_decode.predictors.families import load_tokenizer
     from rws_decode.trace.labels import missing_note
     from rws_decode.trace.trace import Trace
 
@@ -54,7 +55,9 @@ def import_(options: ImportOptions) -> None:
     single = options.out is not None and options.out.suffix == ".parquet"
     if single and len(rows) > 1:
         raise ValueError(f"--out is {options.out}: {options.file} has {len(rows)} answers, a folder is needed")
-    tokenizer = None if options.tokenizer is None else _tokenizer(options.tokenizer)
+    tokenizer = None if options.tokenizer is None else load_tokenizer(locate_model(options.tokenizer), None)
+    if tokenizer is None and (name := options.tokenizer) is not None:
+        raise ValueError(f"--tokenizer is {name}: the model has no tokenizer, give the texts of tokens in the file")
     traces = []
     for number, row in enumerate(rows):
         try:
@@ -75,14 +78,3 @@ def import_(options: ImportOptions) -> None:
     if options.out is not None:
         for number, trace in enumerate(traces):
             tell(f"trace: {trace.save(options.out if single else options.out / f'{number}.parquet')}")
-
-
-def _tokenizer(name: str) -> Any:
-    """Return a tokenizer; ValueError for a model that has none."""
-    from rws_decode.checkpoints.files import locate_model
-    from rws_decode.predictors.families import load_tokenizer
-
-    tokenizer = load_tokenizer(locate_model(name), None)
-    if tokenizer is None:
-        raise ValueError(f"--tokenizer is {name}: the model has no tokenizer, give the texts of tokens in the file")
-    return tokenizer

@@ -20,7 +20,7 @@ _CELLS = 2**26  # steps times positions that a trace's file may have
 
 
 class Tokenizer(Protocol):
-    """What spells token ids: a tokenizer of transformers, or that of a predictor."""
+    """Decodes token ids: a tokenizer of transformers, or that of a predictor."""
 
     def __len__(self) -> int: ...
 
@@ -30,7 +30,7 @@ class Tokenizer(Protocol):
 def read_step_maps(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the arguments of `Trace.from_step_map` from each line of a file, which docs/extra/step_maps.md describes.
 
-    ValueError, naming file and line, for what is no JSON object, another key, and a file without a line.
+    ValueError, naming file and line, for other lines than JSON objects, an unknown key, and an empty file.
     """
     empty = True
     for where, row in json_lines(path):
@@ -57,7 +57,7 @@ def fields_of(
     masks: Sequence[int] | None,
     tokenizer: Tokenizer | None,
 ) -> dict[str, Any]:
-    """Return the fields of a trace from a step map; `Trace.from_step_map` says what they are, and what is refused."""
+    """Return the fields of a trace from a step map, as `Trace.from_step_map` describes and checks them."""
     step = np.array(_numbers("steps", steps, 2**20))
     n, run = len(step), int(step.max()) + 1
     if not np.array_equal(np.unique(step), np.arange(run)):
@@ -77,8 +77,9 @@ def fields_of(
     own = {text: number for number, text in enumerate(dict.fromkeys(texts or ()))}
     ids = [own[text] for text in texts or ()] if tokens is None else _numbers("tokens", tokens, _LARGEST, n)
     before = None if prompt_ids is None else _numbers("prompt_ids", prompt_ids, _LARGEST)
-    if masks is not None and _numbers("masks", masks, n) != [int((step >= at).sum()) for at in range(run)]:
-        raise ValueError(f"masks is {list(masks)}: the steps leave {[int((step >= at).sum()) for at in range(run)]}")
+    counts = [int((step >= number).sum()) for number in range(run)]
+    if masks is not None and _numbers("masks", masks, n) != counts:
+        raise ValueError(f"masks is {list(masks)}: the steps leave {counts}")
     if mask_id is not None:
         _numbers("mask_id", [mask_id], _LARGEST)
         if tokens is not None and mask_id in ids:
@@ -139,7 +140,7 @@ def _numbers(name: str, values: Any, largest: int, length: int | None = None) ->
 
 
 def _check_block(block: int | None, step: np.ndarray) -> None:
-    """Raise ValueError for a block that is none, or that a step commits outside of while it has masks left."""
+    """Raise ValueError for a size below 1, and where a step commits a later block before an earlier one is full."""
     if block is None:
         return
     _numbers("block", [block], 2**20)

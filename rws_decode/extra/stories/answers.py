@@ -28,7 +28,7 @@ _PUZZLE = re.compile(r"(?:\w+ had (\w+) (\S+) and (found|lost) (\w+) \. how many
 
 @dataclass(frozen=True)
 class Judgement:
-    """What an answer is worth: the kind of task ("free" if the prompt is none of ours), violations, probability.
+    """The judgement on an answer: the kind of task ("free" for other prompts), violations, probability.
 
     `log_probability`: of the answer given the prompt, in nats; -inf if there is a violation, None for "free".
     """
@@ -92,7 +92,7 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
     """Return the questions that a story answers, with their answers."""
     bound, topic = story.bound, story.topic
     noun = surface("O", dict(bound), START)
-    asked = {
+    pairs = {
         "holder": (f"who had the {noun} at last ?", f"{story.holder} had the {noun} ."),
         "place": (f"where at last ? the {noun}", f"at the {story.place} ."),
         "number": (f"how many {noun} ?", f"{bound['N']} {noun} ."),
@@ -101,15 +101,15 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
         "ending": (f"how did {bound['H']} end up ?", f"{bound['H']} was {TRAITS[bound['T']]} ."),
     }
     if "V" in bound:
-        kept = "yes" if "fulfil" in story.beats else "no"
-        asked["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{kept} .")
-    return asked
+        fulfilled = "yes" if "fulfil" in story.beats else "no"
+        pairs["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{fulfilled} .")
+    return pairs
 
 
 def _dialogue_answer(prompt: str) -> str | None:
-    # Whatever was answered before the last question, the story alone says what is right.
-    context, asked, _ = prompt.partition(" question : ")
-    if not asked:
+    # The right answer follows from the story alone, not from earlier answers.
+    context, separator, _ = prompt.partition(" question : ")
+    if not separator:
         return None
     reading = read_story(context)
     if not reading.coherent or reading.topic is None:
@@ -137,10 +137,10 @@ def judge(prompt: str, answer: str) -> Judgement:
             return Judgement("keywords", reading.violations, reading.log_probability())
     if match := _CONTINUE.fullmatch(prompt):
         band, opening = match.groups()
-        given = opening.split().count(".")
+        sentences = opening.split().count(".")
         if band in BANDS and opening.endswith("."):
             reading = read_story(f"{opening} {answer}", band=band)
-            return Judgement("continuation", reading.violations, reading.log_probability(given))
+            return Judgement("continuation", reading.violations, reading.log_probability(sentences))
     for kind, expected in (("puzzle", _puzzle_answer(prompt)), ("dialogue", _dialogue_answer(prompt))):
         if expected == answer:
             return Judgement(kind, (), 0.0)
@@ -150,7 +150,7 @@ def judge(prompt: str, answer: str) -> Judgement:
 
 
 def broken_rules(prompt: str, answer: str) -> list[str] | None:
-    """Return the rules that an answer breaks, each with what stands there; None where the prompt is of no known kind.
+    """Return the rules that an answer breaks, each with the text found; None for a prompt of no known kind.
 
     >>> broken_rules("sort : two one", "two one .")
     ["answer: not the right answer to the question or puzzle ('two one .', not 'one two .')"]
@@ -166,7 +166,7 @@ def broken_rules(prompt: str, answer: str) -> list[str] | None:
 
 
 class ExactReward(Normalised):
-    """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.
+    """The exact reward (`rws_decode.rewards.RewardModel`): minus the number of violations.
 
     >>> exact_reward().score(["sort : two one"], ["one two ."])
     [0.0]

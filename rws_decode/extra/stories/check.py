@@ -58,7 +58,7 @@ _KIND = {
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: its kind (a key of `VIOLATIONS`), the sentence (from 0), what stands there, what should."""
+    """One broken rule: its kind (a key of `VIOLATIONS`), the sentence (from 0), the text found and the one expected."""
 
     kind: str
     sentence: int
@@ -68,7 +68,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text says: violations, log-probabilities (nats), beats, topic, variables, the final plot state.
+    """The reading of a text: violations, log-probabilities (nats), beats, topic, variables, the final plot state.
 
     `log_length` is that of the number of sentences, `log_sentences` that of each sentence given those before it.
     """

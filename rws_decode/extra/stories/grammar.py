@@ -179,20 +179,20 @@ def after(state: PlotState, beat: str) -> PlotState:
 
 
 @cache
-def _completable(state: PlotState, left: int) -> bool:
+def _completable(state: PlotState, sentences: int) -> bool:
     if "end" in state.used:
-        return left == 0
-    return left > 0 and any(_completable(after(state, beat), left - 1) for beat in allowed_beats(state))
+        return sentences == 0
+    return sentences > 0 and any(_completable(after(state, beat), sentences - 1) for beat in allowed_beats(state))
 
 
 @cache
-def feasible_beats(state: PlotState, left: int) -> tuple[str, ...]:
+def feasible_beats(state: PlotState, sentences: int) -> tuple[str, ...]:
     """Return the beats from which a complete story of exactly `left` more sentences exists.
 
     >>> feasible_beats(PlotState(frozenset({'open', 'find', 'cause'}), 'H', 'P'), 1)
     ('end',)
     """
-    return tuple(beat for beat in allowed_beats(state) if _completable(after(state, beat), left - 1))
+    return tuple(beat for beat in allowed_beats(state) if _completable(after(state, beat), sentences - 1))
 
 
 def beat_weights(beats: tuple[str, ...]) -> tuple[int, ...]:

@@ -73,12 +73,12 @@ def sample_story(
     """
     topic = rng.choice(tuple(TOPICS)) if topic is None else topic
     bound = dict(pinned or {})
-    state, left = START, rng.choice(BANDS[band])
+    state, remaining = START, rng.choice(BANDS[band])
     beats, sentences = [], []
-    while left:
-        feasible = feasible_beats(state, left)
+    while remaining:
+        feasible = feasible_beats(state, remaining)
         beat = rng.choice(feasible) if even else rng.choices(feasible, beat_weights(feasible))[0]
-        state, left = after(state, beat), left - 1
+        state, remaining = after(state, beat), remaining - 1
         words = []
         wordings = TEMPLATES[beat]
         for is_slot, word in split_template(rng.choice(wordings) if even else rng.choices(wordings, SHARES)[0]):

@@ -124,8 +124,8 @@ def _world(directory: Path, seed: int, changes: Mapping[str, Any], tokenizer: bo
         "vocab_size": len(words) + 1,
         **changes,
     }
-    drawn = np.random.default_rng(seed)
-    texts = [[*drawn.integers(0, len(WORDS), size=8).tolist(), len(WORDS)] for _ in range(40)]
+    rng = np.random.default_rng(seed)
+    texts = [[*rng.integers(0, len(WORDS), size=8).tolist(), len(WORDS)] for _ in range(40)]
     arrays = pack(NGram.fit(texts, described["order"], vocabulary=len(words)).chain)
     stream = io.BytesIO()
     np.savez_compressed(stream, allow_pickle=False, **arrays)

@@ -130,11 +130,6 @@ def _llada(config: Mapping[str, Any]) -> Shapes:
     return shapes
 
 
-def _llada_moe(config: Mapping[str, Any]) -> Shapes:
-    sizes = {**config, "intermediate_size": config["expert_intermediate_size"]}
-    return _decoder(sizes, head_norms=True, experts=config["num_experts"])
-
-
 def _llada2(config: Mapping[str, Any]) -> Shapes:
     """Return attention as one tensor, dense layers first, and a bias for the choice of experts."""
     routed = {**config, "intermediate_size": config["moe_intermediate_size"]}
@@ -143,16 +138,16 @@ def _llada2(config: Mapping[str, Any]) -> Shapes:
     hidden, inner = config["hidden_size"], config["moe_intermediate_size"] * config["num_shared_experts"]
     shapes: Shapes = {"model.word_embeddings.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
     for number in range(config["num_hidden_layers"]):
-        at, mixed = f"model.layers.{number}.", number >= config["first_k_dense_replace"]
-        shapes |= {name: shape for name, shape in (sparse if mixed else dense).items() if name.startswith(at)}
-        parts = [shapes.pop(f"{at}self_attn.{letter}_proj.weight")[0] for letter in "qkv"]
-        shapes[f"{at}attention.query_key_value.weight"] = (sum(parts), hidden)
-        for theirs, ours in (("dense", "o_proj"), ("query_layernorm", "q_norm"), ("key_layernorm", "k_norm")):
-            shapes[f"{at}attention.{theirs}.weight"] = shapes.pop(f"{at}self_attn.{ours}.weight")
+        prefix, mixed = f"model.layers.{number}.", number >= config["first_k_dense_replace"]
+        shapes |= {name: shape for name, shape in (sparse if mixed else dense).items() if name.startswith(prefix)}
+        parts = [shapes.pop(f"{prefix}self_attn.{letter}_proj.weight")[0] for letter in "qkv"]
+        shapes[f"{prefix}attention.query_key_value.weight"] = (sum(parts), hidden)
+        for target, source in (("dense", "o_proj"), ("query_layernorm", "q_norm"), ("key_layernorm", "k_norm")):
+            shapes[f"{prefix}attention.{target}.weight"] = shapes.pop(f"{prefix}self_attn.{source}.weight")
         if mixed:
-            shapes[f"{at}mlp.gate.expert_bias"] = (config["num_experts"],)
-            shapes |= {f"{at}mlp.shared_experts.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
-            shapes[f"{at}mlp.shared_experts.down_proj.weight"] = (hidden, inner)
+            shapes[f"{prefix}mlp.gate.expert_bias"] = (config["num_experts"],)
+            shapes |= {f"{prefix}mlp.shared_experts.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+            shapes[f"{prefix}mlp.shared_experts.down_proj.weight"] = (hidden, inner)
     return shapes | _head(config)
 
 
@@ -162,10 +157,6 @@ def _modernbert(config: Mapping[str, Any]) -> Shapes:
     shapes = tensor_shapes(_BERT_TENSORS, sizes, config["num_hidden_layers"])
     del shapes["model.layers.0.attn_norm.weight"]  # the first layer has none
     return shapes
-
-
-def _skywork(config: Mapping[str, Any]) -> Shapes:
-    return decoder_shapes(config, head_norms=True) | {"score.weight": (1, config["hidden_size"])}
 
 
 def llada_tokenizer() -> Any:
@@ -257,7 +248,9 @@ MODELS = {
         files=_generation("eos_token_id", _from_model_config=True),
     ),
     "llada-moe": Published(
-        *("LLaDA-MoE", "llada-moe", _llada_moe, _write_moe_tokenizer),
+        *("LLaDA-MoE", "llada-moe"),
+        lambda c: _normed({**c, "intermediate_size": c["expert_intermediate_size"]}, experts=c["num_experts"]),
+        _write_moe_tokenizer,
         code=("modeling_lladamoe.py", "configuration_llada.py"),
     ),
     "dream": _dream("Dream", shapes=_biased),
@@ -280,6 +273,8 @@ MODELS = {
     ),
 }
 SKYWORK_V2 = Published(
-    *("Skywork-Reward-V2 of Qwen3", "skywork-v2-qwen3", _skywork, _write_qwen_tokenizer),
+    *("Skywork-Reward-V2 of Qwen3", "skywork-v2-qwen3"),
+    lambda config: decoder_shapes(config, head_norms=True) | {"score.weight": (1, config["hidden_size"])},
+    _write_qwen_tokenizer,
     files=lambda config: {"reward.json": {"mean": 0.0, "std": 1.0}},
 )

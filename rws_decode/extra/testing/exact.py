@@ -1,4 +1,4 @@
-"""Exactly solvable masked models as mask predictors: what the decoder does can be compared with the truth."""
+"""Exact models as mask predictors, so that results of the decoder can be compared with the truth."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class TableReward(CallableReward):
         return {str(token): token for token in range(len(self._table))}
 
     def soft_score(self, prompt: object, mixtures: Tensor, written: object) -> Tensor:
-        """Return the mean over texts whose tokens are drawn from their shares [n, V]; the rest is not looked at."""
+        """Return the mean over texts whose tokens are sampled from their shares [n, V]; `prompt`, `written` unused."""
         value = self._table
         for shares in mixtures.double():
             value = torch.tensordot(shares, value, 1)

@@ -173,12 +173,12 @@ def random_weights(
 ) -> dict[str, Tensor]:
     """Draw weights, spread enough that predictions depend on the context; gains and biases are not trivial either."""
     generator = torch.Generator().manual_seed(seed)
-    drawn = {}
+    weights = {}
     for name, shape in shapes.items():
         gain = 1.0 if len(shape) == 1 and not name.endswith("bias") else 0.0
         width = spread if len(shape) > 1 else 0.25
-        drawn[name] = (gain + width * torch.randn(shape, generator=generator)).to(dtype)
-    return drawn
+        weights[name] = (gain + width * torch.randn(shape, generator=generator)).to(dtype)
+    return weights
 
 
 def write_weights(directory: Path, weights: Mapping[str, Tensor], shards: int = 3) -> None:

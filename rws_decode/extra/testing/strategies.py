@@ -84,11 +84,7 @@ def mask_predictors(draw: st.DrawFn) -> tuple[CallablePredictor, int]:
         return torch.stack([weight[torch.arange(length), row].sum(dim=0) for row in canvas])
 
     return CallablePredictor(
-        logits,
-        mask_id=words,
-        vocab_size=words + 1,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(map(str, ids)),
+        logits, mask_id=words, vocab_size=words + 1, encode=lambda text: [], decode=lambda ids: " ".join(map(str, ids))
     ), length
 
 

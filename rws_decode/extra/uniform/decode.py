@@ -1,4 +1,4 @@
-"""The loop of a model of uniform noise: words are accepted or drawn anew, and the reward scales all logits first."""
+"""The loop of a model of uniform noise: tokens are accepted or sampled anew, after the reward scales all logits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ from rws_decode.predictors.base import answer_room
 from rws_decode.rewards.base import RewardModel, score_checked
 from rws_decode.rewards.callable import normalised_reward
 from rws_decode.strategies.numbers import check_numbers, checked
-from rws_decode.strategies.protocol import (
-    FactorStrategy,
-    MaskedPositions,
-    asks_reward,
-    factor_alone,
-    factors_of,
-)
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward, factor_alone, factors_of
 from rws_decode.strategies.table import as_strategy
 from rws_decode.text.dialogue import Dialogue, as_dialogue
 from rws_decode.trace.trace import Trace
@@ -41,10 +35,10 @@ class UniformOptions:
     """Settings of the loop; the defaults are those that DiffusionGemma publishes (preset "diffusion-gemma").
 
     steps: forwards of a canvas, at most. entropy_bound: nats, as in `accepted`. t_max, t_min: the temperature falls
-    linearly from the first, with N steps left of N, towards the second. stability, confidence: a canvas is done where
-    its best words are those of so many steps before it, and the mean entropy of a position is below so many nats;
+    linearly from the first, with N steps left of N, towards the second. stability, confidence: a canvas is done if its
+    best tokens are those of the last `stability` steps, and the mean entropy of a position is below so many nats;
     confidence None: never before the last step. canvases: how many may follow one another; None: as many as the
-    checkpoint's max_new_tokens and max_length allow, or 256 tokens, and the model reads. seed: of all that is drawn.
+    checkpoint's max_new_tokens and max_length, or 256 tokens, and the model allow. seed: of all samples.
     """
 
     steps: int = checked(48)
@@ -67,11 +61,11 @@ class UniformOptions:
 
 @dataclass(frozen=True, eq=False)
 class UniformDecode:
-    """One answer, and what each of its S forwards saw and did on its canvas of L tokens.
+    """One answer, and the record of each of its S forwards on a canvas of L tokens.
 
     prompt, tokens: int64; text: before the first end, None without a tokenizer. canvas: int64 [S], the canvas of each
-    forward. draft: int64 [S, L], its best words. accepted: bool [S, L], the words that were kept for the next step.
-    entropy: float64 [S, L], nats, of what was drawn from. factor, reward_raw, reward: float64 [S], the last two NaN
+    forward. draft: int64 [S, L], its best tokens. accepted: bool [S, L], the tokens that the next step keeps. entropy:
+    float64 [S, L], nats, of the distributions sampled from. factor, reward_raw, reward: float64 [S], the last two NaN
     where the reward was not asked; `reward` is normalised.
     """
 
@@ -108,13 +102,13 @@ class UniformDecode:
         return np.concatenate(parts)
 
     def trace(self, tokenizer: Any = None) -> Trace:
-        """Return the trace of a step map, which plays, is compared and drawn: each token at the step that settled it.
+        """Return the trace of a step map, for players, comparisons and plots: each token at the step that settled it.
 
-        Steps that settled no token are not counted. tokenizer: spells the tokens.
+        Steps that settled no token are not counted. tokenizer: decodes the tokens.
         """
         steps = np.unique(self.settled, return_inverse=True)[1]
-        told = {"prompt": self.prompt_text, "prompt_ids": self.prompt.tolist(), "model": self.model}
-        return Trace.from_step_map(self.tokens.tolist(), steps.tolist(), **told, tokenizer=tokenizer)
+        labels = {"prompt": self.prompt_text, "prompt_ids": self.prompt.tolist(), "model": self.model}
+        return Trace.from_step_map(self.tokens.tolist(), steps.tolist(), **labels, tokenizer=tokenizer)
 
 
 def decode_uniform(
@@ -128,14 +122,14 @@ def decode_uniform(
 ) -> tuple[UniformDecode, ...]:
     """Decode prompts with a model of uniform noise, each by itself, and return what happened.
 
-    A canvas begins as uniform words. Each step draws a word for every position from softmax(c z / T), keeps those that
-    `accepted` says, and replaces the others by uniform words. The best words of the last step are the answer. This is
-    the loop of transformers' `DiffusionGemmaForBlockDiffusion.generate`, and gives its tokens for the same seed. After
-    an end of text the rest of the canvas is padding, and no canvas follows.
+    A canvas begins as uniform tokens. Each step samples a token for every position from softmax(c z / T), keeps those
+    that `accepted` chooses, and replaces the others by uniform tokens. The best tokens of the last step are the answer.
+    This is the loop of transformers' `DiffusionGemmaForBlockDiffusion.generate`, and gives its tokens for the same
+    seed. After an end of text the rest of the canvas is padding, and no canvas follows.
 
     strategy: one that is a factor c alone: "default", "temperature:C", "rws:S" and its controls. The reward is that of
-    the answer with the best words of this step; c multiplies the logits before anything is drawn or accepted. So RWS
-    moves words here, and not only their order (docs/theory.md, section 23). options: None for those of the model's
+    the answer with the best tokens of this step; c multiplies the logits before sampling and accepting. So RWS changes
+    tokens here, and not only their order (docs/theory.md, section 23). options: None for those of the model's
     generation_config.json, and the published ones where it has none. prompts, reward, numbers: as in `decode`.
 
     ValueError for an order strategy, a reward that is missing, logits that are not finite, and canvases that end beyond
@@ -153,12 +147,12 @@ def decode_uniform(
     if not hasattr(predictor, "canvas_length"):
         raise ValueError(f"predictor is {quoted(predictor)}: one of uniform noise is needed, load_uniform(name)")
     options = UniformOptions(**predictor.settings) if options is None else options
-    made = as_strategy(strategy, seed=options.seed, **numbers)
-    if not factor_alone(made):
+    rule = as_strategy(strategy, seed=options.seed, **numbers)
+    if not factor_alone(rule):
         raise ValueError(
-            f"strategy is {made.name}: without masks there is no order, use default, temperature:4 or rws:8"
+            f"strategy is {rule.name}: without masks there is no order, use default, temperature:4 or rws:8"
         )
-    scored = normalised_reward(reward, f"strategy {made.name}", predictor.name) if made.needs_reward else None
+    scored = normalised_reward(reward, f"strategy {rule.name}", predictor.name) if rule.needs_reward else None
     if scored is not None and predictor.decode_answer([]) is None:
         raise ValueError(f"reward {scored.name} reads text: predictor {predictor.name} has no tokenizer")
     decodes = []
@@ -170,19 +164,19 @@ def decode_uniform(
                     f"prompts[{number}] is {quoted(prompt)}: text, or token ids from 0 to {predictor.vocab_size - 1}, "
                     "is needed"
                 )
-            said = predictor.decode_prompt(ids) if isinstance(prompt, list) else prompt
+            prompt_text = predictor.decode_prompt(ids) if isinstance(prompt, list) else prompt
             counted = replace(options, canvases=_canvases(predictor, options, f"prompts[{number}]", len(ids)))
-            decodes.append(_decode(predictor, ids, said, made, scored, counted))
+            decodes.append(_decode(predictor, ids, prompt_text, rule, scored, counted))
         if scored is not None:
             warn_of_unread_words(scored, (f"{each.prompt_text or ''} {each.text}" for each in decodes), predictor.name)
     return tuple(decodes)
 
 
 def accepted(entropy: Tensor, bound: float) -> Tensor:
-    """Return which positions of each row are accepted, bool [B, L]: the k of least entropy, as many as the bound lets.
+    """Return the accepted positions of each row, bool [B, L]: the k of least entropy, k as large as the bound allows.
 
-    Their entropies, in nats, without the largest, sum to the bound at most: this bounds what the k words tell of one
-    another (arXiv 2505.24857). So one position is accepted at least.
+    Their entropies, in nats, without the largest, sum to the bound at most: this bounds the mutual information of the k
+    tokens (arXiv 2505.24857). So one position is accepted at least.
 
     >>> accepted(torch.tensor([[0.08, 2.0, 0.05, 0.01]]), 0.1).tolist()
     [[True, False, True, True]]
@@ -192,15 +186,15 @@ def accepted(entropy: Tensor, bound: float) -> Tensor:
 
 
 def _canvases(predictor: DiffusionGemma, options: UniformOptions, prompt: str, tokens: int) -> int:
-    """Return how many canvases may follow a prompt of so many tokens; ValueError for none, or more than are read."""
+    """Return how many canvases may follow a prompt of `tokens` tokens; ValueError for none, or more than are read."""
     size, room = predictor.canvas_length, answer_room(predictor, tokens) if predictor.caps else 256
-    most, asked = max((predictor.max_length - tokens) // size, 0), max(ceil(room / size), 0)
-    count = options.canvases or min(most, asked)
+    most, allowed = max((predictor.max_length - tokens) // size, 0), max(ceil(room / size), 0)
+    count = options.canvases or min(most, allowed)
     if not 0 < count <= most:
         right = f"options=UniformOptions(canvases={most})" if most else "a shorter prompt"
         raise ValueError(
             f"canvases is {options.canvases}: after the {tokens} tokens of {prompt} {predictor.name} reads {most} more "
-            f"of {size} tokens, and its caps leave {asked}, give {right}"
+            f"of {size} tokens, and its caps leave {allowed}, give {right}"
         )
     return count
 
@@ -208,7 +202,7 @@ def _canvases(predictor: DiffusionGemma, options: UniformOptions, prompt: str, t
 def _decode(
     predictor: DiffusionGemma,
     ids: list[int],
-    said: str | Dialogue | None,
+    prompt_text: str | Dialogue | None,
     strategy: FactorStrategy,
     reward: RewardModel | None,
     options: UniformOptions,
@@ -223,7 +217,7 @@ def _decode(
 
     for number in range(options.canvases or 1):
         prefix, canvas, last, drafts = predictor.prefix(unread, prefix), noise(), None, list[list[int]]()
-        for left in range(options.steps, 0, -1):
+        for steps_left in range(options.steps, 0, -1):
             raw = predictor.logits(prefix, canvas, last)
             if not bool(raw.isfinite().all()):
                 raise ValueError(f"predictor {predictor.name} gives logits that are not finite: load it in float32")
@@ -231,17 +225,17 @@ def _decode(
             score, normalised = np.nan, np.nan
             if reward is not None and asks_reward(strategy, len(rows)):
                 best = predictor.decode_answer([*answer, *raw[0].argmax(dim=-1).tolist()]) or ""
-                (score,) = score_checked(reward, [said or ""], [best])
+                (score,) = score_checked(reward, [prompt_text or ""], [best])
                 normalised = float(normalise(score, reward.mean, reward.std))
             view = MaskedPositions(len(rows), 1, len(answer) + size[1], reward=np.array([normalised]))
             factor = float(factors_of(strategy, view)[0])
-            # In float32, as transformers has it: other last digits may accept other words.
-            share = torch.tensor(left, dtype=torch.int32, device=device) / options.steps
+            # In float32, as transformers has it: other last digits may accept other tokens.
+            share = torch.tensor(steps_left, dtype=torch.int32, device=device) / options.steps
             z = raw * factor / (options.t_min + (options.t_max - options.t_min) * share)
-            drawn = torch.multinomial(z.softmax(dim=-1, dtype=torch.float32)[0], 1, generator=generator).T
+            sampled = torch.multinomial(z.softmax(dim=-1, dtype=torch.float32)[0], 1, generator=generator).T
             entropy = torch.distributions.Categorical(logits=z).entropy()
             keep = accepted(entropy, options.entropy_bound)
-            canvas, last = torch.where(keep, drawn, noise()), z
+            canvas, last = torch.where(keep, sampled, noise()), z
             draft = z[0].argmax(dim=-1).tolist()
             drafts.append(draft)
             stable = len(drafts) > options.stability and all(each == draft for each in drafts[-1 - options.stability :])
@@ -258,5 +252,5 @@ def _decode(
         if end is not None:
             break
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    text, prompt = predictor.decode_answer(answer), None if said is None else as_dialogue(said).text
+    text, prompt = predictor.decode_answer(answer), None if prompt_text is None else as_dialogue(prompt_text).text
     return UniformDecode(predictor.name, np.array(ids), prompt, np.array(answer), text, *columns)

@@ -53,7 +53,7 @@ class DiffusionGemma(Spoken):
         ends = text.eos_token_id if generation.eos_token_id is None else generation.eos_token_id
         self.end_ids = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
         self.pad_id: int | None = text.pad_token_id if generation.pad_token_id is None else generation.pad_token_id
-        own = {ours: getattr(generation, theirs) for ours, theirs in _SETTINGS.items()}
+        own = {option: getattr(generation, field) for option, field in _SETTINGS.items()}
         own["entropy_bound"] = getattr(generation.sampler_config, "entropy_bound", None)
         self.settings = {name: value for name, value in own.items() if value is not None}
 
@@ -70,22 +70,22 @@ class DiffusionGemma(Spoken):
         from transformers import DynamicCache
 
         cache = DynamicCache(config=self.model.config.get_text_config(decoder=True)) if before is None else before
-        seen = cache.get_seq_length()
-        positions = torch.arange(seen, seen + ids.shape[1], device=ids.device)[None]
+        length = cache.get_seq_length()
+        positions = torch.arange(length, length + ids.shape[1], device=ids.device)[None]
         return self.model.model.encoder(input_ids=ids, past_key_values=cache, position_ids=positions).past_key_values
 
     @torch_threads()
     def logits(self, prefix: Any, canvas: Tensor, last: Tensor | None) -> Tensor:
         """Return logits float32 [1, L, V] of a canvas int64 [1, L], each within (-30, 30), the published soft cap.
 
-        last: the logits of the step before, as they were drawn from (self-conditioning); None at the first step.
+        last: the scaled logits of the step before, for self-conditioning; None at the first step.
         """
-        seen = prefix.get_seq_length()
+        length = prefix.get_seq_length()
         return self.model(
             decoder_input_ids=canvas,
             past_key_values=prefix,
             self_conditioning_logits=None if last is None else last.to(self.model.dtype),
-            decoder_position_ids=torch.arange(seen, seen + canvas.shape[1], device=canvas.device)[None],
+            decoder_position_ids=torch.arange(length, length + canvas.shape[1], device=canvas.device)[None],
         ).logits
 
     def encode_prompt(self, text: str | Dialogue) -> list[int]:
@@ -129,8 +129,8 @@ def load_uniform(
         Config(part if isinstance(part, dict) else {}, checkpoint).refuse_sizes(stored)
     on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())
     options: dict[str, Any] = {"dtype": kind or (torch.bfloat16 if on_cuda else torch.float32)}
-    given = {"device_map": device_map, "quantization_config": quantization}
-    options |= {key: value for key, value in given.items() if value is not None}
+    placing = {"device_map": device_map, "quantization_config": quantization}
+    options |= {key: value for key, value in placing.items() if value is not None}
     refuse_unusable(checkpoint, stored, device, options)
     from transformers import DiffusionGemmaForBlockDiffusion
 

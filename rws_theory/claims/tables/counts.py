@@ -102,7 +102,7 @@ def quintile_counts() -> Finding:
         tried.append(f"{size:,} ({sum(map(bool, totals.values()))} and {len(equal)})")
         for model in [model for model in splits if model not in equal and size == n]:
             wins, shares = splits[model][0][0], [row[model] for row in rows]
-            way = " + ".join(f"{part}/{of}" for part, of in next(iter(totals[model].values()), ()))
+            way = " + ".join(f"{part}/{count}" for part, count in next(iter(totals[model].values()), ()))
             total = " or ".join(map(str, totals[model])) or "none"
             listed.append(f"{model} {wins} against {way or 'no whole numbers'} = {total}")
             least = next((u for u in range(2, UNEVEN + 1) if wins in sums_of_fifths(shares, n, u)), None)

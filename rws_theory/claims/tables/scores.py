@@ -21,11 +21,11 @@ def humaneval() -> Finding:
     table = printed_in("table4_humaneval", exact=True)
     scores = [table["default"], *(row["pass_at_1"] for row in table["rows"])]
     counts = {score: round(score * HUMANEVAL_PROBLEMS / 100) for score in scores}
-    whole = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= half_unit(2) for score, n in counts.items())
+    integral = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= half_unit(2) for score, n in counts.items())
     default, best = counts[table["default"]], max(counts.values())
     gain = Fraction(100 * (best - default), HUMANEVAL_PROBLEMS)
     return Finding(
-        verdict(whole and abs(gain - table["text"]["gain"]) <= half_unit(2)),
+        verdict(integral and abs(gain - table["text"]["gain"]) <= half_unit(2)),
         f"Problems solved of {HUMANEVAL_PROBLEMS}: default {default}, best {best};"
         f" ({best} - {default}) / {HUMANEVAL_PROBLEMS} = {shown(gain)} %.",
     )
@@ -67,9 +67,9 @@ def temperature_text() -> Finding:
     """Compare the extremes of a column, exactly."""
     table = printed_in("table8_temperature", exact=True)["rows"]
     ranges = printed_in("keyword_task", exact=True)["ranges"]
-    said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
+    printed = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
     gods = [row["god"] for row in table]
-    holds = (min(gods), max(gods)) == (said["low"], said["high"])
+    holds = (min(gods), max(gods)) == (printed["low"], printed["high"])
     return Finding(
         verdict(holds),
         f"GOD of Table 8, by rising scale: {', '.join(shown(god) for god in gods)}.",
@@ -168,10 +168,10 @@ def judge_prompt() -> Finding:
     """List the slots of the printed template: whether one is for the user's prompt."""
     template = printed_in("table10_llm_judge_orders", exact=True)["template"]["user"]
     slots = re.findall(r"\[([^\]]*)\]", template)
-    asked = [slot for slot in slots if re.search("prompt|question|instruction|dialogue", slot, re.IGNORECASE)]
+    for_prompt = [slot for slot in slots if re.search("prompt|question|instruction|dialogue", slot, re.IGNORECASE)]
     return Finding(
-        "true" if asked else "true with correction",
-        f'The user message of the template is: "{template}". It has {len(slots)} slots, {len(asked)} of them for'
+        "true" if for_prompt else "true with correction",
+        f'The user message of the template is: "{template}". It has {len(slots)} slots, {len(for_prompt)} of them for'
         " what the user asked.",
         "The judge never sees the question or the first turn: only two answers.",
     )
@@ -181,13 +181,13 @@ def coherent() -> Finding:
     """Count the words that repeat the word before them, in the complete responses as printed."""
     printed = printed_in("dialogues", exact=True)
     rows, quote = printed["rows"], printed["quote"]
-    of = {
+    counts = {
         method: tuple(sum(row[key] for row in rows if row["method"] == method) for key in ("doubled", "words"))
         for method in ("rws", "default")
     }
-    share = {method: Fraction(100 * doubled, words) for method, (doubled, words) in of.items()}
+    share = {method: Fraction(100 * doubled, words) for method, (doubled, words) in counts.items()}
     worse = share["rws"] >= share["default"]
-    (doubled, words), (base, base_words) = of["rws"], of["default"]
+    (doubled, words), (base, base_words) = counts["rws"], counts["default"]
     return Finding(
         "true with correction" if worse else "true",
         f"Words that repeat the word before them, in the complete printed responses: RWS {doubled} of {words}"
@@ -203,9 +203,9 @@ def overhead() -> Finding:
     rises = [100 * (row["seconds"] / base - 1) for row in table["rows"]]
     text = table["text"]
     holds = min(rises) >= text["increase_low"] and max(rises) < text["increase_high"] + 1
-    mean, said = mean_of(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
+    mean, printed = mean_of(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
     return Finding(
-        verdict(holds and abs(mean - said) <= Fraction(1, 10)),
+        verdict(holds and abs(mean - printed) <= Fraction(1, 10)),
         f"Seconds over the default's {shown(base, 3)}, less 1, in %: {', '.join(shown(rise) for rise in rises)}; mean"
         f" {shown(mean)} (the lower end is truncated, not rounded).",
     )
@@ -214,11 +214,11 @@ def overhead() -> Finding:
 def overhead_prompts() -> Finding:
     """Compare the sample with its source: without replacement it is no larger."""
     table = printed_in("table11_overhead", exact=True)
-    drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
+    measured, available = table["prompts_measured"], table["prompts_in_dataset"]
     return Finding(
-        verdict(drawn <= available),
+        verdict(measured <= available),
         f"Appendix M: the dataset has {available} prompts.",
-        f"{drawn} prompts from {available}.",
+        f"{measured} prompts from {available}.",
     )
 
 
@@ -228,8 +228,8 @@ def memory() -> Finding:
     sizes = [Fraction(row["memory_mib"], MIB_PER_GIB) for row in table["rows"]]
     text = table["text"]
     holds = all(
-        abs(value - said) <= half_unit(1)
-        for value, said in ((min(sizes), text["memory_low_gib"]), (max(sizes), text["memory_high_gib"]))
+        abs(value - printed) <= half_unit(1)
+        for value, printed in ((min(sizes), text["memory_low_gib"]), (max(sizes), text["memory_high_gib"]))
     )
     low, high = (Fraction(f(row["memory_mib"] for row in table["rows"])) for f in (min, max))
     return Finding(
@@ -248,9 +248,9 @@ def frequency() -> Finding:
     rises = [(100 * (row["seconds"] / base - 1), row["increase"]) for row in table["rows"]]
     slack = half_unit(1) + 100 * 2 * 2 * half_unit(2) / base
     mean = mean_of([row["seconds"] for row in times["rows"]])
-    holds = all(abs(got - said) <= slack for got, said in rises)
+    holds = all(abs(computed - printed) <= slack for computed, printed in rises)
     holds &= abs(mean - table["rows"][0]["seconds"]) <= half_unit(2) + half_unit(3)
-    listed = ", ".join(f"{shown(got)} % (printed {shown(said, 1)})" for got, said in rises)
+    listed = ", ".join(f"{shown(computed)} % (printed {shown(printed, 1)})" for computed, printed in rises)
     return Finding(verdict(holds), f"Increases {listed}; mean time of Table 11 {shown(mean, 3)} s.")
 
 

@@ -77,8 +77,8 @@ def identical_rows() -> Finding:
 def quintile_mean() -> Finding:
     """Compare the mean of the five quintiles with the whole column; fifths allow 1.10 (docs/theory.md, eq. (T56))."""
     rows = printed_in("table5_god_quintiles", exact=True)["rows"]
-    whole = printed_in("table1_win_rate", exact=True)["rows"]
-    gaps = {row["model"]: row["win"] - mean_of([quintile[row["model"]] for quintile in rows]) for row in whole}
+    column = printed_in("table1_win_rate", exact=True)["rows"]
+    gaps = {row["model"]: row["win"] - mean_of([quintile[row["model"]] for quintile in rows]) for row in column}
     allowed = 1 + 2 * half_unit(1)
     off = {model: gap for model, gap in gaps.items() if abs(gap) > allowed}
     listed = ", ".join(f"{model} {shown(gap)}" for model, gap in gaps.items())
@@ -118,11 +118,11 @@ def judge_mean() -> Finding:
     wins, text = [row["win"] for row in mean["rows"]], mean["text"]
     holds &= (min(wins), max(wins)) == (text["win_low"], text["win_high"])
     half = next((row for row in orders if row["first"] != row["second"]), orders[0])
-    whole = all((row[key] * MT_BENCH_PROMPTS / 100) % 1 == 0 for row in orders for key in ("first", "second"))
+    integral = all((row[key] * MT_BENCH_PROMPTS / 100) % 1 == 0 for row in orders for key in ("first", "second"))
     return Finding(
-        verdict(holds and whole),
+        verdict(holds and integral),
         f"Six means agree to one decimal, such as ({shown(half['first'])} + {shown(half['second'])}) / 2 ="
-        f" {shown(got[half['model']], 3)}; {'every' if whole else 'not every'} rate is a whole number of"
+        f" {shown(got[half['model']], 3)}; {'every' if integral else 'not every'} rate is a whole number of"
         f" {MT_BENCH_PROMPTS} prompts.",
     )
 
