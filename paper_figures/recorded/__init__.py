@@ -16,8 +16,6 @@ from typing import Any
 
 import pandas as pd
 
-from paper_figures.studies import evidence, laws
-from paper_figures.studies.evidence import completed
 from rws_decode.common.files import write_bytes, write_json
 
 FOLDER = Path(__file__).parent
@@ -30,7 +28,6 @@ FOLDERS = {
     "reactions": FOLDER / "reactions",
     "smollm2": FOLDER / "smollm2",
 }
-_STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]
 
@@ -63,6 +60,8 @@ def recorded() -> Recorded:
 
     Equal texts after a prompt have equal scores.
     """
+    from paper_figures.studies.evidence import completed  # here, as studies read `recorded.measures`
+
     raw = read_recorded(FOLDER)
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)
 
@@ -72,7 +71,9 @@ def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Pat
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
     """
-    study = _STUDIES[about.get("study", "evidence")]
+    from paper_figures.studies import evidence, laws
+
+    study = {"evidence": evidence, "laws": laws}[about.get("study", "evidence")]
     answers = study.answers_of(rows).drop(columns=_LEFT_OUT, errors="ignore")
     answers = answers.sort_values(list(study.KEY), ignore_index=True)
     frontiers = study.frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)

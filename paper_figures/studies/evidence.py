@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.data.loaders import Prompt
+from paper_figures.recorded.measures import MEASURES, difference_interval, interval_of, measures_of, scores_of
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
@@ -31,21 +32,16 @@ from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows, kept
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.evidence_arms import (
-    MEASURES,
     METHODS,
     WORLDS,
     Arm,
     World,
     arms_of,
     base_unit,
-    difference_interval,
     from_run,
     frontier_units,
     independent,
-    interval_of,
-    measures_of,
     numbers_of_runs,
-    scores_of,
     title_of,
     unit_of,
     validation_arms,
