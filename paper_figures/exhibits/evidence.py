@@ -12,6 +12,7 @@ from pathlib import Path
 
 from paper_figures.exhibits.shared.evidence import evidence_of, inputs_of, source_line
 from paper_figures.exhibits.shared.exhibit import Exhibit
+from paper_figures.recorded.arm_tables import arm_tables
 from paper_figures.recorded.comparisons import (
     VERDICTS,
     Comparison,
@@ -21,7 +22,6 @@ from paper_figures.recorded.comparisons import (
     variation_text,
 )
 from paper_figures.recorded.measures import MEASURES
-from paper_figures.studies.evidence import arm_tables
 from paper_figures.table import Table
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package

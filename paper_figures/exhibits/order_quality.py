@@ -30,8 +30,7 @@ from paper_figures.exhibits.shared.exhibit import Exhibit, Label, Picture, Story
 from paper_figures.recorded.comparisons import compare_arms
 from paper_figures.recorded.measures import MEASURES as COMPARED
 from paper_figures.recorded.measures import main_measures
-from paper_figures.studies.evidence import title_of
-from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm, title_of
 from paper_figures.table import Column, Table, make_table
 from rws_decode.ablation.result import TwinComparison
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from paper_figures.recorded.completed import completed
 from rws_decode.common.files import write_bytes, write_json
+from rws_decode.common.later import pd
 
 FOLDER = Path(__file__).parent
 # Of each study; of those of a network that `make real` installs, by the network's name.
@@ -60,8 +60,6 @@ def recorded() -> Recorded:
 
     Equal texts after a prompt have equal scores.
     """
-    from paper_figures.studies.evidence import completed  # here, as studies read `recorded.measures`
-
     raw = read_recorded(FOLDER)
     return Recorded(completed(raw.answers, raw.frontiers), raw.frontiers, raw.about)
 
@@ -71,7 +69,7 @@ def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Pat
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
     """
-    from paper_figures.studies import evidence, laws
+    from paper_figures.studies import evidence, laws  # here, as they import from this package
 
     study = {"evidence": evidence, "laws": laws}[about.get("study", "evidence")]
     answers = study.answers_of(rows).drop(columns=_LEFT_OUT, errors="ignore")

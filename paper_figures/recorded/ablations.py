@@ -10,8 +10,8 @@ import pandas as pd
 
 from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.recorded.comparisons import TWINS, confidence_texts
-from paper_figures.studies.evidence import chosen_scales, with_one_score
-from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, worlds_of
+from paper_figures.recorded.completed import with_one_score
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales, worlds_of
 from paper_figures.table import records
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.twins import BLIND

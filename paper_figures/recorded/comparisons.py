@@ -17,15 +17,16 @@ import pandas as pd
 
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.measures import MEASURES, differences_of, main_measures, measures_of, scores_of
-from paper_figures.studies.evidence import chosen_scales
 from paper_figures.studies.evidence_arms import (
     CONTROLS,
     WORLDS,
     Arm,
     addresses_of,
     arms_of,
+    chosen_scales,
     factor_variation,
     title_of,
+    validation_answers,
     worlds_of,
 )
 from rws_decode.ablation.result import TwinComparison, compared_with
@@ -117,7 +118,7 @@ def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
 
 def confidence_texts(answers: pd.DataFrame, world: str) -> pd.DataFrame:
     """Return the answers of confidence decoding to the validation prompts; the SD of the reward is over these."""
-    rows = answers[(answers["world"] == world) & (answers["split"] == "validation")]
+    rows = validation_answers(answers, world)
     return rows[(rows["method"] == "temperature") & (rows["number"] == 1.0)]
 
 

@@ -315,3 +315,15 @@ def worlds_of(answers: pd.DataFrame) -> list[str]:
     """Return the worlds with test answers, in the order of the study."""
     present = set(answers.loc[answers["split"] == "test", "world"])
     return [world for world in WORLDS if world in present]
+
+
+def validation_answers(answers: pd.DataFrame, world: str) -> pd.DataFrame:
+    """Return the answers of a world to its validation prompts."""
+    return answers[(answers["world"] == world) & (answers["split"] == "validation")]
+
+
+def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
+    """Return the scale of the greatest mean reward on validation prompts, for rws and for temperature."""
+    means = validation_answers(answers, world).groupby(["method", "number"])["reward"].mean()
+    methods = ("rws", "temperature")
+    return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}

@@ -20,8 +20,8 @@ from paper_figures.exhibits.shared.evidence import (
 from paper_figures.exhibits.shared.exhibit import Exhibit, save
 from paper_figures.recorded import Recorded
 from paper_figures.recorded.comparisons import VERDICTS, comparisons_of
+from paper_figures.recorded.completed import completed
 from paper_figures.runner.parts import write_manifest, write_part
-from paper_figures.studies.evidence import completed
 from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.prompts import Prompt
 from rws_decode.common.files import write_json

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.recorded import Recorded
-from paper_figures.studies.evidence import ANSWER_COLUMNS, EVIDENCE_WORLDS, completed
+from paper_figures.recorded.completed import completed
+from paper_figures.studies.evidence import ANSWER_COLUMNS, EVIDENCE_WORLDS
 from paper_figures.studies.evidence_arms import WORLDS, Arm
 
 PROMPTS, VALIDATION = 24, 3

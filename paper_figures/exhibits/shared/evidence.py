@@ -22,12 +22,13 @@ from matplotlib.patches import Rectangle
 from paper_figures.exhibits.shared.exhibit import Label, Line, MissingRun
 from paper_figures.exhibits.shared.results import printed_range
 from paper_figures.recorded import Recorded, recorded
+from paper_figures.recorded.completed import completed
 from paper_figures.recorded.measures import interval_of as interval_of_values
 from paper_figures.recorded.measures import scores_of
 from paper_figures.statistics.intervals import Interval
 from paper_figures.studies import evidence as summaries
-from paper_figures.studies.evidence import chosen_scales, completed, read_rows, title_of
-from paper_figures.studies.evidence_arms import CONTROLS, METHODS, WORLDS, Arm, worlds_of
+from paper_figures.studies.evidence import read_rows
+from paper_figures.studies.evidence_arms import CONTROLS, METHODS, WORLDS, Arm, chosen_scales, title_of, worlds_of
 from paper_figures.studies.evidence_arms import arms_of as whole_arms
 from rws_decode.common.files import read_json
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION

@@ -17,8 +17,7 @@ from paper_figures.recorded.comparisons import (
     reward_answer,
     rivals_of,
 )
-from paper_figures.studies import evidence
-from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales
 
 CONFIDENCE = (-1.0, -0.6, -0.2)  # rewards of the validation prompts' confidence texts
 
@@ -116,7 +115,7 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 
 
 def test_scales_are_chosen_on_validation_prompts() -> None:
-    assert evidence.chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
+    assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
 
 

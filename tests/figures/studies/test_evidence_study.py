@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
 from paper_figures.recorded.comparisons import MADE, Comparison, compare, confidence_texts
+from paper_figures.recorded.completed import completed, with_one_score
 from paper_figures.recorded.measures import MEASURES, difference_interval, differences_of, scores_of
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.resampling import text_pairs
@@ -73,7 +74,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def answers(runs: Path) -> pd.DataFrame:
     """Return the answers of that run, with their regrets."""
     rows = evidence.read_rows(runs)
-    return evidence.completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
+    return completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
 
 
 def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
@@ -117,7 +118,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
     spread = rewards.max() - rewards.min()
     assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
     assert record.answers.groupby(texts)["reward"].nunique().max() == 1
-    assert (np.abs(evidence.with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
+    assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
     arms = arms_of(record.answers, "mini:mini")
     for scale in (2.0, 4.0, 8.0):
         rws = arms[Arm("rws", scale)]
@@ -247,7 +248,7 @@ def flat(page: str) -> str:
 def compared_at(study: str, scale: float, drawn: bool = False) -> dict[str, list[Comparison]]:
     """Return a record's comparisons of RWS at one scale by world."""
     record = read_recorded(FOLDERS[study])
-    answers = evidence.completed(record.answers, record.frontiers)
+    answers = completed(record.answers, record.frontiers)
     asked = (answers["number"] == scale) & (answers["drawn"] == drawn)
     found: dict[str, list[Comparison]] = {}
     for row in compare(answers[asked | (answers["method"] != "rws") | (answers["split"] == "validation")]):
@@ -286,7 +287,7 @@ def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     ends = best.found.difference, best.found.high, best.found.low
     assert "best of 4 gains {:.2f} [{:.2f}, {:.2f}] on RWS".format(*(-end for end in ends)) in results
     assert told["best of 4"]["net humanness"].text() in results
-    arms = arms_of(evidence.completed(record.answers, record.frontiers), "antibody:human")
+    arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
     both = arms[Arm("default", None, 1.0)], arms[Arm("default")]
     drawn = difference_interval(both, "antibody:human", "net humanness")
     assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
