@@ -16,6 +16,7 @@ from paper_figures.data.loaders import Prompt
 from paper_figures.runner.units import Unit
 from paper_figures.studies.comparison import seed_of
 from paper_figures.studies.options import GRID
+from rws_decode.ablation.twins import by_step, shuffled_rewards
 from rws_decode.common.later import NDArray, np, pd
 from rws_theory.gain import reward_factor
 
@@ -224,25 +225,21 @@ def numbers_of_runs(
     >>> numbers_of_runs("schedule", 8.0, runs)["a"] == numbers_of_runs("schedule", 8.0, runs)["b"]
     True
     """
-    names = sorted(rewards)
-    factors = {name: reward_factor(np.asarray(rewards[name]), scale) for name in names}
+    runs = {name: np.asarray(rewards[name], np.float64) for name in sorted(rewards)}
+    factors = {name: reward_factor(run, scale) for name, run in runs.items()}
     if method == "constant":
-        return {name: {"name": "temperature", "scale": float(factors[name].mean())} for name in names}
+        return {name: {"name": "temperature", "scale": float(run.mean())} for name, run in factors.items()}
     if method == "schedule":
-        mean = np.mean([factors[name] for name in names], axis=0).tolist()
-        return {name: {"name": "schedule", "factors": mean} for name in names}
+        mean = by_step(list(factors.values()), max(map(len, factors.values()))).mean(axis=0).tolist()
+        return {name: {"name": "schedule", "factors": mean} for name in runs}
     if method == "swapped":
-        if len(names) < 2:
-            raise ValueError(f"rewards is of {len(names)} prompts: another prompt's rewards need at least 2")
-        around = np.random.default_rng([seed, len(names)]).permutation(len(names))
-        donor = {names[i]: names[j] for i, j in zip(around, np.roll(around, 1), strict=True)}
-        given = {name: list(rewards[donor[name]]) for name in names}
+        if len(runs) < 2:
+            raise ValueError(f"rewards is of {len(runs)} prompts: another prompt's rewards need at least 2")
+        names, around = list(runs), np.random.default_rng([seed, len(runs)]).permutation(len(runs))
+        given = {names[i]: runs[names[j]] for i, j in zip(around, np.roll(around, 1), strict=True)}
     else:
-        given = {
-            name: np.random.default_rng([seed, *name.encode()]).permutation(list(rewards[name])).tolist()
-            for name in names
-        }
-    return {name: {"name": "reward-replay", "reward_scale": scale, "rewards": given[name]} for name in names}
+        given = {name: shuffled_rewards(run, [seed, *name.encode()]) for name, run in runs.items()}
+    return {name: {"name": "reward-replay", "reward_scale": scale, "rewards": given[name].tolist()} for name in runs}
 
 
 def frontier_units(world: World, prompts: Sequence[Prompt], weights: int, seed: int = 0) -> Iterator[Unit]:
