@@ -74,7 +74,8 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         "better: below the margin, but not between both. Intervals hold at any time, with 95 % for the twins of one "
         "s_R and measure together, and for the other methods together; those for a fixed number of prompts would be "
         "narrower. Prompts are the units. The SD of the reward is that over confidence texts. The difference of a mean "
-        "counts as 30 margins at most. Distinct pairs: of texts. Factor varies by: its median CV within a run of RWS; "
-        "near 0, equivalence could not fail. The CSV file has every comparison."
+        "counts as 30 margins at most. Of log perplexity the smaller is better, of GOD the greater. Distinct pairs: of "
+        "texts. Factor varies by: its median CV within a run of RWS; near 0, equivalence could not fail. The CSV file "
+        "has every comparison."
     )
     return Table("evidence_comparisons", data, shown, caption)

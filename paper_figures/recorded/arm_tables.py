@@ -41,8 +41,8 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
     caption = (
         f"{world}: every arm on the same {max(map(len, arms.values()), default=0)} prompts, mean with 95 % interval "
         "(ABC of means, exact of shares, Tango's of net win rates, or over distinct pairs of texts where they repeat). "
-        "Reward: as the guide normalises it. Net win rates: against the greedy default, in points; those of RWS are in "
-        "the table evidence_comparisons. GOD: tokens. "
+        "Reward: in the SD by which the guide normalises it, from its mean. Net win rates: against the greedy default, "
+        "in points; those of RWS are in the table evidence_comparisons. GOD: tokens. "
         + ("Regret: nats below the best text of at least the same reward. " if setting.tilts else "")
         + "Forwards and reward calls: of an answer, all copies counted."
     )

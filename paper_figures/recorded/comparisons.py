@@ -7,7 +7,7 @@ anything that its factor, a schedule or another prompt's rewards do not?
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -30,6 +30,7 @@ from paper_figures.studies.evidence_arms import (
     worlds_of,
 )
 from rws_decode.ablation.result import TwinComparison, compared_with
+from rws_decode.ablation.verdict import side_of
 
 LEVEL = 0.95
 VERDICTS = ("better", "equivalent", "not better", "worse", "undecided")
@@ -170,12 +171,19 @@ def compare_arms(
     texts = list(zip(*(frame["tokens"].iloc[order] for frame in (first, second)), strict=True))
     settings: Any = {"margin": MEASURES[measure].margin, "bound": MEASURES[measure].bound}
     settings["level"] = 1 - (1 - LEVEL) / family
-    found = compared_with("", values.tolist(), texts, **settings)
+    found = _compared(measure, values.tolist(), texts, settings)
     addresses = addresses_of(world, first["prompt"].iloc[order])
     if addresses is None:
         return found, float(values.mean()), None, ()
     means = tuple(float(values[addresses == name].mean()) for name in dict.fromkeys(addresses.tolist()))
-    return found, float(values.mean()), compared_with("", means, texts, **settings), means
+    return found, float(values.mean()), _compared(measure, means, texts, settings), means
+
+
+def _compared(measure: str, values: Sequence[float], texts: Sequence[Any], settings: dict[str, Any]) -> TwinComparison:
+    """Return the comparison of units, with the verdict of the negative difference where the smaller value is better."""
+    found = compared_with("", values, texts, **settings)
+    turned = side_of(-found.high, -found.low, settings["margin"])
+    return replace(found, verdict=turned) if MEASURES[measure].smaller else found
 
 
 def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:

@@ -33,6 +33,7 @@ class Measure:
 
     - kind "mean": their difference. kind "share": who has the greater score, +1, 0 or -1, as in a net win rate.
     - `margin` is in the unit of the measure; `reason` says why it is that. `factor` makes points of shares for reading.
+    - `smaller`: the smaller value is the better one. A greater GOD counts as better.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Measure:
     margin: float
     reason: str
     factor: float = 1.0
+    smaller: bool = False
 
     @property
     def bound(self) -> float:
@@ -77,7 +79,7 @@ MEASURES: dict[str, Measure] = {
         Measure("net valid", "net win rate by valid", "points", "share", 0.11, _RATE, 100.0),
         Measure("net qed", "net win rate by qed", "points", "share", 0.11, _RATE, 100.0),
         Measure("log_prob", "log p", "nats a word", "mean", 0.057, _NATS),
-        Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS),
+        Measure("nll", "log perplexity", "nats a token", "mean", 0.057, _NATS, smaller=True),
         Measure("coherent", "coherent answers", "points", "share", 0.05, "one answer in 20: fewer do not count", 100.0),
         Measure("god", "GOD", "tokens", "mean", 0.5, "about half of the rise in the paper's Table 1, from 1.4 to 2.6"),
     )

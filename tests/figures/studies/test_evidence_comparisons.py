@@ -17,7 +17,9 @@ from paper_figures.recorded.comparisons import (
     reward_answer,
     rivals_of,
 )
+from paper_figures.recorded.measures import MEASURES
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales
+from rws_decode.ablation.verdict import side_of
 
 CONFIDENCE = (-1.0, -0.6, -0.2)  # rewards of the validation prompts' confidence texts
 
@@ -74,6 +76,13 @@ def test_a_net_win_rate_counts_who_scores_more() -> None:
     wins = sum(first[p][0] > second[p][0] for p in first)  # type: ignore[index]
     losses = sum(first[p][0] < second[p][0] for p in first)  # type: ignore[index]
     assert row.found.difference == row.uncut == pytest.approx((wins - losses) / PROMPTS)
+
+
+def test_a_smaller_log_perplexity_is_better() -> None:
+    rows = [row for row in comparisons_of(record()) if row.measure == "nll"]
+    for row in rows:
+        assert row.verdict == side_of(-row.found.high, -row.found.low, MEASURES["nll"].margin)
+    assert {row.world for row in rows} == {"mini:mini"}
 
 
 def test_intervals_of_the_twins_of_a_scale_hold_together_and_those_of_other_methods() -> None:
