@@ -18,7 +18,7 @@ _ENDS = ("", " low", " high")
 def arm_tables(answers: pd.DataFrame) -> list[Table]:
     """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
 
-    Rewards are as the guide normalises them. Net win rates are against the greedy default, in points.
+    Rewards are as their model is normalised. Net win rates are against the greedy default, in points.
     """
     return [_arm_table(answers, world) for world in worlds_of(answers)]
 
@@ -41,8 +41,8 @@ def _arm_table(answers: pd.DataFrame, world: str) -> Table:
     caption = (
         f"{world}: every arm on the same {max(map(len, arms.values()), default=0)} prompts, mean with 95 % interval "
         "(ABC of means, exact of shares, Tango's of net win rates, or over distinct pairs of texts where they repeat). "
-        "Reward: in the SD by which the guide normalises it, from its mean. Net win rates: against the greedy default, "
-        "in points; those of RWS are in the table evidence_comparisons. GOD: tokens. "
+        "Reward: as its model is normalised, by mean and SD. Net win rates: against the greedy default, in points; "
+        "those of RWS are in the table evidence_comparisons. GOD: tokens. "
         + ("Regret: nats below the best text of at least the same reward. " if setting.tilts else "")
         + "Forwards and reward calls: of an answer, all copies counted."
     )

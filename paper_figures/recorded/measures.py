@@ -72,7 +72,7 @@ MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure("reward", "reward", "SD", "mean", 0.1, "half of what is called a small effect, 0.2 SD"),
-        Measure("net", "net win rate by the guide", "points", "share", 0.11, _RATE, 100.0),
+        Measure("net", "net win rate by the reward", "points", "share", 0.11, _RATE, 100.0),
         Measure("net mini-judge", "net win rate by the other judge", "points", "share", 0.11, _RATE, 100.0),
         Measure("net exact", "net win rate by the exact rules", "points", "share", 0.11, _RATE, 100.0),
         Measure("net humanness", "net win rate by humanness", "points", "share", 0.11, _RATE, 100.0),

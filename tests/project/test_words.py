@@ -70,10 +70,10 @@ def test_figures_and_tables_are_in_the_words_of_the_field(path: str) -> None:
     assert [each for each in misused(strings(path)) if "confidence decoding" not in each.rpartition(":")[2]] == []
 
 
-@pytest.mark.parametrize("path", files("rws_decode/extra", "*.html"))
-def test_interactive_pages_are_in_the_words_of_the_field(path: str) -> None:
+@pytest.mark.parametrize("path", [*files("rws_decode/extra", "*.html"), *files("paper_figures/report", "*.html")])
+def test_html_pages_are_in_the_words_of_the_field(path: str) -> None:
     text = re.sub(r"<(script|style).*?</\1>|<!--.*?-->", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert misused(unescape(re.sub(r"<[^>]*>|\$\w+", " ", text))) == []
+    assert misused(unescape(re.sub(r"<[^>]*>|\$\w+|{[{%].*?[%}]}", " ", text))) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -94,7 +94,12 @@ def test_the_pictures_are_small_and_made_anew(tmp_path: Path) -> None:
     stale = [number for number, (new, old) in enumerate(zip(ours, theirs, strict=True)) if new != old]
     assert stale == [], "run make pictures"
     assert kept.stat().st_size < MEGABYTE
-    for name, least, most, size in (("decodes.gif", 900, 1000, MEGABYTE), ("frontier.png", 800, 1100, MEGABYTE / 5)):
+    stills = [path.name for path in readme_pictures.IMAGES.glob("*.png")]
+    assert {"frontier.png", "ablations.png", "theorems-crossing.png"} < set(stills)
+    for name, least, most, size in (
+        ("decodes.gif", 900, 1000, MEGABYTE),
+        *((n, 700, 1100, MEGABYTE / 5) for n in stills),
+    ):
         path = readme_pictures.IMAGES / name
         assert path.stat().st_size < size
         with Image.open(path) as picture:

@@ -208,4 +208,4 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
     sections = [element["id"] for element in elements_of(out / "index.html").named("section")]
     assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
-    assert "fig1_commit_order" in text.split("Not drawn: ")[1]
+    assert "fig1_commit_order" in text.split("Not plotted: ")[1]
