@@ -35,7 +35,7 @@ from IPython.display import Markdown, display
 
 from paper_figures.recorded import recorded
 from paper_figures.recorded.ablations import recorded_ablation
-from paper_figures.studies.evidence import with_one_score
+from paper_figures.recorded.completed import with_one_score
 from rws_decode import (
     Shape,
     compare,

@@ -7,13 +7,12 @@ another prompt's rewards, at each reward scale.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.law_frontier import WORLD
-from paper_figures.exhibits.shared.evidence import bound_text, chosen_scale, evidence_of, inputs_of
+from paper_figures.exhibits.shared.evidence import chosen_scale, evidence_of, inputs_of
 from paper_figures.exhibits.shared.exhibit import (
     GREY,
     Dots,
@@ -26,7 +25,8 @@ from paper_figures.exhibits.shared.exhibit import (
     joint_legend,
 )
 from paper_figures.recorded.ablations import names_of
-from paper_figures.recorded.verdicts import Comparison, comparisons_of, reward_answer, variation_text
+from paper_figures.recorded.comparisons import Comparison, comparisons_of, reward_answer, variation_text
+from paper_figures.recorded.measures import MEASURES
 from rws_decode.common.palette import BLACK, BLUE, VERMILION
 
 NEEDS: tuple[str, ...] = ()  # the record ships with the package
@@ -41,13 +41,12 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the figure, and what RWS gains in two sentences."""
     evidence, title, inputs = evidence_of(runs), "At a glance", inputs_of(runs)
     compared, best = comparisons_of(evidence), chosen_scale(evidence, WORLD)
-    by_texts = [
+    rows = [
         row
         for row in compared
         if (row.world, row.measure, row.drawn, row.arm.one_by_one) == (WORLD, "reward", False, False)
         and row.arm.method in _TWINS
     ]
-    rows = [replace(row, **row.by_address._asdict()) if row.by_address else row for row in by_texts]
     chosen = {row.arm.method: row for row in rows if best is not None and row.scale == best.number}
     if not {"default", "constant"} <= chosen.keys():
         return Exhibit(title, conclusions=("The results have no runs of RWS with its twins.",), inputs=inputs)
@@ -57,23 +56,24 @@ def exhibit(runs: Path) -> Exhibit:
         f"In a {model}, RWS at s_R = {fixed.scale:g} gains {confidence.text()} of reward over confidence decoding. "
         f"Over a fixed temperature of equal mean, which reads no reward, it gains {fixed.text()}."
     )
-    more = [
-        (row, own.text())
-        for row, own in zip(rows, by_texts, strict=True)
-        if row.arm.method == "constant" and row.verdict == "RWS more"
-    ]
     text = f"Rows are reward scales. s_R = {fixed.scale:g} gave the most reward on other prompts."
-    if fixed.least is not None:
-        text += f" There a gain of {bound_text(fixed.least)} SD over the fixed temperature is found in 4 of 5 studies."
     text += f" Within a run the factor varies by {variation_text(rows)} (median CV)."
     text += "".join(
-        f" At s_R = {row.scale:g} RWS gains {row.text()} over its fixed temperature, clustered by texts {own}."
-        for row, own in more
+        f" At s_R = {row.scale:g} RWS gains {row.text()} over its fixed temperature."
+        for row in rows
+        if row.arm.method == "constant" and row.verdict == "better"
     )
+    if confidence.speeches:
+        text += f" The prompts are from {len(confidence.speeches)} speeches: in each of them RWS at s_R = "
+        text += f"{fixed.scale:g} gains {_ends(confidence)} over confidence decoding, {_ends(fixed)} over the fixed "
+        text += "temperature."
+        if all(row.by_speech and row.by_speech.verdict == "undecided" for row in rows):
+            text += " With speeches as units, these are too few to decide any comparison of the figure."
     caption = (
-        f"Mean difference in reward ({reward}) over {fixed.n} prompts, with 95 % intervals clustered by speech. SD: "
-        f"that which normalises the reward. Band: margin of {fixed.margin:g} SD, fixed beforehand. The fixed "
-        "temperature multiplies logits by the mean factor of RWS on the same prompt. Tokens are greedy."
+        f"Mean difference in reward ({reward}) over {fixed.found.n} prompts, by `rws ablate`: intervals hold together "
+        "for all twins of a row, with 95 %, at any time. SD: of the reward over confidence texts. Band: margin of "
+        f"{MEASURES['reward'].margin:g} SD, fixed beforehand. The fixed temperature multiplies logits by the mean "
+        "factor of RWS on the same prompt. Tokens are greedy."
     )
     alt = "; ".join(f"{_TWINS[row.arm.method].label} at s_R = {row.scale:g}: {row.text()}" for row in rows)
     picture = Picture("glance", draw(rows), caption, f"Forest plot of RWS minus {alt}.")
@@ -90,14 +90,22 @@ def draw(rows: Sequence[Comparison]) -> Figure:
     """Draw RWS minus its twins in one panel, a row for each reward scale."""
     picture = figure(4.2, 3.2)
     axes = picture.subplots()
-    axes.axvspan(-rows[0].margin, rows[0].margin, color="#d9e6f2", zorder=0.5, linewidth=0)
+    margin = MEASURES["reward"].margin
+    axes.axvspan(-margin, margin, color="#d9e6f2", zorder=0.5, linewidth=0)
     axes.axvline(0, color=GREY, linewidth=1.0)
     names = {scale: f"$s_R$ = {scale:g}" for scale in sorted({row.scale for row in rows})}
     series = []
     for method, look in _TWINS.items():
-        marks = {names[row.scale]: (row.difference, row.low, row.high) for row in rows if row.arm.method == method}
+        found = {names[row.scale]: row.found for row in rows if row.arm.method == method}
+        marks = {name: (each.difference, each.low, each.high) for name, each in found.items()}
         series.append(Dots(look, f"minus {look.label}", marks))
     draw_dots(axes, list(names.values()), series)
     axes.set_xlabel("reward of RWS minus reward of the other  [SD]")
     joint_legend(picture, 1, "outside upper left")
     return picture
+
+
+def _ends(row: Comparison) -> str:
+    """Return the least and the greatest mean of a speech, as "+1.34 to +1.87 SD"."""
+    measure = MEASURES[row.measure]
+    return f"{measure.text(min(row.speeches))} to {measure.text(max(row.speeches))} {measure.unit}"

@@ -5,7 +5,11 @@ Shows: for each world of the evidence study, quality against GOD over orders of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,10 +27,15 @@ from paper_figures.exhibits.shared.evidence import (
     short_of,
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, Label, Picture, Story, figure, panel_title, place_labels
-from paper_figures.recorded.verdicts import equal_orders, equal_sentence, main_measures
-from paper_figures.studies.evidence import title_of
-from paper_figures.studies.evidence_arms import WORLDS, Arm
+from paper_figures.recorded.comparisons import compare_arms
+from paper_figures.recorded.measures import MEASURES as COMPARED
+from paper_figures.recorded.measures import main_measures
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm, title_of
 from paper_figures.table import Column, Table, make_table
+from rws_decode.ablation.result import TwinComparison
+
+if TYPE_CHECKING:
+    import pandas
 
 NEEDS: tuple[str, ...] = ()
 _FIXED = ("left-to-right", "window", "random-order")  # orders that do not follow confidence
@@ -76,6 +85,55 @@ def _table(data: Placed) -> Table:
     return make_table("order_quality", rows, columns, caption)
 
 
+@dataclass(frozen=True)
+class EqualOrders:
+    """Of how many orders how many pairs have equivalent GOD, and how many of these pairs differ in a measure.
+
+    beyond: of those that differ, how many by more than the margin; others: how many have an order that is no scale of
+    the logits.
+    """
+
+    orders: int
+    pairs: int
+    apart: int
+    beyond: int
+    others: int
+
+
+def equal_orders(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> EqualOrders | None:
+    """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
+
+    The orders are of arms that commit the likeliest words, as many a step: a factor on the logits leaves these as they
+    are, while copies, lookahead and tilts do more. Intervals of GOD hold together for all pairs, and so do those of the
+    measure. Two orders differ where the interval excludes 0.
+    """
+    greedy = [arm for arm in arms if not arm.sampling_temperature and not arm.one_by_one]
+    orders = [arm for arm in greedy if METHODS[arm.method].kind in ("rws", "factor", "order")]
+    every = list(combinations(orders, 2))
+
+    def found_of(measure: str, pair: tuple[Arm, Arm]) -> TwinComparison | None:
+        first, second = (arms[arm].reset_index() for arm in pair)
+        both = compare_arms(first, second, world, measure, len(every))
+        return both and both[0]
+
+    god = {pair: found_of("god", pair) for pair in every}
+    equal = {pair: found_of(name, pair) for pair, found in god.items() if found and found.verdict == "equivalent"}
+    differ = {pair: found for pair, found in equal.items() if found and (found.low > 0 or found.high < 0)}
+    beyond = sum(found.verdict in ("better", "worse") for found in differ.values())
+    others = sum(any(METHODS[arm.method].kind == "order" for arm in pair) for pair in differ)
+    return EqualOrders(len(orders), len(equal), len(differ), beyond, others) if equal else None
+
+
+def equal_sentence(equal: EqualOrders, world: str, name: str) -> str:
+    """Return in words how many pairs of orders with equivalent GOD differ in a measure."""
+    return (
+        f"In {WORLDS[world].model}, {equal.pairs} pairs of {equal.orders} orders have the same GOD within "
+        f"±{COMPARED['god'].margin:g} tokens; {equal.apart or 'none'} of them differ in {COMPARED[name].title}, "
+        f"{equal.beyond} by more than the margin (intervals that hold together for all pairs of orders). "
+        f"{equal.apart - equal.others} of those that differ are of RWS, its controls and temperatures alone."
+    )
+
+
 def _story(data: Placed) -> Story | None:
     """Return what the page says first: how many orders of equal GOD differ, and what neighbours do to each other."""
     for world in data.places:
@@ -86,11 +144,12 @@ def _story(data: Placed) -> Story | None:
     else:
         return None
     claim = (
-        "Orders that are equally far from left to right differ in quality."
+        "Orders that are equally far from left to right can differ in quality."
         if equal.apart
         else "Orders that are equally far from left to right show no difference in quality here."
     )
-    caveat = "So GOD does not determine quality. Most of these orders are RWS and its relatives; others could differ."
+    related = "Most" if equal.others else "All"
+    caveat = f"So GOD does not determine quality. {related} orders of these pairs are RWS and its relatives."
     return Story(claim, (equal_sentence(equal, world, measure),), caveat, "order_quality")
 
 

@@ -6,6 +6,7 @@ and what share of RWS's change its constant makes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from paper_figures.exhibits.shared import evidence
 from paper_figures.exhibits.shared.evidence import (
     Placed,
     arms_of,
-    difference_of,
     draw_table8,
     fields_of,
     legend_of,
@@ -39,6 +39,8 @@ from paper_figures.exhibits.shared.exhibit import (
     place_labels,
     plain_log,
 )
+from paper_figures.recorded import Recorded
+from paper_figures.recorded.comparisons import comparisons_of
 from paper_figures.statistics.intervals import Interval, ratio_interval
 from paper_figures.statistics.resampling import text_pairs
 from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm
@@ -86,42 +88,53 @@ def draw(data: Placed) -> Figure:
     return picture
 
 
-def share_of_change(
-    default: pandas.DataFrame, rws: pandas.DataFrame, constant: pandas.DataFrame, measure: str
-) -> dict[str, Interval | None]:
-    """Return the change of RWS from the default, that of its constant, and the second as a share of the first.
+def _changes(record: Recorded) -> dict[tuple[str, float, str], Interval]:
+    """Return how RWS changes each measure from the default, by world and s_R, as the study's comparisons have it."""
+    named, found = {"nll": "log_perplexity", "log_prob": "log_perplexity", "god": "god_tokens"}, {}
+    for row in comparisons_of(record):
+        if row.arm == Arm("default") and not row.drawn and row.measure in named:
+            ends = (row.found.difference, row.found.low, row.found.high)
+            # Of an exact model the perplexity is that of its own log p.
+            turned = (-ends[0], -ends[2], -ends[1]) if row.measure == "log_prob" else ends
+            found[row.world, row.scale, named[row.measure]] = Interval(*turned)
+    return found
 
-    share = mean(constant - default) / mean(RWS - default), with a percentile bootstrap interval over prompts, of which
-    those with the same three texts are one. None
-    where an answer has no such measure, and for the share where the interval of RWS's own change holds 0.
+
+def share_of_change(frames: Sequence[pandas.DataFrame], measure: str) -> Interval | None:
+    """Return the change of RWS's constant from the default as a share of RWS's own.
+
+    frames: the answers of default, RWS and constant. share = mean(constant - default) / mean(RWS - default), with a
+    percentile bootstrap interval over prompts, of which those with the same three texts are one.
     """
-    of_rws, of_constant = difference_of(rws, default, measure), difference_of(constant, default, measure)
-    share = None
-    if of_rws is not None and not of_rws.low <= 0 <= of_rws.high:
-        texts = text_pairs(zip(default["tokens"], rws["tokens"], strict=True), constant["tokens"])
-        changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
-        part, whole = (np.bincount(texts, weights=change) for change in changes)
-        share = ratio_interval(part, whole, np.random.default_rng(0))
-    return {"RWS": of_rws, "constant": of_constant, "share": share}
+    default, rws, constant = frames
+    texts = text_pairs(zip(default["tokens"], rws["tokens"], strict=True), constant["tokens"])
+    changes = ((frame[measure] - default[measure]).to_numpy(dtype=float) for frame in (constant, rws))
+    part, whole = (np.bincount(texts, weights=change) for change in changes)
+    return ratio_interval(part, whole, np.random.default_rng(0))
 
 
 def _table(data: Placed) -> Table:
-    rows = []
+    rows, changes = [], _changes(data.evidence)
     for world in data.places:
         arms, default = arms_of(data.evidence, world), Arm("default")
         for rws in path_of(arms, "rws"):
             constant = Arm("constant", rws.number)
             for measure in _MEASURES if default in arms and constant in arms else ():
+                frames = [arms[arm] for arm in (default, rws, constant)]
+                change = changes.get((world, rws.number or 0.0, measure))
+                real = change is not None and not change.low <= 0 <= change.high
                 row: dict[str, Any] = {"world": world, "s_R": rws.number, "measure": measure}
-                shares = share_of_change(arms[default], arms[rws], arms[constant], measure)
-                for name, interval in shares.items():
+                row["constant"] = float((frames[2][measure] - frames[0][measure]).mean())
+                share = share_of_change(frames, measure) if real else None
+                for name, interval in (("RWS", change), ("share", share)):
                     row |= fields_of(name, interval)
                     row[f"{name} text"] = interval and text_of(interval, signed=name != "share")
                 rows.append(row)
     columns = [Column("world"), Column("s_R"), Column("measure", form=lambda row: _MEASURES[row["measure"]])]
-    columns += [Column(name, f"{name} text") for name in ("RWS", "constant", "share")]
+    columns += [Column("RWS", "RWS text"), Column("constant", form="+.2f"), Column("share", "share text")]
     caption = (
-        "Change from the default, paired. Perplexity as its natural logarithm. Share: fixed factor's change over RWS's."
+        "Change from the default, paired. Perplexity as its natural logarithm. RWS: as in the table "
+        "evidence_comparisons. Share: fixed factor's change over RWS's, where the interval of RWS's excludes 0."
     )
     return make_table("table8_pattern", rows, columns, caption)
 

@@ -14,11 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from paper_figures.studies import evidence, laws
-from paper_figures.studies.evidence import completed
+from paper_figures.recorded.completed import completed
 from rws_decode.common.files import write_bytes, write_json
+from rws_decode.common.later import pd
 
 FOLDER = Path(__file__).parent
 # Of each study; of those of a network that `make real` installs, by the network's name.
@@ -30,7 +28,6 @@ FOLDERS = {
     "reactions": FOLDER / "reactions",
     "smollm2": FOLDER / "smollm2",
 }
-_STUDIES = {"evidence": evidence, "laws": laws}
 # What the same command does not repeat; the record's `about` has the seconds of the whole run.
 _LEFT_OUT = ["seconds"]
 
@@ -72,7 +69,9 @@ def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Pat
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
     """
-    study = _STUDIES[about.get("study", "evidence")]
+    from paper_figures.studies import evidence, laws  # here, as they import from this package
+
+    study = {"evidence": evidence, "laws": laws}[about.get("study", "evidence")]
     answers = study.answers_of(rows).drop(columns=_LEFT_OUT, errors="ignore")
     answers = answers.sort_values(list(study.KEY), ignore_index=True)
     frontiers = study.frontiers_of(rows).sort_values(["world", "prompt"], ignore_index=True)

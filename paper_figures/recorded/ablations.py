@@ -9,23 +9,14 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.recorded import FOLDERS, read_recorded
-from paper_figures.studies.evidence import chosen_scales, with_one_score
-from paper_figures.studies.evidence_arms import WORLDS, worlds_of
+from paper_figures.recorded.comparisons import TWINS, confidence_texts
+from paper_figures.recorded.completed import with_one_score
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales, worlds_of
 from paper_figures.table import records
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.twins import BLIND
 from rws_theory.gain import reward_factor
 
-# A twin's name in an ablation, and its method in a record.
-_METHODS = {
-    "confidence": "default",
-    "fixed factor": "constant",
-    "factor by step": "schedule",
-    "tuned fixed factor": "temperature",
-    "other prompt's rewards": "swapped",
-    "shuffled rewards": "shuffled",
-    "sign turned": "flipped",
-}
 RECORDS = ("evidence", "antibody", "reactions", "smollm2")
 _SHOWN = ("confidence", "fixed factor")
 # Models and rewards in the reader's words.
@@ -44,27 +35,20 @@ def recorded_ablation(
     fixed factor is the best of the recorded temperatures on the validation prompts, and the SD is that of the reward
     over their confidence texts. Twins that the record lacks at this scale are left out. ValueError for one without RWS.
     """
-    steps = WORLDS[world].steps
-    rows = answers[(answers["world"] == world) & (answers["steps"] == steps) & ~answers["drawn"].astype(bool)]
-    test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "validation"]
-    tuned = chosen_scales(answers, world)["temperature"]
-    numbers = dict.fromkeys(_METHODS.values(), scale) | {"default": None, "temperature": tuned}
-    found = AblationRows(None, "record")
-    prompts = list(dict.fromkeys(test["prompt"]))
-    twins = {}
-    for arm, method in {"strategy": "rws", **_METHODS}.items():
-        number = numbers.get(method, scale)
-        of_method = test[test["method"] == method]
-        of_arm = of_method if number is None else of_method[of_method["number"] == number]
-        if len(of_arm) == len(prompts):
-            found.add(_row(arm, prompts.index(row["prompt"]), row) for row in records(of_arm))
-            twins[arm] = arm
-    if twins.pop("strategy", None) is None:
+    arms = arms_of(answers, world)
+    numbers = {"default": None, "temperature": chosen_scales(answers, world)["temperature"]}
+    asked = {name: Arm(method, numbers.get(method, scale)) for name, method in {"strategy": "rws", **TWINS}.items()}
+    there = {name: arms[arm] for name, arm in asked.items() if arm in arms}
+    if "strategy" not in there:
         raise ValueError(f"scale is {scale:g}: the record of {world} has no RWS of it")
-    without = validation[(validation["method"] == "temperature") & (validation["number"] == 1.0)]
-    units = [[int(place)] for place in np.random.default_rng(seed).permutation(len(prompts))]
-    about = {"label": f"rws:{scale:g}", "reward": WORLDS[world].reward, "judge": None, "prompts": len(prompts)}
-    about |= {"twins": twins, "sd": {"reward": float(without["reward"].std(ddof=0))}, "notes": [], "digest": "record"}
+    found, count = AblationRows(None, "record"), len(there["strategy"])
+    for name, frame in there.items():
+        found.add(_row(name, prompt, row) for prompt, row in enumerate(records(frame)))
+    units = [[int(place)] for place in np.random.default_rng(seed).permutation(count)]
+    twins = {name: name for name in there if name != "strategy"}
+    about = {"label": f"rws:{scale:g}", "reward": WORLDS[world].reward, "judge": None, "prompts": count}
+    sd = float(confidence_texts(answers, world)["reward"].std(ddof=0))
+    about |= {"twins": twins, "sd": {"reward": sd}, "notes": [], "digest": "record"}
     settings = {"margin": margin, "level": level, "corrected": 1 - (1 - level) / len(twins), "bound": 3.0}
     return compared(found, units, about, settings | {"blind": [name for name in twins if name in BLIND]})
 

@@ -8,12 +8,12 @@ import lazy_loader
 # No stub lists them: results depend on the code that they reach by imports, and not on all that is here.
 _NAMES = {
     "causal_scores": "AnswerScore answer_scores load_causal",
-    "equivalence": "Equivalence least_difference least_net_rate tost tost_net",
+    "equivalence": "Equivalence least_difference tost",
     "intervals": "Interval bootstrap_interval clustered_interval exact_share mean_interval nearly_equal "
     "paired_differences ratio_interval share_interval spread_of",
-    "paired_proportions": "net_score net_share net_share_of_counts paired_share_difference restricted_loss",
+    "paired_proportions": "net_share net_share_of_counts paired_share_difference restricted_loss",
     "sample_size": "possible_sizes prompts_needed sign_test_power",
-    "significance": "holm holm_within max_t max_t_of_groups paired_test",
+    "significance": "holm holm_within paired_test",
     "win_rates": "paired_outcomes quintile_rates rate_of_counts rate_of_outcomes",
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach(

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paper_figures.statistics.intervals import nearly_equal, spread_of
-from paper_figures.statistics.paired_proportions import net_score
 from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.sample_size import sign_test_power
 from rws_decode.common.later import optimize, stats
 from rws_theory.checks import finite
 
@@ -52,22 +50,6 @@ def tost(differences: ArrayLike, margin: float, groups: ArrayLike | None = None)
     return Equivalence(float(inside), float(2 * zero))
 
 
-def tost_net(wins: int, losses: int, n: int, margin: float) -> Equivalence:
-    """Test whether a net win rate (wins - losses) / n lies within +-margin, by two one-sided score tests.
-
-    The tests are those of `net_share_of_counts`, by `net_score`. `p_different` is the exact sign test, as elsewhere,
-    and 1.0 without wins and losses. ValueError is raised for counts that do not fit, or a margin outside (0, 1).
-
-    >>> round(tost_net(20, 18, 400, margin=0.05).p, 4)
-    0.0034
-    """
-    finite("margin", margin, above=0, below=1)
-    below, above = net_score(wins, losses, n, margin), net_score(wins, losses, n, -margin)
-    decided = wins + losses
-    p_different = float(stats.binomtest(wins, decided).pvalue) if decided else 1.0
-    return Equivalence(float(max(stats.norm.cdf(below), stats.norm.sf(above))), p_different)
-
-
 def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """Return the least true mean difference that a two-sided paired t test of n prompts finds with this probability.
 
@@ -92,34 +74,6 @@ def least_difference(spread: ArrayLike, n: int, power: float = 0.8, alpha: float
     if not 0 < sd < inf or n < 2:
         raise ValueError(f"sd and n are {(sd, n)}: sd > 0 and n >= 2 are needed")
     return _center_of(n, power, alpha) * sd / sqrt(n)
-
-
-def least_net_rate(discordant_share: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """Return the least true net win rate that the exact sign test of n prompts finds with this probability.
-
-    `discordant_share` is the share of prompts that are won or lost, in (0, 1]: the net rate lies between 0 and it. None
-    means that even a win on all of them is found less often. It is by `sign_test_power`. ValueError is raised
-    for a share outside (0, 1], n < 1, alpha outside (0, 1), or a power outside (alpha, 1).
-
-    >>> round(least_net_rate(1.0, 16), 3), round(least_net_rate(0.5, 400), 3), least_net_rate(0.1, 16)
-    (0.706, 0.101, None)
-    """
-    _check_power(power, alpha)
-    finite("discordant_share", discordant_share, most=1, above=0)
-    return _net_of(discordant_share, n, power, alpha)
-
-
-# Hundreds of comparisons of one study have the same n, and many of them as many prompts that are won or lost.
-@lru_cache(maxsize=1024)
-def _net_of(discordant_share: float, n: int, power: float, alpha: float) -> float | None:
-    def lacking(net: float) -> float:
-        win, loss = (discordant_share + net) / 2, max(0.0, (discordant_share - net) / 2)
-        return sign_test_power(win, loss, n, alpha) - power
-
-    if lacking(discordant_share) < 0:
-        return None
-    net: Any = optimize.brentq(lacking, 0.0, discordant_share, xtol=1e-9)
-    return float(net)
 
 
 @lru_cache(maxsize=64)

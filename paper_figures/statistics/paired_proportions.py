@@ -50,9 +50,10 @@ def net_share(outcomes: ArrayLike, level: float = 0.95) -> Interval:
 def net_share_of_counts(wins: int, losses: int, n: int, level: float = 0.95) -> Interval:
     """Return (wins - losses) / n with the interval of all net rates that the score test does not reject (Tango 1998).
 
-    The ends are the d at which `net_score` is -z and z, z the normal quantile of (1 + level) / 2. The interval lies in
-    [-1, 1]. Without wins and losses it is +-z^2 / (n + z^2). ValueError is raised unless the counts are >= 0 and add up
-    to at most n, n >= 1, and 0 < level < 1.
+    The score of a net rate d is (wins - losses - n d) / sqrt(n (2 q + d - d^2)), q that of `restricted_loss`. The ends
+    are the d at which it is -z and z, z the normal quantile of (1 + level) / 2. The interval lies in [-1, 1]. Without
+    wins and losses it is +-z^2 / (n + z^2). ValueError is raised unless the counts are >= 0 and add up to at most n,
+    n >= 1, and 0 < level < 1.
 
     >>> [round(number, 3) for number in net_share_of_counts(12, 4, 64)]
     [0.125, 0.003, 0.252]
@@ -74,23 +75,6 @@ def net_share_of_counts(wins: int, losses: int, n: int, level: float = 0.95) -> 
     low: Any = optimize.brentq(beyond, -1.0, net, xtol=1e-13)
     high: Any = optimize.brentq(beyond, net, 1.0, xtol=1e-13)
     return Interval(net, float(low), float(high))
-
-
-def net_score(wins: int, losses: int, n: int, difference: float) -> float:
-    """Return the score statistic of a true net win rate d, which is standard normal in large samples (Tango 1998).
-
-    It is (wins - losses - n d) / sqrt(n (2 q + d - d^2)). Here q is :func:`restricted_loss`, so q + d is the share of
-    wins. At d = 0 it is McNemar's (wins - losses) / sqrt(wins + losses), which is 0 if no pair is discordant.
-    ValueError is raised unless the counts fit and -1 < d < 1.
-
-    >>> net_score(12, 4, 64, 0.0)
-    2.0
-    """
-    _check_counts(wins, losses, n)
-    finite("difference", difference, above=-1, below=1)
-    distance = wins - losses - n * difference
-    variance = n * _variance(wins, losses, n, difference)
-    return distance / sqrt(variance) if variance > 0 else 0.0
 
 
 def restricted_loss(wins: int, losses: int, n: int, difference: float) -> float:

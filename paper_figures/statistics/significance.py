@@ -1,7 +1,4 @@
-"""Test whether a paired difference is real: a permutation test of its mean, Holm's correction, and step-down max-T.
-
-Holm's correction treats several tests as if each were a new chance. Max-T uses how alike tests of the same prompts are.
-"""
+"""Test whether a paired difference is real: a permutation test of its mean, and Holm's correction for several tests."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paper_figures.statistics.resampling import exchange_tests
-from rws_theory.checks import whole
 
 LEAST_PAIRS = 6
 """Of fewer pairs, no two-sided sign-flip test comes below p = 0.05: the least p of n pairs is 2 / 2^n."""
@@ -105,97 +101,3 @@ def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str], p
     for family in families.values():
         for row, adjusted in zip(family, holm([row[p] for row in family]), strict=True):
             row[f"{p}_holm"] = adjusted
-
-
-def max_t(
-    differences: ArrayLike, rng: np.random.Generator, resamples: int = 9999, groups: ArrayLike | None = None
-) -> list[float]:
-    """Return the p-value of each comparison, adjusted for all of them (Westfall and Young 1993, step-down max-T).
-
-    `differences` has shape (comparisons, prompts) and is finite. Row i holds method i less the default on each prompt,
-    all on the same prompts. The null is that the two of a pair are exchangeable, for all methods of a prompt jointly.
-    So each draw flips the signs of whole prompts. With the rows in descending order of |t|, the p of row (i) is the
-    share of patterns in which the greatest |t| of the rows (i), (i + 1), ... reaches its own, and no less than the p
-    before it. Those at most alpha hold together at error at most alpha. If the patterns are no more than `resamples`,
-    all are tried. Otherwise drawn ones give (b + 1) / (m + 1) (Phipson and Smyth 2010).
-
-    |t| = sqrt(n - 1) u / sqrt(n - u^2), with u = |sum d| / sqrt(sum d^2), rises with u, and signs leave sum d^2 as it
-    is. So u stands for it, which needs no division by a standard deviation of 0. A row of zeros has p = 1. The p of one
-    row alone is that of `paired_test`. ValueError is raised for other arrays.
-
-    groups: names of the shape of `differences`; prompts of one name in a row are one unit, with the sum of their d.
-
-    >>> max_t([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, -1.0, 0.0]], np.random.default_rng(0))
-    [0.25, 0.25, 1.0]
-    """
-    array = np.asarray(differences, dtype=np.float64)
-    if array.ndim != 2 or not array.size:
-        raise ValueError(f"differences has shape {array.shape}: (comparisons, prompts), both at least 1, is needed")
-    if not np.isfinite(array).all():
-        raise ValueError("differences holds values that are not finite: leave out such prompts in all rows")
-    whole("resamples", resamples)
-    if groups is not None:
-        array = np.stack([_sums_at_first(row, names) for row, names in zip(array, np.asarray(groups), strict=True)])
-    rows = _unit_rows(array[:, (array != 0).any(axis=0)])  # a sign changes no prompt on which all methods are equal
-    sums = rows.sum(axis=1)
-    order = np.argsort(-np.abs(sums), kind="stable")
-    rows, sums = rows[order], sums[order]
-    # The thresholds allow for rounding, as the same numbers are summed in other orders.
-    thresholds = np.abs(sums) - 1e-12 * np.abs(rows).sum(axis=1)
-
-    def as_far(exchanged: NDArray[np.bool_]) -> NDArray[np.int64]:
-        reached = np.abs(sums - 2 * (exchanged.astype(np.float64) @ rows.T))
-        greatest = np.maximum.accumulate(reached[:, ::-1], axis=1)[:, ::-1]
-        return (greatest >= thresholds).sum(axis=0)
-
-    adjusted = np.empty(len(array))
-    adjusted[order] = np.maximum.accumulate(exchange_tests(rows.shape[1], as_far, rng, resamples))
-    return adjusted.tolist()
-
-
-def max_t_of_groups(differences: ArrayLike, groups: ArrayLike) -> list[float]:
-    """Return p-values as `max_t` has them, of prompts that may be alike within a group, whatever the groups' sizes.
-
-    The wild cluster bootstrap with the null imposed (Cameron, Gelbach and Miller 2008): each pattern turns the signs of
-    whole groups, all 2^G are tried, and t is |mean| over its error, sqrt(sum of squared sums of groups' deviations).
-    `groups` has the name of each prompt's group. ValueError is raised for more than 16 groups.
-
-    >>> max_t_of_groups([[1.0, 2.0, 3.0, 3.0], [1.0, -1.0, 0.0, 0.0]], ["a", "b", "c", "c"])
-    [0.25, 1.0]
-    """
-    array = np.asarray(differences, dtype=np.float64)
-    places = np.unique(np.asarray(groups), return_inverse=True)[1]
-    sizes = np.bincount(places).astype(np.float64)
-    if sizes.size > 16:
-        raise ValueError(f"groups has {sizes.size} names: at most 16 are needed, as all patterns of signs are tried")
-    sums = array @ np.eye(sizes.size)[places]
-    signs = 1.0 - 2.0 * (np.arange(2**sizes.size)[:, None] >> np.arange(sizes.size) & 1)
-
-    def t_of(turned: NDArray[np.float64]) -> NDArray[np.float64]:
-        means = turned.sum(-1) / sizes.sum()
-        errors = np.linalg.norm(turned - means[..., None] * sizes, axis=-1)
-        return np.divide(np.abs(means), errors, out=np.where(means != 0, np.inf, 0.0), where=errors > 0)
-
-    found, greatest = t_of(sums), np.zeros(len(signs))
-    order, adjusted = np.argsort(-found, kind="stable"), np.ones(len(array))
-    for row in order[::-1]:
-        greatest = np.maximum(greatest, t_of(signs * sums[row]))
-        adjusted[row] = (greatest >= found[row] * (1 - 1e-9)).mean()  # the same numbers, summed in other orders
-    adjusted[order] = np.maximum.accumulate(adjusted[order])
-    return adjusted.tolist()
-
-
-def _sums_at_first(values: NDArray[np.float64], names: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the sum of each group's values in the place of its first member, and 0 in the places of the others."""
-    _, first, places = np.unique(names, return_index=True, return_inverse=True)
-    sums = np.zeros(values.size)
-    sums[first] = np.bincount(places, weights=values)
-    return sums
-
-
-def _unit_rows(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide each row by its length; first by its greatest, so that no square under- or overflows."""
-    for scale in (lambda rows: np.abs(rows).max(axis=1, initial=0), lambda rows: np.linalg.norm(rows, axis=1)):
-        size = scale(array)[:, None]
-        array = np.divide(array, size, out=np.zeros_like(array), where=size > 0)
-    return array

@@ -23,37 +23,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.data.loaders import Prompt
+from paper_figures.recorded.arm_tables import arm_tables
+from paper_figures.recorded.completed import completed
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.parts import read_manifest, write_manifest
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit
 from paper_figures.runner.worker import Rows, kept
-from paper_figures.statistics.intervals import Interval
 from paper_figures.studies.evidence_arms import (
-    MEASURES,
-    METHODS,
     WORLDS,
     Arm,
     World,
-    arms_of,
     base_unit,
-    difference_interval,
+    chosen_scales,
     from_run,
     frontier_units,
     independent,
-    interval_of,
-    measures_of,
     numbers_of_runs,
-    scores_of,
-    title_of,
     unit_of,
     validation_arms,
-    worlds_of,
 )
 from paper_figures.studies.prompts import Prompts, prompts_of
 from paper_figures.studies.study import Stages, about_run, finish, on_device, open_stages
-from paper_figures.table import Table, records
+from paper_figures.table import Table
 from rws_decode.cli.options import check_writable, option
 from rws_decode.cli.progress import loading, tell
 from rws_decode.common.later import np, pd
@@ -336,152 +329,11 @@ def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
     return frontiers.reindex(columns=["world", "prompt", "points", "lines"]).reset_index(drop=True)
 
 
-def completed(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers with one score for each text, the better of two scales, and regrets."""
-    return _with_regret(_with_better_scale(with_one_score(answers)), frontiers)
-
-
-def with_one_score(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers with one score for each text: equal texts after a prompt take the scores of their first row.
-
-    Models score in batches. The scores of one text in two batches differ in last digits, which must not decide who
-    wins.
-    """
-    scores = ["reward", "judge_scores", "nll"]
-    first = answers.groupby(["world", "split", "prompt", "text"], sort=False)[scores].transform("first")
-    return answers.assign(**{name: first[name] for name in scores})
-
-
-def _with_regret(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
-
-    The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
-    """
-    lines = {(row["world"], row["prompt"]): np.asarray(list(map(list, row["lines"]))) for row in records(frontiers)}
-    regret = np.full(len(answers), np.nan)
-    columns = ("world", "prompt", "reward", "log_prob")
-    for index, (world, prompt, reward, log_prob) in enumerate(zip(*(answers[name] for name in columns), strict=True)):
-        if (world, prompt) in lines and log_prob is not None and reward is not None:
-            beta, value = lines[world, prompt].T
-            regret[index] = (value - beta * reward).min() - log_prob
-    return answers.assign(regret=regret)
-
-
-def _with_better_scale(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
-
-    It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.
-    """
-    greedy = answers[~answers["drawn"] & (answers["split"] == "test")]
-    usual = greedy.groupby("world")["steps"].transform("min")
-    greedy = greedy[greedy["steps"] == usual]
-    first = greedy[greedy["method"] == "default"]
-    second = greedy[(greedy["method"] == "temperature") & (greedy["number"] == 2.0)]
-    both = first.merge(second, on=["world", "prompt"], suffixes=("", "_2"))
-    better = both["reward_2"] > both["reward"]
-    picked = {name: both[f"{name}_2"].where(better, both[name]) for name in ANSWER_COLUMNS if f"{name}_2" in both}
-    picked |= {"world": both["world"], "prompt": both["prompt"]}
-    costs = {"forwards": both["forwards"] + both["forwards_2"], "reward_calls": 2}
-    rows = pd.DataFrame(picked).assign(method="better-scale", number=2.0, drawn=False, split="test", **costs)
-    return pd.concat([answers, rows.reindex(columns=list(ANSWER_COLUMNS))], ignore_index=True)
-
-
 def renamed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in which `prompt` is the prompt's name and `reward` that of the text; the world tells the guide."""
     return rows.drop(columns=["prompt", "reward"]).rename(columns={"example": "prompt", "final_reward": "reward"})
 
 
-def chosen_scales(answers: pd.DataFrame, world: str) -> dict[str, float]:
-    """Return the scale of the greatest mean reward on validation prompts, for rws and for temperature."""
-    rows = answers[(answers["world"] == world) & (answers["split"] == "validation")]
-    means = rows.groupby(["method", "number"])["reward"].mean()
-    methods = ("rws", "temperature")
-    return {name: float(means[name].idxmax()) for name in methods if name in means.index.get_level_values(0)}
-
-
-_ENDS = ("", " low", " high")
-
-
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
     """Return the study's tables from its rows: each world's arms. No draw hangs on `seed`."""
     return arm_tables(completed(answers_of(frame), frontiers_of(frame)))
-
-
-def arm_tables(answers: pd.DataFrame) -> list[Table]:
-    """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
-
-    Rewards are in the guide's deviations from its own mean. Net win rates are against the greedy default, in points.
-    """
-    return [_arm_table(answers, world) for world in worlds_of(answers)]
-
-
-def _arm_table(answers: pd.DataFrame, world: str) -> Table:
-    arms, methods = arms_of(answers, world), list(METHODS)
-    default = arms.get(Arm("default"))
-    rows, shown = [], []
-    for arm in sorted(
-        arms, key=lambda arm: (arm.sampling_temperature, arm.one_by_one, methods.index(arm.method), arm.number or 0)
-    ):
-        frame = arms[arm]
-        # Both scales of the better one are fixed.
-        title = title_of(arm._replace(number=None) if arm.method == "better-scale" else arm)
-        cells = _means(frame, world) | _nets(frame, default, world)
-        costs = {name: float(frame[name].mean()) for name in ("forwards", "reward_calls")}
-        numbers: dict[str, Any] = {"method": title, "prompts": len(frame)}
-        for name, (interval, _) in cells.items():
-            ends = interval or Interval(np.nan, np.nan, np.nan)
-            known = (float(value) if np.isfinite(value) else None for value in ends)
-            numbers |= {f"{name}{end}": value for end, value in zip(_ENDS, known, strict=True)}
-        rows.append(numbers | costs)
-        texts = {name: interval and _span(interval, digits) for name, (interval, digits) in cells.items()}
-        shown.append({"method": title, **texts, **{n.replace("_", " "): f"{c:.3g}" for n, c in costs.items()}})
-    count = max(map(len, arms.values()), default=0)
-    caption = (
-        f"{world}: every arm on the same {count} prompts, mean with 95 % interval (ABC of means, exact of shares, "
-        "Tango's of net win rates, or over distinct pairs of texts where these repeat). Reward: in the guide's "
-        "deviations from its mean text. Net win rates: against the greedy default, in points. GOD: tokens. "
-        + ("Regret: nats below the best text of at least the same reward. " if WORLDS[world].tilts else "")
-        + "Forwards and reward calls: of an answer, all copies counted."
-    )
-    setting = WORLDS[world]
-    first = next(each for each in WORLDS.values() if each.model == setting.model)
-    name = setting.model if setting == first else f"{setting.model}_{setting.reward}"
-    return Table(f"evidence_{name}", rows, shown, caption)
-
-
-def _means(frame: pd.DataFrame, world: str) -> dict[str, tuple[Interval | None, int]]:
-    cells: dict[str, tuple[Interval | None, int]] = {}
-    for name in measures_of(world):
-        measure = MEASURES[name]
-        if name.startswith("net"):
-            continue
-        values = scores_of(frame, world, name)
-        label = f"{measure.title}, {'%' if measure.kind == 'share' else measure.unit}"
-        if not np.isfinite(values).all():
-            cells[label] = (None, 2)
-        elif measure.kind == "share":
-            cells[label] = (Interval(*(measure.factor * end for end in interval_of(values, "share"))), 1)
-        else:
-            cells[label] = (interval_of(values, "mean"), 2)
-    if WORLDS[world].tilts:
-        regret = frame["regret"].to_numpy(dtype=float)
-        cells["regret, nats"] = (interval_of(regret, "mean") if np.isfinite(regret).all() else None, 1)
-    return cells
-
-
-def _nets(frame: pd.DataFrame, default: pd.DataFrame | None, world: str) -> dict[str, tuple[Interval | None, int]]:
-    cells: dict[str, tuple[Interval | None, int]] = {}
-    for name in measures_of(world):
-        if name.startswith("net"):
-            net = None
-            if default is not None and frame is not default:
-                net = difference_interval((frame, default), world, name)
-            cells[MEASURES[name].title] = (net and Interval(*(100 * end for end in net)), 0)
-    return cells
-
-
-def _span(interval: Interval, digits: int) -> str:
-    if not np.isfinite(interval).all():  # all are equal, and nothing bounds another's
-        return f"{interval.mean:.{digits}f} in all"
-    mean, low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in interval)
-    return f"{mean} [{low}, {high}]"

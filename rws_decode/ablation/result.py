@@ -8,7 +8,7 @@ import json
 import math
 import os
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -341,12 +341,23 @@ def _against(
 ) -> TwinComparison:
     pairs = [[(rows.get(row, "strategy"), rows.get(row, arm)) for row in unit] for unit in units]
     values = [float(np.mean([(mine[score] - other[score]) / sd for mine, other in unit])) for unit in pairs]
-    low, high = confidence_sequence(values, level, bound)
     texts = [(tuple(mine["tokens"]), tuple(other["tokens"])) for unit in pairs for mine, other in unit]
-    side = side_of(float(low[-1]), float(high[-1]), margin)
-    mean = float(np.mean(np.clip(values, -bound, bound)))
-    equal = sum(mine == other for mine, other in texts)
-    return TwinComparison(name, mean, float(low[-1]), float(high[-1]), side, len(values), len(set(texts)), equal)
+    return compared_with(name, values, texts, margin=margin, level=level, bound=bound)
+
+
+def compared_with(
+    twin: str,
+    values: Sequence[float],
+    texts: Sequence[tuple[Hashable, Hashable]],
+    *,
+    margin: float,
+    level: float,
+    bound: float,
+) -> TwinComparison:
+    """Return the comparison with a twin: values are the differences of the units, texts the two of each prompt."""
+    low, high = (float(ends[-1]) for ends in confidence_sequence(values, level, bound))
+    mean, equal = float(np.mean(np.clip(values, -bound, bound))), sum(mine == other for mine, other in texts)
+    return TwinComparison(twin, mean, low, high, side_of(low, high, margin), len(values), len(set(texts)), equal)
 
 
 def _more(comparisons: Sequence[TwinComparison], blind: Sequence[str], margin: float) -> int | None:

@@ -147,7 +147,7 @@ def twins_of(
         twins["factor by step"] = scaled(strategy, [known["factors"]])
         twins["tuned fixed factor"] = scaled(strategy, [[known["tuned"]]])
     twins["other prompt's rewards"] = Twin(strategy, _table(given))
-    twins["shuffled rewards"] = Twin(strategy, _table(list(map(_shuffled, rewards, seeds))))
+    twins["shuffled rewards"] = Twin(strategy, _table(list(map(shuffled_rewards, rewards, seeds))))
     twins["sign turned"] = Twin(strategy)
     return twins
 
@@ -168,7 +168,7 @@ def _table(rows: Sequence[NDArray[np.float64]]) -> tuple[tuple[float, ...], ...]
     return tuple(map(tuple, table.tolist()))
 
 
-def _shuffled(rewards: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def shuffled_rewards(rewards: NDArray[np.float64], seed: int | Sequence[int]) -> NDArray[np.float64]:
     """Return rewards in another order, those that were asked among the steps that asked."""
     mixed, scored = rewards.copy(), ~np.isnan(rewards)
     mixed[scored] = np.random.default_rng(seed).permutation(rewards[scored])

@@ -19,9 +19,9 @@ from paper_figures.exhibits.shared.evidence import (
 )
 from paper_figures.exhibits.shared.exhibit import Exhibit, save
 from paper_figures.recorded import Recorded
-from paper_figures.recorded.verdicts import comparisons_of
+from paper_figures.recorded.comparisons import VERDICTS, comparisons_of
+from paper_figures.recorded.completed import completed
 from paper_figures.runner.parts import write_manifest, write_part
-from paper_figures.studies.evidence import completed
 from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.prompts import Prompt
 from rws_decode.common.files import write_json
@@ -112,11 +112,10 @@ def tabled(record: Recorded, monkeypatch: pytest.MonkeyPatch) -> Exhibit:
 def test_the_table_of_comparisons_counts_every_verdict_and_its_csv_has_every_row(
     record: Recorded, tabled: Exhibit, tmp_path: Path
 ) -> None:
-    assert "RWS beats all three" in tabled.conclusions[0] and "equivalent to all three" in tabled.conclusions[0]
+    assert "better than all three" in tabled.conclusions[0] and "equivalent to all three" in tabled.conclusions[0]
     rows = comparisons_of(record)
     (table,) = (table for table in tabled.tables if table.name == "evidence_comparisons")
-    verdicts = ("RWS more", "RWS less", "equivalent", "undecided")
-    assert sum(row[verdict] for row in table.shown for verdict in verdicts) == len(rows) == len(table.rows)
+    assert sum(row[verdict] for row in table.shown for verdict in VERDICTS) == len(rows) == len(table.rows)
     save("evidence", tabled, tmp_path)
     with (tmp_path / "tables" / "evidence_comparisons.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)

@@ -13,7 +13,8 @@ from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, s
 
 import rws_theory
 from paper_figures.recorded import FOLDER
-from paper_figures.studies.evidence_arms import GRID, MEASURES, METHODS, WORLDS
+from paper_figures.recorded.measures import MEASURES
+from paper_figures.studies.evidence_arms import GRID, METHODS, WORLDS
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.
 EXECUTED = {"decode": 1, "studies": 3, "own": 4, "exact-worlds": 2, "claims": 1}

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.recorded import Recorded
-from paper_figures.studies.evidence import ANSWER_COLUMNS, EVIDENCE_WORLDS, completed
+from paper_figures.recorded.completed import completed
+from paper_figures.studies.evidence import ANSWER_COLUMNS, EVIDENCE_WORLDS
 from paper_figures.studies.evidence_arms import WORLDS, Arm
 
 PROMPTS, VALIDATION = 24, 3
@@ -64,12 +65,11 @@ def _rows(world: str, rng: np.random.Generator) -> list[dict[str, Any]]:
             if arm.method == "rws":
                 guided[arm.number, arm.sampling_temperature, prompt] = rows[-1]
     for method in ("rws", "temperature"):
-        for number in (0.5, 8.0):
+        for number in (0.5, 1.0, 8.0):
             for prompt in range(VALIDATION):
-                rows.append(
-                    answer_of(world, Arm(method, number), prompt, 0.0, rng)
-                    | {"split": "validation", "reward": number if method == "rws" else -number}
-                )
+                reward = (number if method == "rws" else -number) + 0.4 * prompt
+                made = answer_of(world, Arm(method, number), prompt, 0.0, rng)
+                rows.append(made | {"split": "validation", "reward": reward})
     return rows
 
 

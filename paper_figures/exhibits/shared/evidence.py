@@ -22,14 +22,14 @@ from matplotlib.patches import Rectangle
 from paper_figures.exhibits.shared.exhibit import Label, Line, MissingRun
 from paper_figures.exhibits.shared.results import printed_range
 from paper_figures.recorded import Recorded, recorded
-from paper_figures.recorded.verdicts import chosen_scales
-from paper_figures.statistics.intervals import Interval, paired_differences
-from paper_figures.statistics.resampling import text_pairs
+from paper_figures.recorded.completed import completed
+from paper_figures.recorded.measures import interval_of as interval_of_values
+from paper_figures.recorded.measures import scores_of
+from paper_figures.statistics.intervals import Interval
 from paper_figures.studies import evidence as summaries
-from paper_figures.studies.evidence import completed, read_rows, title_of
-from paper_figures.studies.evidence_arms import CONTROLS, METHODS, WORLDS, Arm, scores_of, worlds_of
+from paper_figures.studies.evidence import read_rows
+from paper_figures.studies.evidence_arms import CONTROLS, METHODS, WORLDS, Arm, chosen_scales, title_of, worlds_of
 from paper_figures.studies.evidence_arms import arms_of as whole_arms
-from paper_figures.studies.evidence_arms import interval_of as interval_of_values
 from rws_decode.common.files import read_json
 from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 from rws_theory.printed import printed_in
@@ -219,22 +219,6 @@ def interval_of(frame: pandas.DataFrame, measure: str) -> Interval | None:
     values = frame[measure].to_numpy(dtype=float)
     known = values.size and not np.isnan(values).any()
     return interval_of_values(values, "share" if MEASURES[measure].share else "mean") if known else None
-
-
-def difference_of(first: pandas.DataFrame, second: pandas.DataFrame, measure: str) -> Interval | None:
-    """Return the mean of first - second over the prompts of both with its 95 % interval of pairs; None as above.
-
-    Shares have Tango's score interval, other means that of `mean_interval`; over distinct pairs of
-    texts where pairs repeat.
-    """
-    prompts = first.index.intersection(second.index)
-    pairs = [frame.loc[prompts, measure].to_numpy(dtype=float) for frame in (first, second)]
-    if not len(prompts) or np.isnan(pairs).any():
-        return None
-    of = text_pairs(*(frame.loc[prompts, "tokens"] for frame in (first, second)))
-    if MEASURES[measure].share:
-        return interval_of_values(pairs[0] - pairs[1], "net", of)
-    return interval_of_values(paired_differences(*pairs), "mean", of)
 
 
 _FAR = 2.0  # nats per word

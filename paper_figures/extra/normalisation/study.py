@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from paper_figures.extra.normalisation import search as tries
+from paper_figures.recorded.measures import interval_of
 from paper_figures.runner.executors import RunOptions
 from paper_figures.statistics.equivalence import least_difference, tost
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import holm
-from paper_figures.studies.evidence_arms import interval_of
 from paper_figures.studies.prompts import prompts_of
 from paper_figures.studies.study import Foretold, about_run
 from paper_figures.table import Column, Table, make_table, records, write_tables

@@ -104,44 +104,43 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
         for name in ("at_a_glance", "evidence", "order_quality", "law_frontier")
     }
     _, headline = records["at_a_glance"]["conclusions"]
-    for pattern in (r"all three .*?in (\w+) of (\d+) settings", r"equivalent to all three in (\d+)"):
-        told = [re.search(pattern, text) for text in (found, headline)]
-        assert told[0] and told[1] and told[0].groups() == told[1].groups()
-    matters = found[found.index("Does the reward matter?") :]
-    more, count, told_equal = re.findall(r"in (\w+) of (\d+) settings.*?all three in (\d+)", matters)[0]
-    assert (more, count) == ("none", "16")
-    rows = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv").query("measure == 'reward'")
+    pattern = r"all three .*?in (\w+) of (\d+) settings.*? all three in (\w+), "
+    pattern += r"not better in (\w+), worse in (\w+); the other (\d+)"
+    told = [re.search(pattern, text) for text in (found, headline)]
+    assert told[0] and told[1] and told[0].groups() == told[1].groups() and told[0][1] == "none"
+    table = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv")
+    rows = table.query("measure == 'reward'")
     constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("fixed factor", "best of 4"))
-    short = f"in {(constant == 'equivalent').sum()} of {len(constant)} settings; best of 4,"
-    assert short in found and f"has more in {(best == 'RWS less').sum()}, not at the chosen s_R = 1." in found
-    assert len(best) == len(constant)
-    assert f"the other {int(count) - int(told_equal)} are mixed or undecided" in found
-    assert "to all three in none" in headline
+    assert len(best) == len(constant) and (constant == "better").sum() == 1
+    assert f"in {(constant == 'equivalent').sum()} of {len(constant)} settings, and better in one; best of 4," in found
+    assert f"has more in {(best == 'worse').sum()}, not at the chosen s_R = 1." in found
     (orders,) = re.findall(
-        r"(\d+) pairs of .*; (\d+) of them differ in log p", records["order_quality"]["conclusions"][0]
+        r"(\d+) pairs of (\d+) .*; (\d+) of them differ in log p, (\d+) by .* (\d+) of those",
+        records["order_quality"]["conclusions"][0],
     )
-    assert "of {} pairs of orders of equal GOD {} differ in log p".format(*orders) in found
+    pairs, every, apart, beyond, own = orders
+    assert f"of {pairs} pairs of orders of equal GOD {apart} differ in log p, all of RWS and its relatives" in found
+    assert apart == own
+    document = " ".join((ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8").split())
+    assert f"Of {every} orders in `english`, {pairs} pairs have the same GOD" in document
+    assert f"{apart} of these differ in log p, {beyond} by more than the margin; all {own} are" in document
     (laws,) = records["law_frontier"]["conclusions"]
     (gained,) = re.findall(r"for the distance it goes\?(.*?)- \*\*", found)
     numbers = re.findall(r"\d\.\d\d", laws)
     assert re.findall(r"\d\.\d\d", gained)[: len(numbers)] == numbers  # in the same order
-    (by_address,) = (line for line in records["evidence"]["conclusions"] if "By speech" in line)
-    changed, rows, more, equal = re.findall(r"(\d+) of (\d+) verdicts.*?in (\d+) of \d+ .*?in (\d+)", by_address)[0]
-    assert f"[{changed} of {rows} verdicts change]" in found
-    (apart,) = re.findall(r"by speech (\d+)\)", records["order_quality"]["conclusions"][0])
-    document = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
-    table = (figure_page.parent / "tables/evidence_by_address.md").read_text(encoding="utf-8")
-    assert len([line for line in table.splitlines() if line.startswith("| ")]) == int(changed) + 1  # a head
-    said = " ".join(document.split())
+    (by_speech,) = (line for line in records["evidence"]["conclusions"] if "one speech" in line)
+    decided, count, speeches, left = re.findall(r"(\d+)", by_speech)
+    assert f"{decided} of {count} comparisons are decided; with the {speeches} speeches as units [{left} are]" in found
+    assert f"{decided} of {count} comparisons are decided with prompts as units, {left} with speeches" in document
+    statistics = " ".join((ROOT / "docs/evidence-statistics.md").read_text(encoding="utf-8").split())
+    counts = table["verdict"].value_counts()
     assert (
-        f"Of {rows} verdicts {changed} change" in said
-        and f"three in {equal} settings, over pairs of texts in {told_equal}" in said
-    )
-    assert (
-        f"the {orders[0]} pairs of orders with one GOD, {apart} differ in log p, over pairs of texts {orders[1]}"
-        in said
-    )
-    assert f"clustered by speech in {more}, log p" in found
+        f"Of the {len(table)} comparisons of both models {counts['better']} are better, "
+        f"{counts['equivalent']} equivalent, "
+        f"{counts['not better']} not better, {counts['worse']} worse and {counts['undecided']} undecided."
+    ) in statistics
+    repeated = (table["distinct pairs"] < table["prompts"]).sum()
+    assert f"In {repeated} of the {len(table)} comparisons of the record pairs repeat" in document
 
 
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:

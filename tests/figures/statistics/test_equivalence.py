@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.stats import binomtest
 
-from paper_figures.statistics.equivalence import least_difference, least_net_rate, tost, tost_net
-from paper_figures.statistics.paired_proportions import net_share_of_counts
+from paper_figures.statistics.equivalence import least_difference, tost
 from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.printed import printed_in
 
 DIFFERENCES = st.lists(st.integers(-8, 8).map(lambda quarters: quarters / 4), min_size=2, max_size=30)
-COUNTS = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 60)).filter(any)
 MARGINS = st.floats(0.01, 0.99)
-ALPHAS = st.sampled_from([0.01, 0.05, 0.2])
 
 
 @given(DIFFERENCES.filter(lambda values: np.ptp(values) > 0), MARGINS)
@@ -29,19 +26,6 @@ def test_equivalence_is_the_greater_of_two_one_sided_t_tests(values: list[float]
     assert result.p_different == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
     twice = tost(np.repeat(values, 2), margin, np.repeat(np.arange(n), 2))  # prompts of one text each, told twice
     assert twice == pytest.approx(result)
-
-
-@given(COUNTS, MARGINS, ALPHAS)
-def test_net_rates_are_equivalent_where_their_score_interval_lies_within(
-    counts: tuple[int, int, int], margin: float, alpha: float
-) -> None:
-    wins, losses, draws = counts
-    n = wins + losses + draws
-    result = tost_net(wins, losses, n, margin)
-    _, low, high = net_share_of_counts(wins, losses, n, 1 - 2 * alpha)
-    if abs(result.p - alpha) > 1e-9:
-        assert (result.p <= alpha) == (-margin < low and high < margin)
-    assert tost_net(losses, wins, n, margin).p == pytest.approx(result.p)
 
 
 @given(st.integers(1, 500), st.sampled_from([0.0, 0.02, -0.1]), MARGINS)
@@ -68,17 +52,6 @@ def test_the_least_difference_is_found_with_the_power(n: int, power: float) -> N
     least = least_difference(3.0, n, power)
     assert least is not None
     assert _slow_power(least, 3.0, n, 0.05) == pytest.approx(power, abs=1e-5)
-
-
-@given(st.floats(0.02, 1), st.sampled_from([16, 64, 400]), st.sampled_from([0.5, 0.8]))
-def test_the_least_net_rate_is_found_with_the_power(discordant: float, n: int, power: float) -> None:
-    net = least_net_rate(discordant, n, power)
-    if net is None:
-        assert sign_test_power(discordant, 0.0, n) < power
-    else:
-        win, loss = (discordant + net) / 2, (discordant - net) / 2
-        assert sign_test_power(win, max(0.0, loss), n) == pytest.approx(power, abs=1e-4)
-        assert sign_test_power((win + loss) / 2 + 0.49 * net, (win + loss) / 2 - 0.49 * net, n) < power
 
 
 def _power_of_counts(win: float, loss: float, n: int, alpha: float) -> float:

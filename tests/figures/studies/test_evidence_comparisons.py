@@ -1,27 +1,27 @@
-"""RWS minus each arm of the evidence study: against loops, with verdicts that follow, and the headline."""
+"""RWS minus each arm of the evidence study: as `ablate` has it, against loops, and the headline."""
 
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from evidence_records import PROMPTS, SCALES
 from evidence_records import evidence_record as record
-from scipy import stats
 
-from paper_figures.recorded.verdicts import (
+from paper_figures.recorded import comparisons
+from paper_figures.recorded.ablations import recorded_ablation
+from paper_figures.recorded.comparisons import (
+    TWINS,
     Comparison,
-    compare,
+    compare_arms,
     comparisons_of,
     reward_answer,
     rivals_of,
 )
-from paper_figures.statistics.equivalence import least_difference
-from paper_figures.statistics.intervals import mean_interval
-from paper_figures.statistics.significance import holm, max_t
-from paper_figures.studies import evidence
-from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of
-from rws_decode.rewards import load_reward
+from paper_figures.recorded.measures import MEASURES
+from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales
+from rws_decode.ablation.verdict import side_of
+
+CONFIDENCE = (-1.0, -0.6, -0.2)  # rewards of the validation prompts' confidence texts
 
 
 def row_of(world: str, measure: str, arm: Arm, scale: float = 8.0, drawn: bool = False) -> Comparison:
@@ -48,24 +48,26 @@ def test_arms_pair_prompts_whatever_the_order_of_rows() -> None:
         assert mixed[arm]["prompt"].tolist() == rows["prompt"].tolist() == sorted(rows["prompt"])
 
 
-def test_a_difference_of_rewards_is_what_loops_give() -> None:
+def test_a_difference_of_rewards_is_what_ablate_gives() -> None:
+    result = recorded_ablation(record().answers, "english:era", 8.0)
+    sides = {each.twin: each for each in result.comparisons}
+    assert len(sides) == 5
+    for twin, found in sides.items():
+        method = TWINS[twin]
+        number = {"default": None, "temperature": 0.5}.get(method, 8.0)
+        row = row_of("english:era", "reward", Arm(method, number))
+        assert row.blind and row.verdict == found.verdict and row.found.n == PROMPTS == found.n
+        told, wanted = ([each.difference, each.low, each.high] for each in (row.found, found))
+        assert told == pytest.approx(wanted) and (row.found.equal, row.found.distinct) == (found.equal, found.distinct)
+
+
+def test_a_difference_is_what_loops_give_in_sd_over_confidence_texts() -> None:
     row = row_of("english:era", "reward", Arm("constant", 8.0))
     first, second = (raw("english:era", method, 8.0, "reward") for method in ("rws", "constant"))
-    deviation = load_reward("era").std
-    differences = [(first[prompt] - second[prompt]) / deviation for prompt in sorted(first)]
-    mean = sum(differences) / len(differences)
-    spread = (sum((d - mean) ** 2 for d in differences) / (len(differences) - 1)) ** 0.5
-    assert row.n == PROMPTS == len(differences)
-    assert row.difference == pytest.approx(mean)
-    t = mean / (spread / PROMPTS**0.5)
-    assert row.p_alone == pytest.approx(2 * stats.t.sf(abs(t), PROMPTS - 1))
-    below = stats.t.cdf((mean - row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
-    above = stats.t.sf((mean + row.margin) / (spread / PROMPTS**0.5), PROMPTS - 1)
-    assert row.p_equivalent_alone == pytest.approx(max(below, above))
-    assert row.least is not None
-    cut = stats.t.isf(0.025, PROMPTS - 1)
-    assert stats.nct.sf(cut, PROMPTS - 1, row.least / spread * PROMPTS**0.5) == pytest.approx(0.8, abs=1e-6)
-    assert (row.low, row.high) == pytest.approx(mean_interval(differences)[1:])
+    assert row.uncut == pytest.approx(
+        np.mean([first[prompt] - second[prompt] for prompt in first]) / np.std(CONFIDENCE)
+    )
+    assert row.found.difference <= row.uncut and row.found.low < row.found.difference < row.found.high
 
 
 def test_a_net_win_rate_counts_who_scores_more() -> None:
@@ -73,41 +75,40 @@ def test_a_net_win_rate_counts_who_scores_more() -> None:
     first, second = (raw("mini:mini", method, 2.0, "judge_scores") for method in ("rws", "schedule"))
     wins = sum(first[p][0] > second[p][0] for p in first)  # type: ignore[index]
     losses = sum(first[p][0] < second[p][0] for p in first)  # type: ignore[index]
-    assert (row.wins, row.losses) == (wins, losses)
-    assert row.difference == pytest.approx((wins - losses) / PROMPTS)
-    assert row.p_alone == pytest.approx(stats.binomtest(wins, wins + losses).pvalue)
+    assert row.found.difference == row.uncut == pytest.approx((wins - losses) / PROMPTS)
 
 
-def test_p_is_corrected_over_all_scales_and_controls_of_the_measure() -> None:
-    rows = [r for r in comparisons_of(record()) if (r.world, r.drawn, r.measure) == ("english:era", False, "reward")]
-    answers = arms_of(record().answers, "english:era")
-    deviation = load_reward("era").std
-    table = [
-        (answers[Arm("rws", row.scale)]["reward"] - answers[row.arm]["reward"]).to_numpy(dtype=float) / deviation
-        for row in rows
-    ]
-    alone = [max_t(values[None], np.random.default_rng(0))[0] for values in table]
+def test_a_smaller_log_perplexity_is_better() -> None:
+    rows = [row for row in comparisons_of(record()) if row.measure == "nll"]
+    for row in rows:
+        assert row.verdict == side_of(-row.found.high, -row.found.low, MEASURES["nll"].margin)
+    assert {row.world for row in rows} == {"mini:mini"}
+
+
+def test_intervals_of_the_twins_of_a_scale_hold_together_and_those_of_other_methods() -> None:
+    rows = [r for r in comparisons_of(record()) if (r.world, r.drawn, r.measure) == ("english:era", False, "log_prob")]
     assert {row.scale for row in rows} == set(SCALES)
-    assert [row.p for row in rows] == pytest.approx(max_t(table, np.random.default_rng(2)), abs=0.02)
-    assert all(row.p >= p - 0.02 for row, p in zip(rows, alone, strict=True))
-    assert [row.p_equivalent for row in rows] == holm([row.p_equivalent_alone for row in rows])
+    for blind in (True, False):
+        kept = [row for row in rows if row.scale == 8.0 and row.blind == blind]
+        arms = arms_of(record().answers, "english:era")
+        for row in kept:
+            both = arms[Arm("rws", 8.0)], arms[row.arm]
+            alone, together = (compare_arms(*both, "english:era", "log_prob", family) for family in (1, len(kept)))
+            assert alone is not None and together is not None and together[0] == row.found
+            assert row.found.high - row.found.low > alone[0].high - alone[0].low
 
 
-def test_prompts_with_the_same_two_texts_count_once() -> None:
-    answers = record().answers
-    even = answers[(answers["split"] == "test") & answers["prompt"].str[-1].isin([*"02468"])]
-    twice = pd.concat([even, even.assign(prompt=even["prompt"] + " again")], ignore_index=True)
-    once, both = (compare(rows, {"english:era": 0.5}) for rows in (even, twice))
-    for row, half in zip(both, once, strict=True):
-        assert (row.n, row.distinct, row.same) == (2 * half.n, half.distinct, 2 * half.same) and half.distinct == half.n
-        assert (row.difference, row.p) == pytest.approx((half.difference, half.p))
-        if row.wins is None and half.least is not None:
-            error = half.least / least_difference(1.0, half.n) / half.n**0.5  # type: ignore[operator]
-            ends = stats.t.interval(0.95, half.n - 1, half.difference, error)
-            assert (row.low, row.high, row.least, row.p_alone, row.p_equivalent_alone) == pytest.approx(
-                (*ends, half.least, half.p_alone, half.p_equivalent_alone)
-            )
-            assert row.by_prompt[1] - row.by_prompt[0] < row.high - row.low
+def test_prompts_of_one_speech_are_one_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    arms = arms_of(record().answers, "english:era")
+    both = arms[Arm("rws", 8.0)], arms[Arm("constant", 8.0)]
+    assert row_of("english:era", "reward", Arm("constant", 8.0)).by_speech is None  # these are no openings
+    monkeypatch.setattr(comparisons, "addresses_of", lambda world, prompts: np.array([name[-1] for name in prompts]))
+    found = compare_arms(*both, "english:era", "log_prob", 1)
+    assert found is not None and found[2] is not None
+    values = (both[0]["log_prob"] - both[1]["log_prob"]).astype(float) / WORLDS["english:era"].length
+    means = values.groupby(both[0]["prompt"].str[-1]).mean()
+    assert sorted(found[3]) == pytest.approx(sorted(means)) and found[2].n == len(means) == 10
+    assert found[2].difference == pytest.approx(means.mean())
 
 
 def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
@@ -123,11 +124,11 @@ def test_every_arm_is_compared_and_drawn_tokens_with_drawn_tokens() -> None:
 
 
 def test_scales_are_chosen_on_validation_prompts() -> None:
-    assert evidence.chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
+    assert chosen_scales(record().answers, "mini:mini") == {"rws": 8.0, "temperature": 0.5}
     assert any(row.arm == Arm("temperature", 0.5) for row in comparisons_of(record()))
 
 
-def test_the_headline_tells_where_rws_beats_all_three_controls_and_where_not() -> None:
+def test_the_headline_tells_where_rws_is_better_than_all_three_controls_and_where_not() -> None:
     rows = list(comparisons_of(record()))
-    assert re.search(r"RWS beats all three .* in none of 12 .* the other 12 are mixed", reward_answer(rows))
+    assert re.search(r"RWS is better than all three .* in none of 12 .* the other 12 are mixed", reward_answer(rows))
     assert reward_answer([row for row in rows if row.arm.method != "swapped"]) == ""  # not all three are there

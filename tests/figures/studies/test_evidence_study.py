@@ -18,21 +18,21 @@ from hypothesis import strategies as st
 
 from paper_figures.extra.verify.again import verify
 from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
-from paper_figures.recorded.verdicts import MADE, compare, comparisons_of
+from paper_figures.recorded.comparisons import MADE, Comparison, compare, confidence_texts
+from paper_figures.recorded.completed import completed, with_one_score
+from paper_figures.recorded.measures import MEASURES, difference_interval, differences_of, scores_of
 from paper_figures.statistics.intervals import clustered_interval
+from paper_figures.statistics.resampling import text_pairs
 from paper_figures.studies import evidence
 from paper_figures.studies import evidence_arms as evidence_arms
 from paper_figures.studies.evidence_arms import (
-    MEASURES,
     METHODS,
     WORLDS,
     Arm,
     addresses_of,
     arms_of,
-    differences_of,
     factor_variation,
     numbers_of_runs,
-    scores_of,
     worlds_of,
 )
 from paper_figures.studies.prompts import prompts_of
@@ -74,7 +74,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def answers(runs: Path) -> pd.DataFrame:
     """Return the answers of that run, with their regrets."""
     rows = evidence.read_rows(runs)
-    return evidence.completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
+    return completed(evidence.answers_of(rows), evidence.frontiers_of(rows))
 
 
 def of(answers: pd.DataFrame, method: str, number: float | None = None, drawn: bool = False) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
     spread = rewards.max() - rewards.min()
     assert 0 < spread.max() < 1e-4  # batches turn last digits; another text of the record differs by more
     assert record.answers.groupby(texts)["reward"].nunique().max() == 1
-    assert (np.abs(evidence.with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
+    assert (np.abs(with_one_score(raw.answers)["reward"] - raw.answers["reward"]) <= spread.max()).all()
     arms = arms_of(record.answers, "mini:mini")
     for scale in (2.0, 4.0, 8.0):
         rws = arms[Arm("rws", scale)]
@@ -195,14 +195,13 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
     told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
     assert len(told) >= 11
     for title, rows in told.items():
-        reward, net = (rows[name].text().removesuffix(f" {MEASURES[name].unit}") for name in ("reward", judge))
-        assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].same} |")
-        assert study != "smollm2" or lines[title].endswith(f" | {rows['reward'].distinct} |")
+        reward, net = (rows[name].text().replace(f" {MEASURES[name].unit}", "") for name in ("reward", judge))
+        assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].found.equal} |")
+        assert study != "smollm2" or lines[title].endswith(f" | {rows['reward'].found.distinct} |")
 
 
 def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> None:
-    text, lines = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8"), rows_of("docs/evidence-limits.md")
-    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    text, lines = flat("docs/evidence-limits.md"), rows_of("docs/evidence-limits.md")
     for study in ("evidence", "antibody", "smollm2", "reactions"):
         answers = read_recorded(FOLDERS[study]).answers
         for world in worlds_of(answers):
@@ -210,29 +209,58 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
             told = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
             assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in told]
-            gain = evidence.difference_interval(
-                (arms[Arm("best-of", 4.0, 1.0)], arms[Arm("rws", 8.0)]), world, "reward"
-            )
-            share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(10 / gain[i] for i in (0, 2, 1)))  # type: ignore[index]
-            assert (share in " ".join(text.split())) == (study != "smollm2")
-    assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in readme
-    kept = [row for row in comparisons_of(recorded()) if (row.world, row.scale) == ("english:era", 2.0)]
-    reward = next(row for row in kept if row.measure == "reward")
-    ends = (reward.difference, *reward.by_prompt, reward.low, reward.high)
-    assert "+{:.3f} SD [{:.3f}, {:.3f}], clustered by texts [{:.3f}, {:.3f}]".format(*ends) in readme
-    rows = {row.arm.method: row for row in kept if row.measure == "net"}
-    assert all(f"{rows[name].text()[:5]} ({rows[name].wins}:{rows[name].losses})" in readme for name in MADE)
+            if study != "smollm2":
+                (gain,) = (row.found for row in compared_at(study, 8.0)[world] if (row.measure, row.title) == GAIN)
+                ends = (gain.difference, gain.low, gain.high)
+                assert "{:.2f} [{:.2f}, {:.2f}] in".format(*(-ends[i] for i in (0, 2, 1))) in text
+                assert "{:.0f} % [{:.0f}, {:.0f}]".format(*(-10 / end for end in ends)) in text
+    assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in flat("docs/results.md")
+
+
+def test_the_exception_at_scale_two_is_told_as_recorded() -> None:
+    kept = {(row.measure, row.arm.method): row for row in compared_at("evidence", 2.0)["english:era"]}
+    reward, results, limits = kept["reward", "constant"], flat("docs/results.md"), flat("docs/evidence-limits.md")
+    assert f"RWS has more: {reward.text()}" in results and f"is {reward.text()}" in limits
+    assert reward.verdict == "better"
+    nets = ", ".join(kept["net", method].text().removesuffix(" points") for method in MADE)
+    assert f"in points: {nets}." in results
+    answers = recorded().answers
+    arms, unit = arms_of(answers, "english:era"), confidence_texts(answers, "english:era")["reward"].std(ddof=0)
+    rws, fixed = arms[Arm("rws", 2.0)], arms[Arm("constant", 2.0)]
+    values = ((rws["reward"] - fixed["reward"]) / unit).to_numpy(float)
+    groups = {"prompts": np.arange(values.size), "pairs of texts": text_pairs(rws["tokens"], fixed["tokens"])}
+    for name, group in {**groups, "speeches": addresses_of("english:era", rws["prompt"])}.items():
+        _, low, high = clustered_interval(values, group)
+        assert f"[{low:.2f}, {high:.2f}] over {name}" in limits
+        assert name != "pairs of texts" or f"over {name} [{low:.2f}, {high:.2f}]" in results
+    assert reward.by_speech is not None and reward.by_speech.verdict == "undecided"
+    assert f"[{reward.by_speech.low:.2f}, {reward.by_speech.high:.2f}] with speeches as units" in limits
+
+
+GAIN = ("reward", "best of 4")
+
+
+def flat(page: str) -> str:
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 @cache
-def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
-    """Return what a record says of RWS 8 minus each other arm, by measure."""
+def compared_at(study: str, scale: float, drawn: bool = False) -> dict[str, list[Comparison]]:
+    """Return a record's comparisons of RWS at one scale by world."""
     record = read_recorded(FOLDERS[study])
-    tuned = {world: scales["temperature"] for world, scales in record.about["chosen"].items()}
-    answers = evidence.completed(record.answers, record.frontiers)
-    asked = (answers["number"] == 8) & (answers["drawn"] == drawn)
+    answers = completed(record.answers, record.frontiers)
+    asked = (answers["number"] == scale) & (answers["drawn"] == drawn)
+    found: dict[str, list[Comparison]] = {}
+    for row in compare(answers[asked | (answers["method"] != "rws") | (answers["split"] == "validation")]):
+        found.setdefault(row.world, []).append(row)
+    return found
+
+
+def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
+    """Return what a record of one world says of RWS 8 minus each other arm, by measure."""
     told: dict[str, dict[str, Any]] = {}
-    for row in compare(answers[asked | (answers["method"] != "rws")], tuned):
+    (rows,) = compared_at(study, 8.0, drawn).values()
+    for row in rows:
         told.setdefault(row.title, {})[row.measure] = row
     return told
 
@@ -245,50 +273,41 @@ def rows_of(page: str) -> dict[str, str]:
 
 def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     record, told = read_recorded(FOLDERS["antibody"]), told_of("antibody")
-    text = (ROOT / "docs/evidence-antibodies.md").read_text(encoding="utf-8")
-    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    text, results = flat("docs/evidence-antibodies.md"), flat("docs/results.md")
     usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
-    usual_ends = usual.text().replace("+", "").replace(" SD", "").replace(" ", " SD ", 1)
-    assert f"gains {usual_ends} on confidence decoding" in readme
-    assert f"in {told['fixed factor of equal mean']['reward'].same} cases it writes as its fixed factor;" in readme
+    assert f"gains {usual.text()} on confidence decoding" in results
+    assert (
+        f"in {told['fixed factor of equal mean']['reward'].found.equal} cases it writes as its fixed factor;" in results
+    )
     by_draws = told_of("antibody", True)
     constant, default = (
         by_draws[f"{title}, drawn"]["reward"] for title in ("fixed factor of equal mean", "confidence (default)")
     )
-    assert (
-        f"RWS minus its fixed factor {constant.text().removesuffix(' SD').replace(' ', ' SD ', 1)}, "
-        f"minus confidence decoding {default.text().removesuffix(' SD')}." in text
-    )
-    assert f"best of 4 gains {-best.difference:.2f} [{-best.high:.2f}, {-best.low:.2f}] on RWS" in readme
-    arms = arms_of(evidence.completed(record.answers, record.frontiers), "antibody:human")
-    drawn = evidence.difference_interval(
-        (arms[Arm("default", None, 1.0)], arms[Arm("default")]), "antibody:human", "net humanness"
-    )
+    assert f"RWS minus its fixed factor {constant.text()}, minus confidence decoding {default.text()}." in text
+    ends = best.found.difference, best.found.high, best.found.low
+    assert "best of 4 gains {:.2f} [{:.2f}, {:.2f}] on RWS".format(*(-end for end in ends)) in results
+    assert told["best of 4"]["net humanness"].text() in results
+    arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
+    both = arms[Arm("default", None, 1.0)], arms[Arm("default")]
+    drawn = difference_interval(both, "antibody:human", "net humanness")
     assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
     asked = {prompt.name: prompt for prompt in prompts_of("antibodies:64", 400, 64).test}
     for arm in (Arm("default"), Arm("rws", 8.0)):
         rows = arms[arm].set_index("prompt")
         alike = [np.mean([*map(str.__eq__, rows["text"][name], asked[name].labels["answer"])]) for name in rows.index]
-        assert f"write {np.mean(alike):.0%} of the residues".replace("%", " %") in " ".join(text.split())
+        assert f"write {np.mean(alike):.0%} of the residues".replace("%", " %") in text
 
 
 def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     arms = arms_of(recorded().answers, "english:era")
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
-    readme = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
-    told = f"has {one} SD at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
-    assert told in readme
+    told = f"has {one} at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
+    assert told in flat("docs/results.md")
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
-    assert addresses is not None and f"Clustered by the {len(set(addresses))} speeches" in readme
+    assert addresses is not None and f"the {len(set(addresses))} speeches as units" in flat("docs/results.md")
     counts = np.unique(addresses, return_counts=True)[1]
     assert sorted(counts, reverse=True) == [100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5]  # of the simulations
-    both = [scores_of(arms[arm], "english:era", "reward") for arm in (Arm("rws", 8.0), Arm("default"))]
-    text = (ROOT / "docs/evidence-limits.md").read_text(encoding="utf-8")
-    over = clustered_interval(differences_of("reward", *both), addresses)
-    assert "{:.2f} [{:.2f}, {:.2f}] by speech".format(*over) in text
-    by_pair = evidence.difference_interval((arms[Arm("rws", 8.0)], arms[Arm("default")]), "english:era", "reward")
-    assert by_pair is not None and "{:.2f} [{:.2f}, {:.2f}] by pair of texts".format(*by_pair) in text
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None
 
 
