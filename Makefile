@@ -112,7 +112,7 @@ package: $(READY)
 notebooks: $(READY)
 	$(BIN)/python notebooks/refresh.py
 
-# Make the pictures of README.md again, into docs/images; a minute.
+# Make the pictures of README.md and docs again, into docs/images; a minute.
 pictures: $(READY)
 	$(BIN)/python tests/support/readme_pictures.py
 

@@ -80,7 +80,7 @@ plots.order(fixed, rws)
 # ## Reward and factor
 #
 # The temperature has factor 0.5 at every step and reads no reward. The factor of RWS follows the reward of the
-# completed text. Bands mark the steps at which it changed what confidence decoding would have committed.
+# completed text. Bands mark the steps at which it unmasked other positions than factor 1 would.
 
 # %%
 plots.steps(rws)
@@ -128,8 +128,8 @@ display(plots.scale_path([path]), path.view())
 # %% [markdown]
 # ## From one prompt to 400
 #
-# One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, which have
-# its factors and not its reward. The record that ships has the same setting on 400 prompts.
+# One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, whose
+# factors do not follow the reward of the text. The record that ships has the same setting on 400 prompts.
 
 # %%
 answers = with_one_score(recorded().answers)
@@ -165,6 +165,12 @@ print(results[2.0])
 twins = {scale: {each.twin: each for each in result.comparisons} for scale, result in results.items()}
 one, two = (twins[scale]["fixed factor"] for scale in (1.0, 2.0))
 tuned = twins[2.0]["tuned fixed factor"]
+
+
+def more(gap: float) -> str:
+    return f"{abs(gap):.2f} SD {'more' if gap > 0 else 'less'}"
+
+
 best = max(path.pieces, key=lambda piece: piece.final_reward.normalised).final_reward.normalised
 
 # %%
@@ -175,12 +181,13 @@ Markdown(f"""
    Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}** text.
 3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
    That of RWS is **{"one of them" if wanted else "none of them"}**.
-4. The text of RWS has {scores["RWS"] - scores["temperature"]:+.2f} SD of reward against that of the temperature. The
-   best fixed factor has {best - scores["RWS"]:+.2f} SD against RWS.
+4. The text of RWS has {more(scores["RWS"] - scores["temperature"])} reward than that of the temperature. The best
+   fixed factor has {more(best - scores["RWS"])} than RWS.
 
 **Is it the reward, or only the temperature?** On 400 prompts at s_R = 2 RWS has {two.difference:+.2f}
 [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
-{tuned.high:+.2f}] SD against a tuned one. At s_R = 1 it has {one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}] SD
-against its fixed factor, and {one.equal} of {one.n} texts are the same. The verdict of the ablation at both scales:
-**{results[1.0].verdict}**, **{results[2.0].verdict}**. {results[2.0].line()} This is one model and one reward.
+{tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At s_R = 1 it has {one.difference:+.2f}
+[{one.low:+.2f}, {one.high:+.2f}] SD against its fixed factor, and {one.equal} of {one.n} texts are the same. The
+verdict of the ablation at both scales: **{results[1.0].verdict}**, **{results[2.0].verdict}**. {results[2.0].line()}
+This is one model and one reward.
 """)

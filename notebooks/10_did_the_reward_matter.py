@@ -44,8 +44,8 @@ from rws_theory.worlds import frontier
 # %% [markdown]
 # ## One call
 #
-# `ablate` decodes prompts by RWS and by its *twins*. A twin has all that RWS does to the logits, and not what the
-# reward says of the text: a fixed factor, another prompt's rewards, its own rewards shuffled. The model is an exact
+# `ablate` decodes prompts by RWS and by its *twins*. A twin scales the logits as RWS does, but not by the reward
+# of the text: by a fixed factor, another prompt's rewards, its own rewards shuffled. The model is an exact
 # 4-gram model of speeches, the reward prefers modern words. Eight prompts are few: the answer may be to take more.
 
 # %%
@@ -57,7 +57,7 @@ few.plot()
 print(few)
 
 # %% [markdown]
-# A row is RWS minus one twin, in SD of the reward over confidence texts. If the reward matters, RWS has more than the
+# A row is RWS minus one twin, in SD of the rewards of confidence texts. If the reward matters, RWS has more than the
 # fixed factor and more than with another prompt's rewards. If the factor hardly varies within a run, RWS *is* a fixed
 # factor, whatever its reward: the last lines say how much it varies.
 #
@@ -100,8 +100,8 @@ for text in texts:
 # %% [markdown]
 # ## How many prompts does it take?
 #
-# The 95 % interval of RWS minus a twin over the first N prompts of the record. It must fit into the band, where
-# differences are too small to matter, before a study can say "no difference that matters".
+# The 95 % interval of RWS minus a twin over the first N prompts of the record, for an N that is fixed before. It must
+# fit into the band, where differences are too small to matter, before a study can say "no difference that matters".
 
 # %%
 record, NUMBERS = results["english:era", 8.0], np.geomspace(16, 400, 30).astype(int)
@@ -161,8 +161,11 @@ Markdown(f"""
    {len(other)} settings.
 3. After the prompt above **{len(better)}** texts of the Pareto front have more reward than RWS at s_R = 8 and are
    likelier.
-4. An interval of half-width 0.1 SD takes {first.get("fixed factor", "more than 400")} prompts against the fixed factor,
-   and {first.get("confidence", "more than 400")} against confidence decoding, at s_R = 8.
+4. With N fixed, an interval of half-width 0.1 SD takes {
+    first.get("fixed factor", "more than 400")
+} prompts against the fixed factor,
+   and {first.get("confidence", "more than 400")} against confidence decoding, at s_R = 8. Intervals that are valid
+   whenever one stops, as those of `ablate`, take more.
 
 The verdicts of the {len(results)} settings: {
     ", ".join(f"**{name}** in {n}" for name, n in settings.items())

@@ -56,8 +56,8 @@ def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
         path = runs / name / "results.json"
         return up_to_date(path) if name == CLAIMS else path.is_file()
 
-    asked = set(experiments)
-    return [name for name in PLAN if name in asked and not present(name)]
+    names = set(experiments)
+    return [name for name in PLAN if name in names and not present(name)]
 
 
 def make_missing(

@@ -56,8 +56,8 @@ class Comparison(Mapping[str, Decoding]):
 
     def __repr__(self) -> str:
         prompts = len(next(iter(self.decodings.values())))
-        said = [f"; {name}: {note}" for name, runs in self.decodings.items() if (note := constant_note(runs))]
-        size = f"{prompts} prompt{'s' if prompts > 1 else ''}{''.join(said)}"
+        notes = [f"; {name}: {note}" for name, runs in self.decodings.items() if (note := constant_note(runs))]
+        size = f"{prompts} prompt{'s' if prompts > 1 else ''}{''.join(notes)}"
         return clipped(f"Comparison({shortened(self.decodings)} on {size})")
 
     def _repr_html_(self) -> str | None:

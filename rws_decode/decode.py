@@ -99,8 +99,8 @@ def decoded(
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
     how = {"reuse": savings.reuse, "cache": savings.cache}
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, **how)
-    told = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
-    decoder = Decoder(*told, memory=savings.memory)
+    parts = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    decoder = Decoder(*parts, memory=savings.memory)
     if options != _OPTIONS or not abilities_of(job.strategy).plain:
         from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none
 
@@ -161,12 +161,12 @@ def trace_of(job: Job, row: int, fields: dict[str, Any]) -> Trace:
     prompt = job.prompts[row]
     committed = [token for token in fields["tokens"].tolist() if token != job.predictor.mask_id]
     text = job.predictor.decode_answer(committed)
-    seen = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
+    ids = {*prompt.ids, *fields["tokens"].tolist(), *np.unique(fields["candidate"]).tolist()} - {-1}
     return Trace(
         checked=False,  # its parts are a decode's own
         **fields,
         prompt_text=prompt.text,
         text=text,
-        pieces={} if text is None else pieces_of(job.predictor, sorted(seen)),
+        pieces={} if text is None else pieces_of(job.predictor, sorted(ids)),
         prompt=np.asarray(prompt.ids, dtype=np.int64),
     )

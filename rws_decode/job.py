@@ -95,11 +95,11 @@ def _read(given: Any, name: str, most: float = math.inf) -> list[str | Dialogue 
     if isinstance(given, str | Dialogue):
         return [given]
     if isinstance(given, Mapping) and "input_ids" in given:
-        ids, seen = (_listed(given.get(key)) for key in ("input_ids", "attention_mask"))
+        ids, mask = (_listed(given.get(key)) for key in ("input_ids", "attention_mask"))
         if ids and all(map(is_id, ids)):
-            ids, seen = [ids], seen and [seen]
+            ids, mask = [ids], mask and [mask]
         rows = [_prompt_ids(row, f"{name}['input_ids']") for row in ids or ()]
-        masks = [_listed(row) or [] for row in seen] if seen else [[1] * len(row) for row in rows]
+        masks = [_listed(row) or [] for row in mask] if mask else [[1] * len(row) for row in rows]
         if not 0 < len(rows) <= most or [*map(len, rows)] != [*map(len, masks)]:
             shapes = f"{len(rows)} rows of ids and {len(masks)} of the attention_mask"
             raise ValueError(f"{name} has {shapes}: one prompt in a list, and as many of both, are needed")
@@ -163,7 +163,7 @@ def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> l
     """
     encoded = []
     for number, prompt in enumerate(as_prompts(prompts)):
-        said = prompt if isinstance(prompt, str | Dialogue) else None
+        text = prompt if isinstance(prompt, str | Dialogue) else None
         ids = prompt if isinstance(prompt, list) else prompt_ids(predictor, prompt)
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
         for token in ids:
@@ -179,12 +179,12 @@ def encode_prompts(predictor: MaskPredictor, prompts: Prompts, length: int) -> l
                 f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
                 f"{max(predictor.max_length - len(ids) + masks, 0)} fit what {predictor.name} reads"
             )
-        if said is not None:
-            warn_of_unknown_words(predictor, said, ids)
+        if text is not None:
+            warn_of_unknown_words(predictor, text, ids)
         if length > (room := base.answer_room(predictor, len(ids) - masks)):
             allowed = f"generation_config.json of {predictor.name} allows {max(room, 0)} after this prompt"
             _warn(f"length is {length}: {allowed}")
-        encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
+        encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if text is None else text))
     return encoded
 
 
@@ -232,10 +232,12 @@ def prepare(
             f"end_of_text is {PUBLISHED!r}: it is about the confidence of the published loop, which strategy "
             f"{strategy.name} does not commit by, use 'defer'"
         )
-    asked = normalised_reward(given, f"strategy {strategy.name}", predictor.name) if strategy.needs_reward else None
+    model = normalised_reward(given, f"strategy {strategy.name}", predictor.name) if strategy.needs_reward else None
     if options.drawing == "commit" and able.changes:
         name = strategy.name
-        raise ValueError(f"strategy {name} takes words back, and has no law: decode by it with drawing='completion'")
+        raise ValueError(
+            f"strategy {name} masks tokens again, so that drawing is 'completion', not {options.drawing!r}"
+        )
     if options.key_cache != "none":
         hook("check-key-cache", f"key_cache is {options.key_cache!r}")(options, predictor, strategy)
     encoded = encode_prompts(predictor, prompts, shape.length)
@@ -246,8 +248,8 @@ def prepare(
     settings |= {"strategy": describe(strategy), "ranking": "order" if ordered else options.ranking}
     settings |= {"counts": None if shape.counts is None else list(shape.counts)}
     settings |= {"end_ids": end_ids if options.end_of_text != "none" else []}
-    settings |= {"reward_model": None if asked is None else asked.name}
-    settings |= {"reward_settings": {} if asked is None else reward_settings(asked)}
+    settings |= {"reward_model": None if model is None else model.name}
+    settings |= {"reward_settings": {} if model is None else reward_settings(model)}
     ends = Ends(options.end_of_text, end_ids)
     return Job(predictor, encoded, strategy, reward, ends, shape, settings)
 
@@ -271,8 +273,8 @@ def _asked(
         if prompts is None:
             gaps = "a canvas with gaps such as canvas='the [MASK:3] .'"
             raise ValueError(f"prompts is None: prompts, or {gaps}, are needed")
-        asked = as_prompts(prompts)
-        return asked, shape or _shape_of(asked, predictor.mask_id)
+        given = as_prompts(prompts)
+        return given, shape or _shape_of(given, predictor.mask_id)
     if prompts is not None:
         raise ValueError(f"canvas is {quoted(canvas)} beside prompts: give one of them")
     rows = as_prompts(canvas, "canvas")

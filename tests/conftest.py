@@ -60,11 +60,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the tests that share the figures' runs, and then the notebooks, first.
-
-    Workers begin with halves of the list and then take over the ends of each other's (`--dist worksteal`): so one of
-    them makes the runs while the other tests something else, and what takes long is not left for the end.
-    """
+    """Put the tests that share the figures' runs, and then the notebooks, first: each takes long and is made once."""
 
     def turn(item: pytest.Item) -> int:
         if _of_all_figures(item):

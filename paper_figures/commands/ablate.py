@@ -29,23 +29,23 @@ class AblateOptions:
         PredictorOptions, "the mask predictor", default=PredictorOptions(model="english")
     )
     reward: RewardOptions = group(RewardOptions, "the reward model")
-    reward_mean: float | None = option(None, "that the reward is normalised by (default: its own)", metavar="X")
-    reward_sd: float | None = option(None, "that the reward is normalised by (default: its own)", metavar="Y")
+    reward_mean: float | None = option(None, "mean to normalise the reward by (default: its own)", metavar="X")
+    reward_sd: float | None = option(None, "SD to normalise the reward by (default: its own)", metavar="Y")
     strategy: str = option("rws:8", "strategy or steering method that reads the reward", metavar="NAME[:NUMBER]")
     judge: str | None = option(None, "a second reward, which no decode reads", metavar="NAME")
     data: str | None = option(
         None, "prompts: a file, or a source as of experiment (default: the model's own)", metavar="FILE"
     )
-    prompts: int | None = option(None, "prompts at most, with those for validation (default: all)", least=2)
-    validation: int | None = option(None, "of them, to measure SD and factors on (default: a fifth, 8 to 32)", least=2)
+    prompts: int | None = option(None, "most prompts, validation included (default: all)", least=2)
+    validation: int | None = option(None, "prompts for SD and factors (default: a fifth, 8 to 32)", least=2)
     record: str | None = option(
         None,
-        "decode nothing: compare the texts of a record, or those of all records in one table",
+        "decode nothing: the comparison of a study that ships, or of all of them in one table",
         metavar="all|evidence|antibody|reactions|smollm2",
     )
     until: str = option("decided", "stop once the verdict is decided, or after N prompts", metavar="decided|N")
     margin: float = option(0.1, "the difference that matters, in SD of the reward over confidence texts")
-    level: float = option(0.95, "of all intervals together, at all times")
+    level: float = option(0.95, "of the intervals of all twins together, whenever you stop")
     seed: int = option(0, "of the order of prompts, shuffles and samples", least=0)
     batch: int = option(8, "prompts decoded together", least=1)
     shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(settings.Shape()))
@@ -58,7 +58,7 @@ class AblateOptions:
     )
     workers: int = option(1, "processes that the strategy and its twins are spread over", least=1, most=MOST_THREADS)
     scheduler: str | None = option(
-        None, "Dask scheduler, or its scheduler file, in their place", metavar="ADDRESS", instead_of="workers"
+        None, "Dask scheduler or scheduler file, in place of --workers", metavar="ADDRESS", instead_of="workers"
     )
     threads: int | None = threads_option()
     json: bool = json_option()

@@ -128,15 +128,15 @@ def _draw(name: str, runs: Path, out: Path, look: FiguresOptions) -> list[Path]:
         exhibit, facts = module.exhibit(runs), {need: run_facts(runs, need) for need in module.NEEDS}
         for picture in exhibit.pictures if look.width or look.style else ():
             width, height = picture.figure.get_size_inches()
-            asked = look.width or width
-            picture.figure.set_size_inches(asked, height * asked / width)
+            columns = look.width or width
+            picture.figure.set_size_inches(columns, height * columns / width)
             picture.figure.set_dpi(rcParams["savefig.dpi"])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of what has no room, which the note tells
                 picture.figure.draw_without_rendering()
             picture.figure.set_layout_engine("none")
-            if (shown := picture.figure.get_tightbbox()).x0 < -_EDGE or shown.x1 > asked + _EDGE:
-                tell(f"note: {picture.stem} is cut off at {asked:g} inches: what it shows is {shown.width:.1f} wide")
+            if (shown := picture.figure.get_tightbbox()).x0 < -_EDGE or shown.x1 > columns + _EDGE:
+                tell(f"note: {picture.stem} is cut off at {columns:g} inches: what it shows is {shown.width:.1f} wide")
         if not look.caption:
             bare = {
                 part: [replace(each, caption="") for each in getattr(exhibit, part)] for part in ("pictures", "tables")

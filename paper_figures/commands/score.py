@@ -65,9 +65,9 @@ class ScoreOptions:
                 if len(set(names) & set(single)) != 1:
                     one, other = (f"--{name.replace('_', '-')}" for name in names)
                     raise ValueError(f"{one} or {other} is needed, one of them, or --data FILE, or --draw N")
-        for name, of in {"prompts": "draw", "length": "draw", "prompt_field": "data", "answer_field": "data"}.items():
-            if getattr(self, name) is not None and getattr(self, of) is None:
-                raise ValueError(f"--{name.replace('_', '-')} is of --{of}, which is not given: leave it out")
+        for name, by in {"prompts": "draw", "length": "draw", "prompt_field": "data", "answer_field": "data"}.items():
+            if getattr(self, name) is not None and getattr(self, by) is None:
+                raise ValueError(f"--{name.replace('_', '-')} is of --{by}, which is not given: leave it out")
         if self.draw is not None and self.sampling_temperature == 0:
             raise ValueError("--sampling-temperature is 0: the best word alone is written, --draw needs more than 0")
         _drawn(self)
@@ -180,8 +180,8 @@ def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
                 options=_drawn(options),
             )
             row: dict[str, Any] = {"strategy": strategy}
-            for name, of in (("kl_world", found.world), ("kl_sampler", found.sampler)):
-                mean, *ends = found.interval(of)
+            for name, divergence in (("kl_world", found.world), ("kl_sampler", found.sampler)):
+                mean, *ends = found.interval(divergence)
                 row[name] = [mean, *(end if math.isfinite(end) else None for end in ends)]
             row["forwards"] = found.forwards.mean()
             rows.append(row)

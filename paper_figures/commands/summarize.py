@@ -104,7 +104,7 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     if experiment in STUDIES:
         tables = study_module(experiment).tables
         # Of those that keep more than units, such as verdicts.
-        beside = {"folder": folder} if "folder" in signature(tables).parameters else {}
-        return list(tables(rows, seed=seed, **beside))
+        options = {"folder": folder} if "folder" in signature(tables).parameters else {}
+        return list(tables(rows, seed=seed, **options))
     table = summary_table(experiment, "Every numeric column.", rows, summary_for(rows), seed)
     return [] if table is None else [table]

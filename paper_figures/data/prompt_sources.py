@@ -33,21 +33,21 @@ def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
         raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
     tasks = story_tasks(kinds, count, Random(f"{split} {seed}"), split)
     return [
-        Prompt(f"{split}-{at}", (task.prompt,), {"kind": task.kind, **task.meta, "keywords": list(task.keywords)})
-        for at, task in enumerate(tasks)
+        Prompt(f"{split}-{number}", (task.prompt,), {"kind": task.kind, **task.meta, "keywords": list(task.keywords)})
+        for number, task in enumerate(tasks)
     ]
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
     rows = story_dialogues(count, seed, split)
-    return [Prompt(f"{split}-{at}", turns, {"kind": "dialogue"}) for at, (turns, _) in enumerate(rows, start=1)]
+    return [Prompt(f"{split}-{number}", turns, {"kind": "dialogue"}) for number, (turns, _) in enumerate(rows, start=1)]
 
 
 def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
     tasks = story_tasks(["puzzle"], count, Random(f"puzzles {split} {seed}"), split)
     labels = [{"kind": "puzzle", "puzzle": task.meta["puzzle"], "right_answer": task.answer} for task in tasks]
     rows = enumerate(zip(tasks, labels, strict=True), start=1)
-    return [Prompt(f"{split}-{at}", (task.prompt,), known) for at, (task, known) in rows]
+    return [Prompt(f"{split}-{number}", (task.prompt,), known) for number, (task, known) in rows]
 
 
 def _gapped(
@@ -69,9 +69,11 @@ def _gapped(
             raise ValueError(f"data is '{source}': it has {len(rows)}, {count} are wanted in all")
         order = np.random.default_rng(seed).permutation(len(rows))
         prompts = []
-        for at in (order if split == "test" else order[::-1])[:count].tolist():
-            name, (sequence, first) = rows[at]
-            positions = first + np.random.default_rng([seed, at]).choice(len(sequence) - first, number, replace=False)
+        for place in (order if split == "test" else order[::-1])[:count].tolist():
+            name, (sequence, first) = rows[place]
+            positions = first + np.random.default_rng([seed, place]).choice(
+                len(sequence) - first, number, replace=False
+            )
             text, answer = with_gaps(sequence, positions.tolist())
             prompts.append(Prompt(name, (text,), {"kind": source, "answer": answer}))
         return prompts

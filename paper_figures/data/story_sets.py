@@ -80,14 +80,14 @@ def story_dialogues(count: int, seed: int = 0, split: str = "test") -> list[tupl
     drawn: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {}
     while len(drawn) < count:
         story = sample_story(rng)
-        asked = sorted(questions(story).values())
+        texts = sorted(questions(story).values())
         pairs = []
-        for question, answer in asked:
+        for question, answer in texts:
             first = f"{story.text} question : {question}"
             if split_of(first, answer) == split:
                 pairs += [
                     ((first, other), (answer, right))
-                    for other, right in asked
+                    for other, right in texts
                     if other != question and split_of(Dialogue((first, answer, other)).text, right) == split
                 ]
         if pairs:

@@ -133,7 +133,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Two rising confidence curves from one third towards one, almost on top of each other. Curve a is above b "
         f"until they cross at scale {root:.2f}, far right of the printed {printed['crossing']}. Their difference below."
     )
-    said = (
+    summary = (
         f"Appendix D: {len(wrong)} of {len(numbers.rows)} printed numbers differ from the computed ones "
         f"({', '.join(wrong) or 'none'}); the one crossing is proved to be at r = {root:.4f}."
     )
@@ -141,5 +141,5 @@ def exhibit(runs: Path) -> Exhibit:
         "Appendix D: two confidence curves and their crossing",
         (Picture("appendix_d", draw(example), caption, alt),),
         (numbers,),
-        conclusions=(said,),
+        conclusions=(summary,),
     )

@@ -90,7 +90,7 @@ def exhibit(runs: Path) -> Exhibit:
     of_rws, of_default = mean["rws"], mean["default"]
     several = len(orders.traces) > 1
     prompts = f"{'Mean over the prompts' if several else 'Prompt'} {', '.join(map(str, orders.traces))}"
-    said = (
+    summary = (
         f"{prompts}, GOD in tokens: RWS {of_rws['GOD, tokens']:.2f}, the default {of_default['GOD, tokens']:.2f}, a "
         f"random order within blocks {random:.2f}."
     )
@@ -98,6 +98,6 @@ def exhibit(runs: Path) -> Exhibit:
         "Figure 1: commit order",
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
         (deviations,),
-        conclusions=(said,),
+        conclusions=(summary,),
         inputs=tuple(file for named in orders.files.values() for file in named.values()),
     )

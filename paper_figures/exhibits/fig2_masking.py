@@ -128,13 +128,13 @@ def exhibit(runs: Path) -> Exhibit:
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer, more and more of it masked at "
         f"random places. Lower rows: {len(data.reverse)} states of a decode, less and less of it masked."
     )
-    said = (
+    summary = (
         f"Forward, tokens are masked at random places; in reverse, the {trace.length // trace.steps} most confident "
         f"positions of the block are filled at each of {trace.steps} steps."
     )
     return Exhibit(
         "Figure 2: masking and unmasking",
         (Picture("fig2_masking", draw(data), caption, alt),),
-        conclusions=(said,),
+        conclusions=(summary,),
         inputs=data.orders.inputs("default"),
     )

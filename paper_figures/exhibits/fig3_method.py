@@ -60,7 +60,7 @@ class Step:
         trace = self.orders.of(method)
         places = np.flatnonzero(trace.chosen[self.number])
         words = self.orders.words(trace, trace.candidate[self.number, places])
-        return ", ".join(f"“{word}” at {at}" for word, at in zip(words, places, strict=True))
+        return ", ".join(f"“{word}” at {place}" for word, place in zip(words, places, strict=True))
 
 
 def compute(runs: Path) -> Step:
@@ -144,15 +144,15 @@ def exhibit(runs: Path) -> Exhibit:
     )
     where = f"RWS commits {data.committed('rws')}, confidence decoding {data.committed('default')}"
     where = where if data.parted else f"both commit {data.committed('rws')}"
-    said = (
+    summary = (
         f"At step {data.number} of prompt {data.orders.drawn} the score of the completed text lies "
         f"{abs(normalised):.2f} SD {'below' if normalised < 0 else 'above'} the reward model's mean, "
         f"which makes a factor of {factor:.2f}; {where}."
     )
     claim = "Within a step of greedy decoding the factor changes where a token is committed, never which token."
     drag = "Drag the factor. Each line is a masked position: where two cross, their ranks reverse. Rings mark proofs."
-    story = Story(claim, (said, drag), f"One step of one prompt, {rule}: an illustration.", "fig3_method")
+    story = Story(claim, (summary, drag), f"One step of one prompt, {rule}: an illustration.", "fig3_method")
     title = f"Confidence of each masked position at step {data.number}, by scale"
     page = interactive("fig3_curves", title, data.orders.model, lambda of: step_logits(trace, of, data.number).view())
     picture, inputs = Picture("fig3_method", draw(data), caption, alt), data.orders.inputs("default", "rws")
-    return Exhibit("Figure 3: one step of reward-weighted sampling", (picture,), (), (said,), inputs, story, page)
+    return Exhibit("Figure 3: one step of reward-weighted sampling", (picture,), (), (summary,), inputs, story, page)

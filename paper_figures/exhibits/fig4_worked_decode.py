@@ -99,11 +99,11 @@ def _panel(axes: Axes, data: Worked, name: str, scale: ScalarMappable) -> None:
     god = f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps"
     axes.set_title(f"{_NAMES[name]}:  {god}{broken}", loc="left", fontsize=9)
     if name == "rws":
-        beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "ha": "right", "va": "center"}
+        style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "ha": "right", "va": "center"}
         for x, heading, numbers in ((1.09, "reward", trace.reward_normalised), (1.18, "factor", trace.factor)):
-            axes.text(x, -0.5, heading, color=GREY, **beside)
+            axes.text(x, -0.5, heading, color=GREY, **style)
             for row, number in enumerate(numbers[np.array(data.steps) - 1]):
-                axes.text(x, row + 0.5, "-" if np.isnan(number) else f"{number:.2f}", **beside)
+                axes.text(x, row + 0.5, "-" if np.isnan(number) else f"{number:.2f}", **style)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -127,22 +127,22 @@ def exhibit(runs: Path) -> Exhibit:
     parted, steps = data.orders.parted()
     differ = int((default.tokens != trace.tokens).sum())
     first = f", first at step {parted[0]}" if parted.size else ""
-    said = (
+    summary = (
         f"Prompt {data.orders.drawn}: confidence decoding and RWS commit different positions at {parted.size} "
         f"of {steps} steps{first}; the answers differ at {differ} of {trace.length} positions.",
     )
     if None not in data.broken.values():
-        kept = [f"breaks rules of {' and '.join(of)}" if of else "breaks none" for of in data.broken.values()]
-        said += (
+        kept = [f"breaks rules of {' and '.join(r)}" if r else "breaks none" for r in data.broken.values()]
+        summary += (
             f"By the toy language's rules, the answer of confidence decoding {kept[0]}, that of RWS {kept[1]}. One "
             "prompt shows how the methods work, not which is better.",
         )
     claim = f"Committing at other places writes another text: {differ} of {trace.length} tokens differ."
     claim = claim if differ else "Another order of commits can leave the text as it is."
-    text = (*said, "Drag the steps. Marked tokens were committed at the step that is shown.")
+    text = (*summary, "Drag the steps. Marked tokens were committed at the step that is shown.")
     caveat = "The prompt is the run's first, and was not chosen for its outcome."
     story = Story(claim, text, caveat, "fig4_worked_decode")
     title = "Confidence decoding and RWS on one prompt, step by step"
     page = interactive("fig4_decodes", title, data.orders.model, partial(default.view, trace))
     picture, inputs = Picture("fig4_worked_decode", draw(data), caption, alt), data.orders.inputs(*_NAMES)
-    return Exhibit("Figure 4: a worked decode", (picture,), (), said, inputs, story, page)
+    return Exhibit("Figure 4: a worked decode", (picture,), (), summary, inputs, story, page)

@@ -157,13 +157,13 @@ def exhibit(runs: Path) -> Exhibit:
     )
     lines = []  # by kind of judge, the net of RWS and the same minus that of its constant
     for scale in dict.fromkeys(scale for _, scale in data.lines):
-        at = "" if scale is None else f" at s_R = {scale:g}"
+        where = "" if scale is None else f" at s_R = {scale:g}"
         for relation in data.relations:
             net, minus = (data.minus(relation, (method, scale)) for method in ("rws", "constant"))
             less = f"; minus that of {in_words('constant')}, {minus.text()}" if minus else ""
             if net:
                 lines.append(
-                    f"Mean over {data.guides} rewards{at}, by {RELATIONS[relation]}: net win rate of RWS, points, "
+                    f"Mean over {data.guides} rewards{where}, by {RELATIONS[relation]}: net win rate of RWS, points, "
                     f"{net.text()}{less}."
                 )
     pictures = (Picture("fig5_mean_win_rate", draw(data), caption, alt),)

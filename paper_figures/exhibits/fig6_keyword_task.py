@@ -147,14 +147,14 @@ def exhibit(runs: Path) -> Exhibit:
         _claim_line(data, "Perplexity of RWS, % below the default's (negative: above)", BELOW),
         _claim_line(data, "GOD of RWS over the default's", OVER),
     )
-    said = tuple(filter(None, lines)) or ("The run has no numbers of RWS to compare.",)
+    summary = tuple(filter(None, lines)) or ("The run has no numbers of RWS to compare.",)
     pictures = (Picture("fig6_keyword_task", draw(data), caption, alt),) if data.means else ()
-    return Exhibit("Figure 6: perplexity and GOD on keyword prompts", pictures, tables(data), said, data.run.inputs)
+    return Exhibit("Figure 6: perplexity and GOD on keyword prompts", pictures, tables(data), summary, data.run.inputs)
 
 
 def _claim_line(data: KeywordTask, what: str, claim: tuple[str, str, float]) -> str:
     """Return in words a claim's printed range and ours by guide, with intervals; "" without values."""
     rows, (low, high) = data.of("rws", claim[0]), printed_range(claim[1])
-    said = f"{low:g} to {high:g}" if low != high else f"more than {low:g}"
+    span = f"{low:g} to {high:g}" if low != high else f"more than {low:g}"
     ours = "; ".join(f"{name} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for name, row in rows.items())
-    return f"{what}: the paper says {said}; here {ours}." if rows else ""
+    return f"{what}: the paper says {span}; here {ours}." if rows else ""

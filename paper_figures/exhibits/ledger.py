@@ -50,9 +50,9 @@ class Ledger:
             author = source(str(claim["where"]))
             verdicts[part if author == PAPER else author].append(claim["verdict"])
         return {
-            part: {verdict: of.count(verdict) for verdict in VERDICTS if verdict in of}
-            for part, of in verdicts.items()
-            if of
+            part: {verdict: numbers.count(verdict) for verdict in VERDICTS if verdict in numbers}
+            for part, numbers in verdicts.items()
+            if numbers
         }
 
 
@@ -63,7 +63,7 @@ def draw(ledger: Ledger) -> Figure:
     axes = picture.subplots()
     start = np.zeros(len(counts))
     for verdict, (color, hatch) in _LOOKS.items():
-        numbers = np.array([of.get(verdict, 0) for of in counts.values()])
+        numbers = np.array([count.get(verdict, 0) for count in counts.values()])
         if not numbers.any():
             continue
         look = {"color": color, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8, "label": verdict}
@@ -110,8 +110,8 @@ def exhibit(runs: Path) -> Exhibit:
     claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
     ledger = Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
     counts = ledger.counts()
-    paper = [of for part, of in counts.items() if part not in (REMARKS, OURS)]
-    total = {verdict: sum(of.get(verdict, 0) for of in paper) for verdict in VERDICTS}
+    paper = [counted for part, counted in counts.items() if part not in (REMARKS, OURS)]
+    total = {verdict: sum(counted.get(verdict, 0) for counted in paper) for verdict in VERDICTS}
     caption = (
         "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
         "about RWS” is true, but of something that the algorithm does not do. “Inconsistent unless”: printed numbers "
@@ -119,15 +119,15 @@ def exhibit(runs: Path) -> Exhibit:
         "finely we cut them is our choice: the numbers do not measure the paper. Our remarks on its tables and our own "
         "results are counted separately."
     )
-    lines = [f"{capital(part)}: {_counted(of)}." for part, of in counts.items()]
+    lines = [f"{capital(part)}: {_counted(counted)}." for part, counted in counts.items()]
     alt = f"Stacked bars of verdicts by part of the paper. {' '.join(lines)}"
-    said = f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}."
+    summary = f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}."
     picture, inputs, story = (
         Picture("ledger", draw(ledger), caption, alt),
         ("claims/results.json",),
         _story(ledger, total),
     )
-    return Exhibit("The claim check", (picture,), (table(ledger),), (said, *lines), inputs, story)
+    return Exhibit("The claim check", (picture,), (table(ledger),), (summary, *lines), inputs, story)
 
 
 def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
@@ -144,6 +144,6 @@ def _story(ledger: Ledger, total: Mapping[str, int]) -> Story:
     )
 
 
-def _counted(of: Mapping[str, int]) -> str:
+def _counted(counts: Mapping[str, int]) -> str:
     """Return numbers of verdicts in words."""
-    return ", ".join(f"{number} {verdict}" for verdict in VERDICTS if (number := of.get(verdict)))
+    return ", ".join(f"{number} {verdict}" for verdict in VERDICTS if (number := counts.get(verdict)))

@@ -136,7 +136,7 @@ def exhibit(runs: Path) -> Exhibit:
     chosen = [(evidence.chosen_scale(data.evidence, world), places) for (world, _), places in data.places.items()]
     among = [rws in _best(places) for rws, places in chosen if rws in places]
     first, count = sum(among), len(among)
-    said = (
+    summary = (
         f"In {first or 'none'} of {count} comparisons, by model and measure, RWS at the scale chosen for it has "
         "the best mean among arms of no more forwards and reward calls."
     )
@@ -144,7 +144,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"In {first} of {count} models and measures RWS has the highest mean among methods of no greater cost."
         if first
         else "In each model and measure, some method of no greater cost has a higher mean than RWS.",
-        (said,),
+        (summary,),
         "The best is chosen among many methods on the same prompts. A reward call costs as much as a forward here; "
         "that depends on the reward model.",
         "quality_per_forward",
@@ -153,7 +153,7 @@ def exhibit(runs: Path) -> Exhibit:
         title,
         (Picture("quality_per_forward", draw(data), caption, alt),),
         (_table(data),),
-        conclusions=(said,),
+        conclusions=(summary,),
         inputs=inputs,
         story=story if count else None,
     )

@@ -117,10 +117,10 @@ def exhibit(runs: Path) -> Exhibit:
         "so includes end-of-text filler, of which short answers have more."
     )
     alt = "Curves of GOD against the scale, one per ranking: exact, softmax in float32 and in bfloat16."
-    said = ("The results have no exact GOD above 0, of which an effect could be a share.",)
-    said = (story.claim, story.caveat) if story else said
+    summary = ("The results have no exact GOD above 0, of which an effect could be a share.",)
+    summary = (story.claim, story.caveat) if story else summary
     picture, inputs = Picture("rounding", draw(data), caption, alt), ("precision/results.json", "precision/summary.csv")
-    return Exhibit("What rounding does to the generation order", (picture,), (table(data),), said, inputs, story)
+    return Exhibit("What rounding does to the generation order", (picture,), (table(data),), summary, inputs, story)
 
 
 def _story(data: Row) -> Story | None:

@@ -34,9 +34,9 @@ def _ends(data: Row) -> tuple[float, float]:
 
 def _grid_of(data: Row, path: Row) -> dict[int, str]:
     """Return whether a point of the grid gives an output, by the number of each output of a path."""
-    told = {piece["output"]: "misses it" for piece in path["pieces"]}
+    outputs = {piece["output"]: "misses it" for piece in path["pieces"]}
     hit = [p for p in path["pieces"] if any(p["lower"] <= point <= p["upper"] for point in data["grid"])]
-    return told | {piece["output"]: "gives it" for piece in hit}
+    return outputs | {piece["output"]: "gives it" for piece in hit}
 
 
 def _path_of(data: Row, path: Row) -> ScalePath:
@@ -117,7 +117,7 @@ def exhibit(runs: Path) -> Exhibit:
     rows = [row for row in data["summary"] if row["over"] == "temperature" and row["prompt"] != "all"]
     total, on_grid, missed = (sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed"))
     proved = "which is proved" if all(row["certified"] for row in rows) else "as far as was followed"
-    said = (
+    summary = (
         f"Prompts followed over all factors c from {ends}: {len(rows)}, with {total} distinct answers, {proved}; the "
         f"{grid} points of the printed grid give {on_grid} and miss {missed}."
     )
@@ -144,4 +144,4 @@ def exhibit(runs: Path) -> Exhibit:
     title = "The answers of one prompt along the whole scale axis"
     drag = interactive("scale_path", title, settings["model"], page)
     picture, inputs = Picture("scale_path", draw(data), caption, alt), (f"{NEEDS[0]}/results.json",)
-    return Exhibit("The complete scale path of a prompt", (picture,), (table(data),), (said,), inputs, story, drag)
+    return Exhibit("The complete scale path of a prompt", (picture,), (table(data),), (summary,), inputs, story, drag)

@@ -79,8 +79,10 @@ def exhibit(runs: Path) -> Exhibit:
     run = read_run(runs, NEEDS[0])
     rows, increases = run.named("overhead"), [_increase(row["seconds"]) for row in printed_in(_STEM)["rows"]]
     timed = "; ".join(f"{name} {INCREASE.text(row)}" for name, row in _of(rows, "rws").items() if row["increase"])
-    said = (
+    summary = (
         f"Time of RWS over the default's, usual savings, in percent: {timed or 'not measured'}. The paper's seconds "
         f"amount to {min(increases):+.1f} to {max(increases):+.1f}."
     )
-    return Exhibit("Table 11: what guidance costs", tables=(table(run, rows),), conclusions=(said,), inputs=run.inputs)
+    return Exhibit(
+        "Table 11: what guidance costs", tables=(table(run, rows),), conclusions=(summary,), inputs=run.inputs
+    )

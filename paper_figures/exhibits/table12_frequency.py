@@ -75,7 +75,7 @@ def exhibit(runs: Path) -> Exhibit:
     # Guides that ran at several reward scales have a row for each: the first is shown, the CSV has all.
     rows = {row["method"]: row for row in reversed(run.named("trade_off"))}
     ratios = [f"{_name(m)} {_RATIO.text(row)}" for m, row in rows.items() if row["god_steps_ratio"] is not None]
-    said = f"GOD over the default's: {'; '.join(ratios)}." if ratios else "The run has no numbers of RWS to compare."
+    summary = f"GOD over the default's: {'; '.join(ratios)}." if ratios else "The run has no numbers of RWS to compare."
     return Exhibit(
-        "Table 12: the reward asked less often", tables=(table(run, rows),), conclusions=(said,), inputs=run.inputs
+        "Table 12: the reward asked less often", tables=(table(run, rows),), conclusions=(summary,), inputs=run.inputs
     )

@@ -91,7 +91,7 @@ def draw(data: WinRates) -> Figure:
     panel_title(first, "Printed: own reward")
     for axes, (measure, title) in zip(panels, judges.items(), strict=True):
         rows = {method: {n: row for n in names if (row := data.of(n, method, measure))} for method in DRAWN}
-        series = [Dots(LINES[method], LINES[method].label, marks_of(of)) for method, of in rows.items()]
+        series = [Dots(LINES[method], LINES[method].label, marks_of(results)) for method, results in rows.items()]
         draw_dots(axes, names, series, labelled=axes is panels[0])
         panel_title(axes, f"Here: {title}")
     ends = [end for axes in panels for end in axes.get_xlim()]
@@ -145,9 +145,9 @@ def exhibit(runs: Path) -> Exhibit:
         f"Panels of net win rates, a row per reward: as printed, {min(printed):+.1f} to {max(printed):+.1f} points; "
         "here by the own reward, and by other reward models, with intervals."
     )
-    said = (
+    summary = (
         f"Net win rate of RWS against confidence decoding, by its own reward: {data.net('default')}; minus that of "
         f"{in_words('constant')}: {data.net('constant')}."
     )
     pictures = (Picture(_STEM, draw(data), caption, alt),)
-    return Exhibit("Table 1: win rates and GOD", pictures, tables(data), conclusions=(said,), inputs=data.run.inputs)
+    return Exhibit("Table 1: win rates and GOD", pictures, tables(data), conclusions=(summary,), inputs=data.run.inputs)

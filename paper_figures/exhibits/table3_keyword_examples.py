@@ -79,10 +79,10 @@ def exhibit(runs: Path) -> Exhibit:
         for by, answer in example.answers.items():
             whole[by] += all(included_keywords(example.keywords, answer))
     listed = "; ".join(f"{by} {count} of {len(examples)}" for by, count in whole.items())
-    said = f"Answers of the examples shown that contain every keyword: {listed}."
+    summary = f"Answers of the examples shown that contain every keyword: {listed}."
     return Exhibit(
         "Table 3: keyword prompts and what answers contain",
         tables=(table(run, examples),),
-        conclusions=(said if examples else "The run has no answers to show.",),
+        conclusions=(summary if examples else "The run has no answers to show.",),
         inputs=run.inputs,
     )

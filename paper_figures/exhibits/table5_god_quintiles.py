@@ -63,9 +63,9 @@ def exhibit(runs: Path) -> Exhibit:
     made, trends = table(run), run.named("god_trends", "no answer of RWS was judged")
     clear = [row for row in trends if row["tau"] is not None and row["p_holm"] <= ALPHA]
     up, down = (sum(sign * row["tau"] > 0 for row in clear) for sign in (1, -1))
-    said = (
+    summary = (
         f"From prompts of low GOD to prompts of high GOD the outcome of RWS is shown to rise for {up or 'none'} of "
         f"{len(trends)} rewards, to fall for {down or 'none'} (Kendall's tau, p at most {ALPHA:g} after "
         "correction). A trend would not show an effect of order: prompts differ in more."
     )
-    return Exhibit("Table 5: win rate by fifth of GOD", tables=(made,), conclusions=(said,), inputs=run.inputs)
+    return Exhibit("Table 5: win rate by fifth of GOD", tables=(made,), conclusions=(summary,), inputs=run.inputs)

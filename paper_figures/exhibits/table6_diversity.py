@@ -64,13 +64,13 @@ def exhibit(runs: Path) -> Exhibit:
     run = read_run(runs, NEEDS[0])
     differences = run.named("differences")
     equal = [row for row in differences if (row["n"], row["length"]) == (1, "equal")]
-    said = "; ".join(
+    summary = "; ".join(
         f"minus {in_words(name)}, {tally([minus_of(row) for row in equal if row['against'] == name], 'reward models')}"
         for name in ("default", "constant")
     )
     return Exhibit(
         "Table 6: diversity",
         tables=tables(run, differences),
-        conclusions=(f"Distinct-1 of RWS at equal length: {said}.",),
+        conclusions=(f"Distinct-1 of RWS at equal length: {summary}.",),
         inputs=run.inputs,
     )

@@ -36,8 +36,8 @@ def _shipped() -> dict[str, dict[str, Any]]:
         directory = models_directory() / folder
         saved = json.loads((directory / "reward.json").read_text(encoding="utf-8"))
         card = (directory / "README.md").read_text(encoding="utf-8").splitlines()
-        told = [line.partition(": ")[2] for line in card if line.startswith("- The reference set: ")]
-        measured = told[0].partition(". ")[0].rstrip(".") if told else None
+        sets = [line.partition(": ")[2] for line in card if line.startswith("- The reference set: ")]
+        measured = sets[0].partition(". ")[0].rstrip(".") if sets else None
         statistics[name] = {"mean": saved["mean"], "std": saved["std"], "measured on": measured}
     saved = json.loads((models_directory() / "exact.json").read_text(encoding="utf-8"))
     return statistics | {"exact": {**saved, "measured on": "the reference set of the reward recipe"}}
@@ -62,9 +62,9 @@ def table() -> Table:
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 7 from the registry and the shipped models; `runs` is not read."""
     others, count = unlike(), len(PUBLISHED)
-    said = (
+    summary = (
         f"The means and SDs that normalise rewards here are the printed ones of Table 7 for "
         f"{count - len(others)} of {count} entries of its reward models"
         + (f"; not for {', '.join(others)}." if others else ".")
     )
-    return Exhibit("Table 7: what normalises the rewards", tables=(table(),), conclusions=(said,))
+    return Exhibit("Table 7: what normalises the rewards", tables=(table(),), conclusions=(summary,))

@@ -149,10 +149,11 @@ def exhibit(runs: Path) -> Exhibit:
     )
     parts = []
     for name, label in _COMPARED.items():
-        of = [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", name)]
-        parts += [f"{label} higher at {of.count(1)} and lower at {of.count(-1)} of {len(of)} scales"] if of else []
-    said = (f"RWS minus a fixed factor of equal mean: {'; '.join(parts)}.",) if parts else ()
+        signs = [minus_of(row).sign for row in data.controls if (row["control"], row["metric"]) == ("constant", name)]
+        if signs:
+            parts.append(f"{label} higher at {signs.count(1)} and lower at {signs.count(-1)} of {len(signs)} scales")
+    summary = (f"RWS minus a fixed factor of equal mean: {'; '.join(parts)}.",) if parts else ()
     tables = _printed(data), _differences(data.controls), _ranges(data)
     inputs = *data.run.inputs, f"{NEEDS[0]}/{data.run.units}/traces"
     picture = Picture(_STEM, draw(data), caption, alt)
-    return Exhibit("Table 8: temperature against reward", (picture,), tables, said, inputs)
+    return Exhibit("Table 8: temperature against reward", (picture,), tables, summary, inputs)

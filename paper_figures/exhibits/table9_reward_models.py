@@ -73,8 +73,10 @@ def exhibit(runs: Path) -> Exhibit:
     here, rows = compute(), printed_in(_STEM)["rows"]
     built = {row["model"]: [_BASES[word] for word in _BASES if row["base"].startswith(word)] for row in rows}
     odd = [row for row in rows if built[row["model"]] and here[row["model"]]["network"] not in built[row["model"]]]
-    said = f"For {len(rows) - len(odd)} of {len(rows)} the printed base is the network that the checkpoint is loaded on"
+    summary = (
+        f"For {len(rows) - len(odd)} of {len(rows)} the printed base is the network that the checkpoint is loaded on"
+    )
     for row in odd:
         network = here[row["model"]]["network"]
-        said += f"; {row['model']} is printed as built on {row['base']}, and is loaded on {network}'s network"
-    return Exhibit("Table 9: the reward models", tables=(table(here),), conclusions=(f"{said}.",))
+        summary += f"; {row['model']} is printed as built on {row['base']}, and is loaded on {network}'s network"
+    return Exhibit("Table 9: the reward models", tables=(table(here),), conclusions=(f"{summary}.",))

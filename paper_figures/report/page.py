@@ -62,16 +62,16 @@ def write_page(runs: Path, out: Path) -> list[Path]:
     copied, links = copied_files(records.values(), runs, out)
     headings = {heading: [name for name in names if name in records] for heading, names in by_heading().items()}
     glance = records.get(GLANCE, {"story": None, "pictures": []})
-    told = [each for each in QUESTIONS if each.name in records and records[each.name]["story"]]
+    shown = [each for each in QUESTIONS if each.name in records and records[each.name]["story"]]
     page = environment(out).get_template("page.html")
     text = page.render(
         records=records,
         headings={heading: names for heading, names in headings.items() if names},
         absent=[name for name in NAMES if name not in records],
         glance=glance,
-        told=told,
+        told=shown,
         above={entry["stem"]: "glance" for entry in glance["pictures"]}
-        | {records[each.name]["story"]["stem"]: each.anchor for each in told},
+        | {records[each.name]["story"]["stem"]: each.anchor for each in shown},
         setting=setting(records),
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'{_scripts(records, out)}",
         runs=runs_behind(records),
@@ -87,7 +87,7 @@ def environment(out: Path) -> Environment:
     def png_of(stem: str) -> dict[str, Any]:
         data = (out / "figures" / f"{stem}.png").read_bytes()
         # Width and height stand in the header, which comes first in a PNG.
-        width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
+        width, height = (int.from_bytes(data[place : place + 4]) for place in (16, 20))
         return {"data": base64.b64encode(data).decode("ascii"), "width": width, "height": height}
 
     def srcdoc_of(stem: str) -> Markup:
@@ -176,7 +176,7 @@ def _kind(cells: Sequence[Any]) -> str:
 
 def _spans(columns: Sequence[HtmlColumn]) -> list[tuple[str, str, int]]:
     """Return each group beside its neighbours, its title, and over how many columns it stands."""
-    runs = [(group, len(list(of))) for group, of in groupby(columns, key=lambda column: column.group)]
+    runs = [(group, len(list(members))) for group, members in groupby(columns, key=lambda column: column.group)]
     return [(group, GROUPS.get(group, group), count) for group, count in runs]
 
 

@@ -71,12 +71,12 @@ def sources_behind(root: str) -> dict[str, bytes]:
     """
     module, _, function = root.partition(":")
     found: dict[str, bytes] = {}
-    waiting, asked = [module], set()
+    waiting, known = [module], set()
     while waiting:
         name = waiting.pop()
-        if name in asked:
+        if name in known:
             continue
-        asked.add(name)
+        known.add(name)
         path = _file(name)
         if path is None:
             if name == module:

@@ -169,7 +169,7 @@ def rows_of(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
     """Return the rows of each unit in one origin's folder, and a line for whatever was left out or differs."""
     parts, lines = read_parts(folder)
     parts = sorted(parts, key=lambda part: part.path.stat().st_mtime_ns, reverse=True)
-    seen: dict[str, tuple[Path, list[dict[str, Any]]]] = {}
+    folders: dict[str, tuple[Path, list[dict[str, Any]]]] = {}
     newest: dict[str, str] = {}
     outdated = set()
     for part in parts:
@@ -181,13 +181,15 @@ def rows_of(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
             else:
                 outdated.add(row["unit"])
         for name, unit_rows in rows.items():
-            if name not in seen:
-                seen[name] = (part.path, unit_rows)
-            elif name not in outdated and list(map(_lasting, unit_rows)) != list(map(_lasting, seen[name][1])):
-                lines.append(f"{part.path}: unit {name[:12]} differs from that in {seen[name][0].name}, which is kept")
+            if name not in folders:
+                folders[name] = (part.path, unit_rows)
+            elif name not in outdated and list(map(_lasting, unit_rows)) != list(map(_lasting, folders[name][1])):
+                lines.append(
+                    f"{part.path}: unit {name[:12]} differs from that in {folders[name][0].name}, which is kept"
+                )
     if outdated:
         lines.append(f"{folder}: {len(outdated)} units of earlier model files are left out")
-    return {name: unit_rows for name, (_, unit_rows) in seen.items() if name not in outdated}, lines
+    return {name: unit_rows for name, (_, unit_rows) in folders.items() if name not in outdated}, lines
 
 
 def _lasting(row: Mapping[str, Any]) -> str:

@@ -288,7 +288,9 @@ def perplexity_table(frame: pd.DataFrame) -> Table | None:
     for world, own in frame[frame["world_nll"].notna() | frame["log_perplexity"].notna()].groupby("predictor"):
         default = own[own["method"] == "default"].set_index("prompt")
         if own["world_nll"].notna().any():
-            rows += [_row(str(world), method, of, default) for method, of in own.groupby("method", sort=False)]
+            rows += [
+                _row(str(world), method, answers, default) for method, answers in own.groupby("method", sort=False)
+            ]
     return Table("perplexity", rows, readable(rows), _PERPLEXITY) if rows else None
 
 

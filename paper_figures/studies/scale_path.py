@@ -182,13 +182,13 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     summary: list[dict[str, Any]] = []
     reach: list[dict[str, Any]] = []
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
-        at = {name: group[name].iloc[0] for name in varied}
+        chosen = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
         lines = [{"prompt": row["example"]} | summary_row(path) for row in rows for path in row["paths"]]
         by_axis = ([line for line in lines if line["over"] == over] for over in dict.fromkeys(x["over"] for x in lines))
-        summary += [at | line for line in [*lines, *map(_added, by_axis)]]
+        summary += [chosen | line for line in [*lines, *map(_added, by_axis)]]
         reached = [reach_row(row) for row in rows]
-        reach += [at | line for line in [*reached, _added(reached)]]
+        reach += [chosen | line for line in [*reached, _added(reached)]]
     return [Table("summary", summary, summary, _CAPTION), Table("reach", reach, reach, _REACH)]
 
 

@@ -272,8 +272,8 @@ class Trial:
         try:
             run_tasks(tasks, self.models, self.elsewhere, self.rows.add)
         except Exception as error:
-            said = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            raise ValueError(f"{' '.join(said.split())}; {self.rows.kept()}") from error
+            message = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            raise ValueError(f"{' '.join(message.split())}; {self.rows.kept()}") from error
         return {arm: [self.rows.get(row, arm) for row in rows] for arm in arms}
 
     def _task(self, arm: str, rows: Sequence[int], how: Any) -> Task:
@@ -285,8 +285,8 @@ class Trial:
         twins = {name: f"best of {known['best of']}" if name == "best of" else name for name in self.twins}
         judge = None if self.models.judge is None else self.models.judge.name
         noted = dict.fromkeys(row["note"] for row in self.rows if row.get("note"))
-        told = {"label": self.label, "reward": self.models.reward.name, "judge": judge, "prompts": len(self.texts)}
-        return told | {"twins": twins, "sd": known["sd"], "notes": [*self.notes, *noted], "digest": self.rows.digest}
+        facts = {"label": self.label, "reward": self.models.reward.name, "judge": judge, "prompts": len(self.texts)}
+        return facts | {"twins": twins, "sd": known["sd"], "notes": [*self.notes, *noted], "digest": self.rows.digest}
 
     def leverage(self, known: dict[str, Any]) -> dict[str, float] | None:
         """Return at which share of the validation prompts' steps a factor decides what is unmasked.

@@ -40,9 +40,9 @@ def measure_leverage(
         low, high = min(given.min(), *trace.factor), max(given.max(), *trace.factor)
         mean = min(max(float(np.mean(trace.factor)), low), high)  # a mean of equal numbers can be a digit off
         for step in range(trace.steps_run):
-            seen = step_logits(trace, predictor, step)
-            path = selection_path(seen.logits, int(seen.chosen.sum()), low, high)
-            usual, own = (_selected(path, factor) for factor in (mean, seen.factor))
+            recomputed = step_logits(trace, predictor, step)
+            path = selection_path(recomputed.logits, int(recomputed.chosen.sum()), low, high)
+            usual, own = (_selected(path, factor) for factor in (mean, recomputed.factor))
             observed += usual != own
             attainable += len({piece.selected for piece in path.pieces}) > 1
         steps += trace.steps_run

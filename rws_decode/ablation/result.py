@@ -40,7 +40,7 @@ _SAYS = {
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-_TWINS = {"fixed factor": "a fixed temperature", "one fixed factor": "a fixed temperature"}
+_TWINS = {"fixed factor": "its own mean factor", "one fixed factor": "one fixed factor for all prompts"}
 
 
 @dataclass(frozen=True)
@@ -106,26 +106,27 @@ class Ablation:
 
     def __str__(self) -> str:
         """Return verdict, table and what limits them, in lines of at most 100 characters."""
-        lines = [self.line(), "", *self._table(f"reward [SD, {self.unit:.3g}]", self.comparisons)]
+        lines = [self.line(), "", *self._table(f"reward [SD = {self.unit:.3g}]", self.comparisons)]
         for name, verdict, comparisons in self._beside():
             lines += ["", f"{name}: {verdict}", *self._table(f"{name} [SD]", comparisons)]
         return "\n".join([*lines, "", self.limits()])
 
     def limits(self) -> str:
         """Return what the verdict rests on and what limits it, in lines of at most 100 characters."""
-        sure = f"with {100 * self.level:g} % for those of a table together"
-        said = [f"Intervals hold at all times, {sure}; margin {self.margin:g}."]
+        lines = [f"Intervals: {100 * self.level:g} % for all rows together, whenever you stop; margin {self.margin:g}."]
+        if any(abs(each.difference) > 0.95 * self.bound for each in self.comparisons):
+            lines.append(f"A prompt's difference beyond {self.bound:g} SD counts as {self.bound:g}.")
         if self.factor_variation is not None:
-            said.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
+            lines.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
-            said.append(
-                f"Against the mean factor of its run it unmasked other positions at {self.leverage['observed']:.0%} of "
-                f"steps; a reward could have at {self.leverage['attainable']:.0%}."
+            lines.append(
+                f"On validation prompts, at {self.leverage['observed']:.0%} of steps it unmasked other positions than "
+                f"the mean factor of its run would; at {self.leverage['attainable']:.0%} some reward could have."
             )
             if self.leverage["attainable"] < 0.05:
-                said.append("The comparison with a fixed factor could hardly have come out otherwise.")
-        said += [*self.notes, f"Stopped after {self.stopped_after} of {self.prompts} prompts."]
-        return "\n".join(line for each in said for line in textwrap.wrap(each, 80))
+                lines.append("The comparison with a fixed factor could hardly have come out otherwise.")
+        lines += [*self.notes, f"Stopped after {self.stopped_after} of {self.prompts} prompts."]
+        return "\n".join(line for each in lines for line in textwrap.wrap(each, 80))
 
     def line(self) -> str:
         """Return the verdict in a sentence."""
@@ -133,10 +134,10 @@ class Ablation:
         blind = [name for name in names if name != WITHOUT and not name.startswith("best of")]
         twin = next((name for name in blind if name != "sign turned"), "sign turned")
         more = f": about {self.more} more would decide" if self.more else ""
-        told = _TWINS.get(twin, f"the twin with {twin}")
+        twin_name = _TWINS.get(twin, f"the twin with {twin}")
         if self.verdict == "only the temperature" and twin == "tuned fixed factor":
-            return "No reward is needed here: a tuned temperature has as much of it, or more."
-        return _SAYS[self.verdict].format(twin=told, prompts=self.stopped_after, more=more)
+            return "No reward is needed while decoding here: a tuned fixed factor has as much of it, or more."
+        return _SAYS[self.verdict].format(twin=twin_name, prompts=self.stopped_after, more=more)
 
     def progress_line(self) -> str:
         """Return the verdict so far, and the two intervals that matter most."""
@@ -149,8 +150,8 @@ class Ablation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without its rows."""
-        told = asdict(replace(self, rows=(), examples=()))
-        return {"layout": _LAYOUT, **{name: value for name, value in told.items() if name not in _NOT_TOLD}}
+        fields = asdict(replace(self, rows=(), examples=()))
+        return {"layout": _LAYOUT, **{name: value for name, value in fields.items() if name not in _NOT_TOLD}}
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a table of one row for each prompt and method, with the text and its scores."""
@@ -208,15 +209,15 @@ def load_ablation(directory: str | os.PathLike[str]) -> Ablation:
     ValueError for a file that holds none, OSError where it cannot be read.
     """
     folder = Path(directory)
-    told = read_json(folder / "result.json")
-    if not isinstance(told, dict) or told.pop("layout", None) != _LAYOUT:
+    fields = read_json(folder / "result.json")
+    if not isinstance(fields, dict) or fields.pop("layout", None) != _LAYOUT:
         raise ValueError(f"{folder / 'result.json'} holds no ablation of layout {_LAYOUT}")
     for name in ("comparisons", "judged", "log_probs"):
-        told[name] = tuple(TwinComparison(**each) for each in told[name])
-    told["notes"] = tuple(told["notes"])
+        fields[name] = tuple(TwinComparison(**each) for each in fields[name])
+    fields["notes"] = tuple(fields["notes"])
     rows = tuple(row for _, row in json_lines(folder / DECODED) if "arm" in row)
     try:
-        return Ablation(**told, rows=rows)
+        return Ablation(**fields, rows=rows)
     except TypeError as error:
         raise ValueError(f"{folder / 'result.json'} holds no ablation: {error}") from None
 
@@ -288,8 +289,8 @@ def compared(
     """
     margin, level, bound = settings["margin"], settings["corrected"], settings["bound"]
     found: dict[str, tuple[TwinComparison, ...]] = {}
-    seen = [rows.get(row, arm) for unit in units for row in unit for arm in ("strategy", *about["twins"])]
-    known = {score: sd for score, sd in about["sd"].items() if all(row[score] is not None for row in seen)}
+    compared_rows = [rows.get(row, arm) for unit in units for row in unit for arm in ("strategy", *about["twins"])]
+    known = {score: sd for score, sd in about["sd"].items() if all(row[score] is not None for row in compared_rows)}
     for score, sd in known.items():
         found[score] = tuple(
             _against(rows, units, arm, name, score, sd, margin, level, bound) for arm, name in about["twins"].items()
@@ -351,7 +352,8 @@ def _against(
 def _more(comparisons: Sequence[TwinComparison], blind: Sequence[str], margin: float) -> int | None:
     """Return about how many more units decide the verdict that the differences seen so far point to.
 
-    An interval shrinks as 1 / sqrt(n). None where that takes more than a hundred times as many as there are.
+    An interval shrinks as 1 / sqrt(n), so that two digits are given. None where there are fewer than 16, and where it
+    takes more than a hundred times as many as there are.
     """
     needed, below = {}, {}
     for each in comparisons:
@@ -364,8 +366,8 @@ def _more(comparisons: Sequence[TwinComparison], blind: Sequence[str], margin: f
     if not below[WITHOUT] and others:
         reached = [needed[name] for name in others if below[name]]
         wanted = max(wanted, min(reached) if reached else max(needed[name] for name in others))
-    more = wanted - comparisons[0].n
-    return max(1, math.ceil(more)) if more < 100 * comparisons[0].n else None
+    n, more = comparisons[0].n, wanted - comparisons[0].n
+    return max(1, int(float(f"{math.ceil(more):.2g}"))) if n >= 16 and more < 100 * n else None
 
 
 def tables(result: Ablation) -> dict[str, str]:

@@ -98,8 +98,8 @@ def scaled(
 
 def fixed_factor(strategy: Strategy, runs: Sequence[Mapping[str, Any]]) -> Strategy:
     """Return a strategy with the mean factor of each run, and the mean of the rewards that it asked for."""
-    asked = [[value for value in run["rewards"] if not math.isnan(value)] or [0.0] for run in runs]
-    means = [[float(np.mean(row))] for row in asked]
+    rewards = [[value for value in run["rewards"] if not math.isnan(value)] or [0.0] for run in runs]
+    means = [[float(np.mean(row))] for row in rewards]
     return scaled(strategy, [[float(np.mean(run["factors"]))] for run in runs], means)
 
 
@@ -170,6 +170,6 @@ def _table(rows: Sequence[NDArray[np.float64]]) -> tuple[tuple[float, ...], ...]
 
 def _shuffled(rewards: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """Return rewards in another order, those that were asked among the steps that asked."""
-    mixed, asked = rewards.copy(), ~np.isnan(rewards)
-    mixed[asked] = np.random.default_rng(seed).permutation(rewards[asked])
+    mixed, scored = rewards.copy(), ~np.isnan(rewards)
+    mixed[scored] = np.random.default_rng(seed).permutation(rewards[scored])
     return mixed

@@ -46,9 +46,9 @@ def verdict_of(sides: Mapping[str, ComparisonVerdict], blind: Sequence[str]) -> 
         return "worse than without"
     if sides[WITHOUT] == "equivalent":
         return "no effect"
-    told = {sides[name] for name in blind if name != WITHOUT}
-    if sides[WITHOUT] == "better" and told & {"equivalent", "not better", "worse"}:
+    blind_sides = {sides[name] for name in blind if name != WITHOUT}
+    if sides[WITHOUT] == "better" and blind_sides & {"equivalent", "not better", "worse"}:
         return "only the temperature"
-    if sides[WITHOUT] == "better" and told <= {"better"}:
+    if sides[WITHOUT] == "better" and blind_sides <= {"better"}:
         return "the reward matters"
     return "undecided"

@@ -108,8 +108,8 @@ def locate(
     known = {"a shipped name": list(ships) or ["none"]} | {kind: list(names) for kind, names in (others or {}).items()}
     kinds = [kind + (f" ({', '.join(names)})" if kind == "a shipped name" else "") for kind, names in known.items()]
     near = meant(name, [each for names in known.values() for each in names])
-    told = f"{argument} is {printable(repr(name), 46)}: neither {', nor '.join(kinds)}"
-    raise ValueError(f"{told}, nor a directory, nor a hub id owner/name{near}")
+    message = f"{argument} is {printable(repr(name), 46)}: neither {', nor '.join(kinds)}"
+    raise ValueError(f"{message}, nor a directory, nor a hub id owner/name{near}")
 
 
 def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = None) -> Checkpoint:
@@ -128,8 +128,8 @@ def locate_model(name: str, kind: str = "model", ships: dict[str, str] | None = 
 
 def split_revision(name: str) -> tuple[str, str | None]:
     """Return a model's name and the revision after its "@", None if there is none, or if it is a directory's name."""
-    short, at, revision = name.rpartition("@")
-    return (short, revision) if at and short and not os.path.isdir(name) else (name, None)
+    short, separator, revision = name.rpartition("@")
+    return (short, revision) if separator and short and not os.path.isdir(name) else (name, None)
 
 
 def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
@@ -226,9 +226,9 @@ def _refuse_lost_tokens(tokenizer: Any) -> None:
 
 def _use(tokenizer: Any) -> None:
     tokenizer("a b", split_special_tokens=True)
-    said = [{"role": role, "content": "message"} for role in ("user", "assistant", "user")]
+    messages = [{"role": role, "content": "message"} for role in ("user", "assistant", "user")]
     for turns in (1, 3, 2) if tokenizer.chat_template else ():
-        tokenizer.apply_chat_template(said[:turns], tokenize=False, add_generation_prompt=turns != 2)
+        tokenizer.apply_chat_template(messages[:turns], tokenize=False, add_generation_prompt=turns != 2)
 
 
 @contextmanager

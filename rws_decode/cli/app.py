@@ -73,8 +73,8 @@ def run_line(prog: str, argv: Sequence[str] | None = None, usual: Callable[[list
 
     if name not in commands:
         return ended(prog, run)
-    said = about(commands[name])
-    return ended(f"{prog} {name}", run, RESUMES if said is not None and said.resumes else "")
+    description = about(commands[name])
+    return ended(f"{prog} {name}", run, RESUMES if description is not None and description.resumes else "")
 
 
 def entry_points() -> dict[str, EntryPoint]:
@@ -96,18 +96,18 @@ def about(point: EntryPoint) -> About | None:
         spec = None
     if spec is None or spec.origin is None:
         return None
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for part in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
         if isinstance(part, ast.FunctionDef) and part.name == point.attr:
-            said["help"] = (ast.get_docstring(part) or "").partition("\n")[0]
+            fields["help"] = (ast.get_docstring(part) or "").partition("\n")[0]
         elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
             if isinstance(part.value, ast.Constant):
-                said[part.targets[0].id] = part.value.value
+                fields[part.targets[0].id] = part.value.value
             elif part.targets[0].id == point.attr and isinstance(part.value, ast.Call):  # an App
                 given = {each.arg: each.value for each in part.value.keywords}
-                said["help"] = ast.literal_eval(given["help"]) if "help" in given else ""
+                fields["help"] = ast.literal_eval(given["help"]) if "help" in given else ""
     package = point.module.partition(".")[0]
-    return About(said.get("help", ""), said.get("GROUP", package), said.get("RESUMES", False))
+    return About(fields.get("help", ""), fields.get("GROUP", package), fields.get("RESUMES", False))
 
 
 def complete_app(prog: str) -> App:
@@ -149,8 +149,8 @@ def _add(app: App, point: EntryPoint) -> bool:
     if isinstance(target, App):
         app.command(target, name=point.name)
         return True
-    told = (inspect.getdoc(target) or "").partition("\nParameters\n")[0].strip()
-    paragraphs = [" ".join(each.split()) for each in told.split("\n\n")]
+    summary = (inspect.getdoc(target) or "").partition("\nParameters\n")[0].strip()
+    paragraphs = [" ".join(each.split()) for each in summary.split("\n\n")]
     app.command(as_command(target), name=point.name, help="\n\n".join(paragraphs))
     return False
 
@@ -225,11 +225,11 @@ def _overview(prog: str, points: Iterable[EntryPoint]) -> str:
     """Return the help of all commands, in groups, at most 80 columns wide."""
     rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
     for point in points:
-        said = about(point)
-        if said is None:
+        description = about(point)
+        if description is None:
             tell(f"note: command {point.name} ({point.value}) cannot be loaded: there is no module {point.module}")
         else:
-            rows.setdefault(said.group, []).append((point.name, said.help))
+            rows.setdefault(description.group, []).append((point.name, description.help))
     lines = [f"usage: {prog} COMMAND ...", "", _ABOUT]
     width = max(len(name) for listed in rows.values() for name, _ in listed) + 4
     for group, listed in rows.items():

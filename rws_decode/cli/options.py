@@ -170,8 +170,8 @@ def _read(part: _Group, given: Mapping[str, Any]) -> Any:
     named = {name: declared for name, _, declared in _declared(part) if isinstance(declared, _Option)}
     chosen = [name for name in named if name in given]
     if part.one_of and len(chosen) != 1:
-        told = f", not {' and '.join(named[name].flag(name) for name in chosen)}" if chosen else ""
-        raise ValueError(f"one of {', '.join(one.flag(name) for name, one in named.items())} is needed{told}")
+        others = f", not {' and '.join(named[name].flag(name) for name in chosen)}" if chosen else ""
+        raise ValueError(f"one of {', '.join(one.flag(name) for name, one in named.items())} is needed{others}")
     for name, _, declared in _declared(part):
         if isinstance(declared, _Group):
             values[name] = _read(declared, given)

@@ -38,13 +38,13 @@ def tell(line: str) -> None:
 @contextmanager
 def notes() -> Iterator[None]:
     """Print each `show.Note` that is warned of meanwhile as a line of its own, once."""
-    told: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if not issubclass(category, Note):
             usual(message, category, *where, **more)
-        elif str(message) not in told:
-            told.add(str(message))
+        elif str(message) not in printed:
+            printed.add(str(message))
             tell(f"note: {message}")
 
     with warnings.catch_warnings():

@@ -57,9 +57,9 @@ def compare(options: CompareOptions) -> None:
         page = picture("runs_page", f"--view is {options.view}")([*traces.values()])
         tell(f"page: {page.save(options.view)}")
     if options.json:
-        told = {} if options.applied is None else {"preset": options.applied.as_json()}
+        preset = {} if options.applied is None else {"preset": options.applied.as_json()}
         print_json(
-            [{"strategy": text} | as_json(trace, decodes.completed(trace)) | told for text, trace in traces.items()]
+            [{"strategy": text} | as_json(trace, decodes.completed(trace)) | preset for text, trace in traces.items()]
         )
         return
 

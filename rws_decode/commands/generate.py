@@ -73,9 +73,9 @@ def _number_options() -> list[tuple[str, Any, Any]]:
     for number, names in readers.items():
         declared = named[names[0]].numbers[number]
         limits = {name: named[name].numbers[number].limits for name in names}
-        told = [f", {name}{limit}" for name, limit in limits.items()]  # each where they are not the same
-        words = (
-            f"{', '.join(names)}: {declared.help}{''.join(told) if len(set(limits.values())) > 1 else declared.limits}"
+        ranges = [f", {name}{limit}" for name, limit in limits.items()]
+        words = f"{', '.join(names)}: {declared.help}" + (
+            "".join(ranges) if len({*limits.values()}) > 1 else declared.limits
         )
         options.append((number, type(declared.usual) | None, option(None, words, metavar=declared.metavar)))
     return options
@@ -150,32 +150,32 @@ def generate(options: GenerateOptions) -> None:
         tell(f"note: {options.steer or f'--strategy {options.strategy.strategy}'} does not use {name}")
     decodes = Decodes("generate", options)
     trace = decodes.run(options.steer or options.strategy.make(decodes.shape.resolved().steps, options.seed))
-    beside = None if options.compare is None else decodes.run(options.compare)
-    _show(decodes, options, trace, beside)
+    other = None if options.compare is None else decodes.run(options.compare)
+    _show(decodes, options, trace, other)
     if options.trace is not None:  # last: the answer is there, whatever becomes of the file
         tell(f"trace: {trace.save(options.trace / 'trace.parquet')}")
 
 
-def _show(decodes: Decodes, options: GenerateOptions, trace: Trace, beside: Trace | None) -> None:
+def _show(decodes: Decodes, options: GenerateOptions, trace: Trace, compared: Trace | None) -> None:
     if options.json:
         result = as_json(trace, decodes.completed(trace))
         if options.applied is not None:
             result["preset"] = options.applied.as_json()
-        if options.compare is not None and beside is not None:
-            result["compared"] = {"strategy": options.compare} | as_json(beside, decodes.completed(beside))
+        if options.compare is not None and compared is not None:
+            result["compared"] = {"strategy": options.compare} | as_json(compared, decodes.completed(compared))
         print_json(result)
         return
     text = answer_text(trace, decodes.completed(trace))
     print(prompt_line(trace))
-    if beside is None:
+    if compared is None:
         print(run_text(trace, text))
         return
 
-    other, mark = answer_text(beside, decodes.completed(beside)), marker()
+    other, mark = answer_text(compared, decodes.completed(compared)), marker()
     same, first, second = other == text, marked(text, other, mark), marked(other, text, mark)
     print(run_text(trace, first))
-    print(f"\nbeside it, {options.compare}\n{run_text(beside, 'the same' if same else second, rules=not same)}\n")
+    print(f"\nbeside it, {options.compare}\n{run_text(compared, 'the same' if same else second, rules=not same)}\n")
     for line in legend(mark, "words that the other answer does not have there", [text, other], [first, second]):
         print(f"{line}\n")
     if (diff := hook("diff")) is not None:
-        print(diff(beside, trace, decodes.predictor))
+        print(diff(compared, trace, decodes.predictor))

@@ -90,8 +90,8 @@ def run_text(trace: Trace, text: str, *, rules: bool = True) -> str:
         of_what = "; the deviation is of the last commits" if trace.revisions else ""
         lines.append(f"  tokens that were masked again: {trace.revisions}{of_what}")
     if forced := forced_commits(trace):
-        told = ", ".join(f"{count} at step {step}" for step, count in forced.items())
-        lines.append(f"  tokens that the end of --steps committed at once: {told}; the strategy asks for more steps")
+        counts = ", ".join(f"{count} at step {step}" for step, count in forced.items())
+        lines.append(f"  tokens that the end of --steps committed at once: {counts}; the strategy asks for more steps")
     saved = f", saved: {trace.reward_calls_saved}" if trace.reward_calls or trace.reward_calls_saved else ""
     ties = "" if trace.ties is None else f"; ties at the cut: {int(trace.ties.sum())}"
     lines.append(f"  forwards: {trace.forwards}; reward calls: {trace.reward_calls}{saved}{ties}")
@@ -122,9 +122,9 @@ def legend(mark: Mark, what: str, plain: Iterable[str], shown: Iterable[str]) ->
     return [] if list(plain) == list(shown) else [f"{mark('so marked')}: {what}"]
 
 
-def marked(text: str, beside: str, mark: Mark = "[{}]".format) -> str:
+def marked(text: str, other: str, mark: Mark = "[{}]".format) -> str:
     """Return a text with the words marked that are not in the text beside it, in its order."""
-    words, others = text.split(), beside.split()
+    words, others = text.split(), other.split()
     shown: list[str] = []
     for kind, start, stop, _, _ in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
         part = words[start:stop]

@@ -55,12 +55,12 @@ class _Attention(nn.Module):
         self.Wqkv = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=False)
         self.Wo = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor], seen: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor], visible: Tensor | None) -> Tensor:
         batch, length, _ = x.shape
         parts = self.Wqkv(x).view(batch, length, 3, -1, self.size).unbind(dim=-3)
         query, key, value = (part.transpose(1, 2) for part in parts)
         mixed = F.scaled_dot_product_attention(
-            _turned(query, angles), _turned(key, angles), value, attn_mask=seen, scale=self.size**-0.5
+            _turned(query, angles), _turned(key, angles), value, attn_mask=visible, scale=self.size**-0.5
         )
         return self.Wo(mixed.transpose(1, 2).reshape(batch, length, -1))
 
@@ -85,8 +85,8 @@ class _Layer(nn.Module):
         self.mlp_norm = _norm(config)
         self.mlp = _FeedForward(config)
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor], seen: Tensor | None) -> Tensor:
-        x = x + self.attn(self.attn_norm(x), angles, seen)
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor], visible: Tensor | None) -> Tensor:
+        x = x + self.attn(self.attn_norm(x), angles, visible)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -117,11 +117,11 @@ class _Body(nn.Module):
         x = self.embeddings(input_ids)
         angles = self.rotary_emb(x, position_ids)
         # Kernels are faster without a mask where nothing is padded, and then round in another way.
-        seen = None
+        visible = None
         if attention_mask is not None and not bool(attention_mask.all()):
-            seen = attention_mask.bool()[:, None, None, :]
+            visible = attention_mask.bool()[:, None, None, :]
         for layer in self.layers:
-            x = layer(x, angles, seen)
+            x = layer(x, angles, visible)
         return self.final_norm(x)
 
 

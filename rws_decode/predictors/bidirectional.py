@@ -118,9 +118,9 @@ class BidirectionalPredictor(HFMaskPredictor):
     def _forward(self, canvas: Tensor, attention_mask: Tensor | None, network: Any = None) -> Tensor:
         positions = self._positions(attention_mask)
         padded = attention_mask is not None and not bool(attention_mask.all())
-        seen = self.visible(attention_mask if padded else None, canvas)
+        visible = self.visible(attention_mask if padded else None, canvas)
         network = self.model if network is None else network
-        return network(input_ids=canvas, attention_mask=seen, position_ids=positions, use_cache=False).logits
+        return network(input_ids=canvas, attention_mask=visible, position_ids=positions, use_cache=False).logits
 
     def visible(self, attention_mask: Tensor | None, canvas: Tensor) -> Tensor | None:
         """Return which columns each column of canvas int64 [B, L] sees, bool [B, 1, 1 or L, L]; None for all."""

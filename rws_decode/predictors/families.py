@@ -237,14 +237,14 @@ def _by_expert(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ..
     """Return shapes of tensors with all experts of a layer, as transformers has them, as published: one by one."""
     single: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
-        at, _, part = name.rpartition(".")
-        if not at.endswith(".experts"):
+        prefix, _, part = name.rpartition(".")
+        if not prefix.endswith(".experts"):
             single[name] = shape
             continue
         experts, rows, columns = shape
         parts = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}[part]
         for number in range(experts):
-            single |= {f"{at}.{number}.{each}.weight": (rows // len(parts), columns) for each in parts}
+            single |= {f"{prefix}.{number}.{each}.weight": (rows // len(parts), columns) for each in parts}
     return single
 
 

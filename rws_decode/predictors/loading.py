@@ -152,8 +152,8 @@ def load_predictor(
     else:
         predictor = _load_bidirectional(raw, family, device, options, mask_id, chat, progress)
     generation = checkpoint.read_json("generation_config.json")
-    said = generation.items() if isinstance(generation, dict) else ()
-    predictor.caps = {name: cap for name, cap in said if name in _CAPS and is_id(cap) and cap > 0}
+    settings = generation.items() if isinstance(generation, dict) else ()
+    predictor.caps = {name: cap for name, cap in settings if name in _CAPS and is_id(cap) and cap > 0}
     if adapter is not None:
         plugins.hook("lora", f"adapter is {adapter}")(
             predictor.model, adapter, {} if family is None else family.layout(raw).renamed

@@ -51,13 +51,13 @@ class ModernBertAt:
         """
         batch, length = canvas.shape
         angles = self._cos_sin(length) if positions is None else self._cos_sin_at(positions)
-        seen = None if attention_mask is None else attention_mask[:, None, None, :]
+        visible = None if attention_mask is None else attention_mask[:, None, None, :]
         embedded, projected = self._token_tables()
         x, qkv = embedded[canvas].view(batch * length, -1), projected[canvas]  # [B L, h], [B, L, 3 h]
         *layers, last = self.model.layers
         for layer, following in zip(layers, [*layers[1:], last], strict=True):
             query, key, value = self._rotated(qkv, angles)
-            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
             x = self._finish(layer, x, mixed.transpose(1, 2).reshape(batch * length, -1))
             qkv = following.attn.Wqkv(following.attn_norm(x)).view(batch, length, -1)
         query, key, value = self._rotated(qkv, angles)
@@ -66,7 +66,7 @@ class ModernBertAt:
         rank = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
         picked = query.new_zeros(batch, self.heads, int(counts.max()) if len(row) else 0, query.shape[-1])
         picked[row, :, rank] = query[row, :, column]
-        mixed = F.scaled_dot_product_attention(picked, key, value, attn_mask=seen)
+        mixed = F.scaled_dot_product_attention(picked, key, value, attn_mask=visible)
         mixed = mixed[row, :, rank].flatten(1)  # [N, h]
         return self.model.final_norm(self._finish(last, x[row * length + column], mixed))
 

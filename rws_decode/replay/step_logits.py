@@ -134,12 +134,12 @@ def masked_rows(
     ends = Ends(trace.end_of_text, trace.end_ids)
     public = trace.ranking == "topk"
     with torch_threads(), torch.inference_mode():
-        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=ends.suppressed, published=public)
-    logits, positions = seen.published if public else seen.logits, seen.position.tolist()
+        found = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=ends.suppressed, published=public)
+    logits, positions = found.published if public else found.logits, found.position.tolist()
     candidate = torch.tensor(trace.candidate[step, positions], device=logits.device)
-    candidate = torch.where(candidate < 0, seen.logits.argmax(dim=1), candidate)
+    candidate = torch.where(candidate < 0, found.logits.argmax(dim=1), candidate)
     ranked = ends.ranked(logits, candidate)
     # Positions that wait are level there; their own logits say more.
     waits = ends.waits(candidate)
     rows = torch.where(waits[:, None], logits, ranked).double().cpu().numpy()
-    return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))
+    return dict(zip(positions, rows, strict=True)), dict(zip(positions, found.error.tolist(), strict=True))

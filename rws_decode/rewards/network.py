@@ -106,9 +106,9 @@ class SequenceClassifierReward(NetworkReward):
         size = 1 if self.tokenizer.pad_token_id is None else self.batch_size
         for start in range(0, len(prompts), size):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
-            said = [check_text("answer", answer) for answer in answers[start : start + size]]
+            replies = [check_text("answer", answer) for answer in answers[start : start + size]]
             options = {"padding": size > 1, "padding_side": "right", "split_special_tokens": True}
-            fields = encoded(self.tokenizer, texts, said, **options, return_tensors="pt")
+            fields = encoded(self.tokenizer, texts, replies, **options, return_tensors="pt")
             self.check_length(fields["input_ids"].shape[1])
             with torch_threads(), torch.inference_mode():
                 logits = self.model(**fields.to(self.model.device)).logits  # [batch, 1]

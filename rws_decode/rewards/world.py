@@ -97,9 +97,9 @@ def keyword_reward(
         frequency = arrays["unigram"]
     places = np.array([_WORDS + 1 - len(row) for row in rows]).clip(min=0)
     once = np.array([reduce(lambda product, i: product * float(frequency[i]), row, 1.0) for row in rows])
-    seen = 1.0 - (1.0 - once) ** places
-    mean = float(seen.sum()) if mean is None else mean
-    std = float(np.sqrt((seen * (1.0 - seen)).sum())) if std is None else std
+    chance = 1.0 - (1.0 - once) ** places
+    mean = float(chance.sum()) if mean is None else mean
+    std = float(np.sqrt((chance * (1.0 - chance)).sum())) if std is None else std
     name = "keywords:" + ",".join(words.text(row) for row in rows)
     return WorldReward(name, keywords(rows, len(words)), words, mean, std, (0.0, float(len(rows))))
 

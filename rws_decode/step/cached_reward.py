@@ -54,14 +54,14 @@ class Scorer:
         self.predictor = predictor
         self.rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
         self.model = model
-        said = [
+        sources = [
             before_gap(prompt.text or "") if rest else prompt.said
             for prompt, rest in zip(prompts, self.rests, strict=True)
             if prompt.said is not None
         ]
-        if len(said) < len(prompts) or predictor.decode_answer([]) is None:
+        if len(sources) < len(prompts) or predictor.decode_answer([]) is None:
             raise ValueError(f"reward {model.name} reads text: predictor {predictor.name} has no tokenizer")
-        self.prompts = prompts_for(model, said)
+        self.prompts = prompts_for(model, sources)
         self.reuse = reuse
         self.bounds = low, high = bounds_of(model)
         self.rewards = ((low - model.mean) / model.std, (high - model.mean) / model.std)  # the normalised ones' bounds
@@ -127,10 +127,10 @@ def score_rows(scorer: Scorer, rows: Tensor, tokens: Tensor, needed: Tensor) -> 
     """
     raw, normalised = (torch.full((len(rows),), torch.nan, dtype=torch.float64) for _ in range(2))
     use = torch.full((len(rows),), NOT_NEEDED, dtype=torch.int8)
-    asked = rows[needed].tolist()
-    if asked:
-        at = needed.cpu()
-        raw[at], normalised[at] = map(torch.from_numpy, scorer.score(asked, tokens[needed].tolist()))
-        use[at] = torch.tensor([scorer.uses[row] for row in asked], dtype=torch.int8)
+    scored = rows[needed].tolist()
+    if scored:
+        places = needed.cpu()
+        raw[places], normalised[places] = map(torch.from_numpy, scorer.score(scored, tokens[needed].tolist()))
+        use[places] = torch.tensor([scorer.uses[row] for row in scored], dtype=torch.int8)
     inside = float(np.clip(0.0, *scorer.rewards))
     return Rewards(raw, normalised, use, torch.where(normalised.isnan(), inside, normalised))

@@ -48,10 +48,10 @@ def greedy(logits: Tensor) -> Candidates:
     part = parts.argmax(dim=1, keepdim=True)
     begin = (part * size).clamp(max=logits.shape[1] - size)  # before the last part stand smaller ones
     inside = logits.gather(1, begin + torch.arange(size, device=logits.device))
-    at = inside.argmax(dim=1, keepdim=True)
-    best = inside.gather(1, at)
-    others = torch.cat([parts.scatter_(1, part, -torch.inf), inside.scatter_(1, at, -torch.inf)], dim=1)
-    return Candidates((begin + at)[:, 0], (best.double() - others.amax(dim=1, keepdim=True).double())[:, 0])
+    place = inside.argmax(dim=1, keepdim=True)
+    best = inside.gather(1, place)
+    others = torch.cat([parts.scatter_(1, part, -torch.inf), inside.scatter_(1, place, -torch.inf)], dim=1)
+    return Candidates((begin + place)[:, 0], (best.double() - others.amax(dim=1, keepdim=True).double())[:, 0])
 
 
 def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:

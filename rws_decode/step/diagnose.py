@@ -109,10 +109,10 @@ def joined(steps: Sequence[Done]) -> Done:
     parts = [step.choice.completion for step in steps]
     begins = list(accumulate([len(step.rows) for step in steps[:-1]], initial=0))
     row = torch.cat([part.row + begin for part, begin in zip(parts, begins, strict=True)])
-    seen = torch.cat([part.seen.row + begin for part, begin in zip(parts, begins, strict=True)])
+    rows = torch.cat([part.seen.row + begin for part, begin in zip(parts, begins, strict=True)])
     k = torch.cat([torch.as_tensor(step.choice.ranked.k, device=row.device).expand(len(step.rows)) for step in steps])
     completion = whole.choice.completion
-    completion = completion._replace(row=row, seen=completion.seen._replace(row=seen), commits=Scheduled(k))
+    completion = completion._replace(row=row, seen=completion.seen._replace(row=rows), commits=Scheduled(k))
     ranked = whole.choice.ranked._replace(k=k)
     return whole._replace(choice=whole.choice._replace(completion=completion, ranked=ranked))
 

@@ -73,8 +73,8 @@ def counting(run: Step) -> Step:
     """Return the step with as many commits as the strategy counts, or with those that it chooses, or doubts."""
 
     def step(decoder: Decoder, state: State) -> tuple[State, Done]:
-        def complete(_: Decoder, state: State, seen: MaskedLogits) -> Completion:
-            completion = decoder.complete(decoder, state, seen)
+        def complete(_: Decoder, state: State, logits: MaskedLogits) -> Completion:
+            completion = decoder.complete(decoder, state, logits)
             block, view = completion.block, completion.view
             least = due(block, state.step, decoder.plan)
             return completion._replace(commits=Count(decoder.strategy, view, state.rows, least, block.sum(dim=1)))

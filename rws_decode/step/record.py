@@ -96,14 +96,14 @@ class Record:
         new, self._new, self._waiting = self._new, [], 0
         for _, steps in groupby(new, kind):
             steps = list(steps)
-            at = np.searchsorted(self.rows, torch.cat([done.rows for done in steps]).cpu().numpy())
+            places = np.searchsorted(self.rows, torch.cat([done.rows for done in steps]).cpu().numpy())
             step = np.repeat([done.step for done in steps], [len(done.rows) for done in steps])
             done = joined(steps)
             diagnosed = getattr(done.choice, "diagnosis", None)  # of a step on a device
             if self._full and isinstance(done.choice, Choice):
                 diagnosed = diagnosis(self._options, self._ends, done)
             for name, values in rows_of(done, diagnosed).items():
-                self._arrays[name][at, step] = values.cpu().numpy()
+                self._arrays[name][places, step] = values.cpu().numpy()
 
     def row(self, index: int, uncommitted: int) -> dict[str, Any]:
         """Return a row's place, costs and arrays, those of its `steps_run` steps that committed something.

@@ -160,14 +160,14 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
     )
 
 
-def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
+def complete(decoder: Decoder, state: State, masks: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
     everyone, masked, ends = len(state.rows) == decoder.count, state.masked, decoder.ends
-    token, lead = drawn(decoder, state.step, seen.row if everyone else state.rows[seen.row], seen.logits)
+    token, lead = drawn(decoder, state.step, masks.row if everyone else state.rows[masks.row], masks.logits)
     before, block = state.canvas.ids.gather(1, state.canvas.answer), in_block(state, decoder.plan)
-    tokens = before.index_put((seen.row, seen.position), token)
-    inside = places_of(block[seen.row, seen.position])
-    own, candidate = (seen, token) if inside is None else (seen.at(inside), token[inside])
+    tokens = before.index_put((masks.row, masks.position), token)
+    inside = places_of(block[masks.row, masks.position])
+    own, candidate = (masks, token) if inside is None else (masks.at(inside), token[inside])
     ranked = ends.ranked(own.logits, candidate)
     if not everyone:
         masked = masked.new_zeros(decoder.count, masked.shape[1]).index_put((state.rows,), masked)
@@ -178,7 +178,7 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     view, k = view._replace(commits=commits, waits=waits), Scheduled(commits)
     published = ranked if own.published is own.logits else ends.ranked(own.published, candidate)
     stood = (state.rows, tokens, before, state.canvas, state.masked)
-    return Completion(*stood, block, deferred, seen, lead, view, own.row, published, k)
+    return Completion(*stood, block, deferred, masks, lead, view, own.row, published, k)
 
 
 def drawn(decoder: Decoder, step: int, row: Tensor, logits: Tensor) -> Candidates:

@@ -198,9 +198,9 @@ def as_strategy(strategy: Strategy | str, *, seed: int | tuple[int, ...] = 0, **
             name, value = next(iter(numbers.items()))
             raise ValueError(f"{name} is {quoted(value)}: strategy {quoted(strategy)} has its numbers, leave it out")
         return strategy
-    name, told = parted(strategy, "strategy")
+    name, number = parted(strategy, "strategy")
     entry = STRATEGIES[name]
-    for option, value in told.items():
+    for option, value in number.items():
         if numbers.get(option) is not None:
             raise ValueError(
                 f"{option} is {quoted(numbers[option])}: strategy {strategy:.80} has its number, leave it out"

@@ -34,7 +34,7 @@ def rendered(tokenizer: Any, cannot: str, closing: str = "", **options: Any) -> 
     """Return what lays turns out by a chat template; cannot, closing: what a ValueError says around its reason."""
 
     def render(turns: Sequence[str]) -> str:
-        messages = [{"role": ("user", "assistant")[at % 2], "content": turn} for at, turn in enumerate(turns)]
+        messages = [{"role": ("user", "assistant")[place % 2], "content": turn} for place, turn in enumerate(turns)]
         try:
             return tokenizer.apply_chat_template(messages, tokenize=False, **options)
         except Exception as error:  # a template is a program, and raises what it likes
@@ -101,14 +101,14 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue, options: Mapping[str, Any]) -> 
     """
 
     def read() -> list[int]:
-        layout, said = laid_out(_prompting(tokenizer, options), dialogue.turns, _CHAT)
-        return _one_bos(tokenizer, woven_ids(tokenizer, layout, said))
+        layout, texts = laid_out(_prompting(tokenizer, options), dialogue.turns, _CHAT)
+        return _one_bos(tokenizer, woven_ids(tokenizer, layout, texts))
 
     tried(read)  # a template may do otherwise with these messages than with those that it was loaded with
     return read()
 
 
-def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:
+def woven_ids(tokenizer: Any, layout: Sequence[str], texts: Sequence[str]) -> list[int]:
     """Return the ids of layout[0] + said[0] + layout[1] + ... + layout[-1], special tokens in the layout alone.
 
     Text from the layout's last special token before a message to its first one after it is encoded as characters, in
@@ -121,11 +121,11 @@ def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> lis
         spans = [(text.find(name), text.rfind(name) + len(name)) for name in names if name in text]
         if spans:
             begin = 0 if index == 0 else min(first for first, _ in spans)
-            end = len(text) if index == len(said) else max(last for _, last in spans)
+            end = len(text) if index == len(texts) else max(last for _, last in spans)
             ids += _ids(tokenizer, stretch + text[:begin], split_special_tokens=True)
             ids += _ids(tokenizer, text[begin:end])
             stretch, text = "", text[end:]
-        stretch += text + (said[index] if index < len(said) else "")
+        stretch += text + (texts[index] if index < len(texts) else "")
     return ids + _ids(tokenizer, stretch, split_special_tokens=True)
 
 
@@ -134,7 +134,7 @@ def laid_out(render: Render, turns: Sequence[str], template: str) -> tuple[tuple
 
     template: what a ValueError calls it, which is raised if it leaves a message out, or if more changes with one.
     """
-    layout, stand_ins, said = _layout(render, len(turns), template), _stand_ins(len(turns)), []
+    layout, stand_ins, texts = _layout(render, len(turns), template), _stand_ins(len(turns)), []
     for index, turn in enumerate(turns):
         # One message at a time: what it spells cannot be taken for the template's own text.
         alone = render([*stand_ins[:index], turn, *stand_ins[index + 1 :]])
@@ -142,10 +142,10 @@ def laid_out(render: Render, turns: Sequence[str], template: str) -> tuple[tuple
         after = _woven(layout[index + 1 :], stand_ins[index + 1 :])
         if len(alone) < len(before) + len(after) or not (alone.startswith(before) and alone.endswith(after)):
             raise ValueError(f"{template} changes with the message, give token ids")
-        said.append(alone[len(before) : len(alone) - len(after)])
-    if render(turns) != _woven(layout, said):
+        texts.append(alone[len(before) : len(alone) - len(after)])
+    if render(turns) != _woven(layout, texts):
         raise ValueError(f"{template} changes with the message, give token ids")
-    return layout, said
+    return layout, texts
 
 
 def _woven(texts: Sequence[str], messages: Sequence[str]) -> str:

@@ -126,8 +126,8 @@ def check_steps(trace: TraceData) -> None:
         raise ValueError("commit_step must be -1 where a position was not committed, and the tokens there the same")
     if (trace.edited & (trace.masked | trace.masked_again)).any():
         raise ValueError("edited must be false where no token stands before and after the step")
-    at = last_tokens(trace.candidate, trace.commit_step, trace.edited)
-    if not np.array_equal(at[committed], trace.tokens[committed]):
+    tokens = last_tokens(trace.candidate, trace.commit_step, trace.edited)
+    if not np.array_equal(tokens[committed], trace.tokens[committed]):
         raise ValueError("tokens are not the candidates of the steps that committed them")
     if (trace.candidate[trace.chosen & trace.provisional | trace.edited] < 0).any():
         raise ValueError("candidate must be known where a token is committed that a later step takes away")

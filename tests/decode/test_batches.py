@@ -1,22 +1,13 @@
 """An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
 
 import pytest
+import tiny_models
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_classifier,
-    bert_predictor,
-    llada_predictor,
-    llama_classifier,
-    modernbert_predictor,
-    word_tokenizer,
-)
+from tiny_models import MASK, PAD, VOCABULARY, bert_classifier, llama_classifier, modernbert_predictor, word_tokenizer
 from trace_files import trace_bytes
 from transformers import RobertaConfig, RobertaForMaskedLM
 
@@ -24,20 +15,15 @@ import rws_decode as rws
 from rws_decode import RWS, CallableReward, Confidence, Entropy, HFMaskPredictor, Options, Savings, Temperature, decode
 from rws_decode.canvas.layout import lay_out
 
-
-def roberta_predictor() -> HFMaskPredictor:
-    torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    ids = {"vocab_size": VOCABULARY, "pad_token_id": PAD, "mask_token_id": MASK}
-    config = RobertaConfig(max_position_embeddings=64, initializer_range=0.6, **size, **ids)
-    return HFMaskPredictor(RobertaForMaskedLM(config), name="tiny-roberta")
-
-
+torch.manual_seed(0)
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+SIZES |= {"vocab_size": VOCABULARY, "pad_token_id": PAD, "mask_token_id": MASK, "max_position_embeddings": 64}
+ROBERTA = RobertaForMaskedLM(RobertaConfig(**SIZES, initializer_range=0.6))
 PREDICTORS = {
-    "bert": bert_predictor(),
+    "bert": tiny_models.bert_predictor(),
     "modernbert": modernbert_predictor(),
-    "roberta": roberta_predictor(),
-    "llada": llada_predictor(),
+    "roberta": HFMaskPredictor(ROBERTA, name="tiny-roberta"),
+    "llada": tiny_models.llada_predictor(),
 }
 STRATEGIES: dict[str, rws.Strategy] = {
     "default": Confidence(),

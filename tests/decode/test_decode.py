@@ -5,33 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    SEP,
-    VOCABULARY,
-    bert_predictor,
-    fixed_predictor,
-    llada_predictor,
-    modernbert_predictor,
-)
+from tiny_models import CLS, EOS, MASK, PAD, SEP, VOCABULARY, fixed_predictor, llada_predictor, modernbert_predictor
 from torch import Tensor
 
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, Options, Savings, Shape, Temperature, decode
 
-PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
-
-
-def many_words(prompt: str, answer: str) -> float:
-    """Score an answer by how many different words it has, and a little by its prompt."""
-    return len(set(answer.split())) + 0.1 * len(prompt)
+PREDICTORS = {"bert": tiny_models.bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 
 
 def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
@@ -51,8 +36,6 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 
 
 class Spy(CallablePredictor):
-    """A random-table predictor that keeps every canvas and attention mask it is given."""
-
     def __init__(self) -> None:
         table = torch.randn(40, VOCABULARY, generator=torch.Generator().manual_seed(3))
         super().__init__(
@@ -125,7 +108,8 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
         **{"reward_calls_saved": 0, "reward_tokens": 0, "reward_tokens_saved": 0},
         **{"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None},
     }
-    bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
+    score, named = (lambda _, text: len(set(text.split()))), {"mean": 4.0, "std": 1.5, "name": "many-words"}
+    bounded = CallableReward(score, bounds=(0.0, math.inf), **named)
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
     told: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
     options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **told)

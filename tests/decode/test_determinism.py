@@ -81,23 +81,9 @@ def test_bytes_depend_neither_on_the_process_nor_on_its_threads(written: Path) -
     ours, theirs = contents(written / "one"), contents(written / "four")
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
-
-
-@pytest.mark.long
-def test_what_is_compared_is_there(written: Path) -> None:
-    names = set(contents(written / "one"))
     shown = "shipped/batch/2.parquet tiny/rws-text tiny/path.json study/summary.json theory/claims.json"
-    assert names >= {*shown.split(), "figures/figures/device_cost.pdf", "figures/tables/device_cost_printed.tex"}
-    assert sum("/units-" in name and name.endswith(".parquet") for name in names) > 20
-
-
-def mini_traces(**options: Any) -> list[bytes]:
-    predictor, reward = load_predictor("mini"), load_reward("mini")
-    prompts = [example["prompt"] for example in predictor.examples[:2]]
-    return [
-        trace_bytes(trace)
-        for trace in decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
-    ]
+    assert ours.keys() >= {*shown.split(), "figures/figures/device_cost.pdf", "figures/tables/device_cost_printed.tex"}
+    assert sum("/units-" in name and name.endswith(".parquet") for name in ours) > 20
 
 
 @pytest.fixture
@@ -109,10 +95,11 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads")
 def test_the_number_of_threads_that_a_process_has_changes_no_byte() -> None:
-    runs = []
+    runs, predictor, reward = [], load_predictor("mini"), load_reward("mini")
     for count in (1, 2, 3, 8):
         torch.set_num_threads(count)
-        runs.append(mini_traces())
+        run = decode(predictor, predictor.prompts[:2], RWS(8.0), reward=reward, **grouped(**SHAPE))
+        runs.append([*map(trace_bytes, run)])
         assert torch.get_num_threads() == count, "it is set again"
     assert runs[1:] == runs[:-1]
 
@@ -157,13 +144,12 @@ FOUR: dict[str, Any] = {"length": 4, "steps": 2, "block": 4}
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
-    """Return how to make each predictor and reward model."""
     root = tmp_path_factory.mktemp("models")
-    tiny_checkpoint("llada", root / "llada")
-    tiny_checkpoint("dream", root / "dream")
     tiny_checkpoint("classifier", root / "pair", files={"reward.json": {"mean": 0.0, "std": 0.3}})
     loaders: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
-    loaders |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
+    for name in ("llada", "dream"):
+        folder = str(tiny_checkpoint(name, root / name))
+        loaders[name] = lambda folder=folder: load_predictor(folder)
     loaders |= {"pair": lambda: load_reward(str(root / "pair"))}
     for name in ("skywork", "qrm"):
         folder = str(tiny_checkpoint(name, root / name))
@@ -176,7 +162,6 @@ def both(predictor: rws.HFMaskPredictor, reward: rws.RewardModel, **options: Any
 
 
 def same(first: Decoding, second: Decoding) -> bool:
-    """Say whether all answers have the same tokens at the same steps."""
     pairs = zip(first, second, strict=True)
     return all(
         (a.tokens == b.tokens).all() and (a.commit_step == b.commit_step).all() and a.text == b.text for a, b in pairs

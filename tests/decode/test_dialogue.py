@@ -21,11 +21,8 @@ SHORT: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 @pytest.fixture(scope="module")
 def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPredictor]:
     root = tmp_path_factory.mktemp("predictors")
-    tiny_checkpoint("llada", root / "llada")
-    tiny_checkpoint("dream", root / "dream")
-    return {name: load_predictor(str(root / name), progress=False) for name in ("llada", "dream")} | {
-        "mini": load_predictor("mini", progress=False)
-    }
+    folders = {name: str(tiny_checkpoint(name, root / name)) for name in ("llada", "dream")} | {"mini": "mini"}
+    return {name: load_predictor(folder, progress=False) for name, folder in folders.items()}
 
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])

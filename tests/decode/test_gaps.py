@@ -109,20 +109,17 @@ def test_gaps_of_a_text_are_masks_among_the_tokens_own_frame(tmp_path: Path) -> 
     assert bert.encode_prompt("the [MASK:2] cat [MASK:1]") == [CLS, 6, MASK, MASK, 8, MASK, SEP]
     assert bert.encode_prompt("[MASK:1][MASK:1] [SEP] cat") == [CLS, MASK, MASK, *bert.encode_prompt("[SEP] cat")[1:]]
     assert MASK not in bert.encode_prompt("the [MASK] cat [MASK:0]")
-    letters = rws.CallablePredictor(
-        lambda canvas: canvas, mask_id=0, encode=lambda text: [ord(letter) for letter in text]
+    letters, careless = (
+        rws.CallablePredictor(lambda canvas: canvas, mask_id=mask, encode=lambda text: [*map(ord, text)])
+        for mask in (0, 97)
     )
     assert letters.encode_prompt("a [MASK:2] b") == [97, 0, 0, 32, 98]
     assert encode_prompts(letters, ["a", "a [MASK:2]"], 2)[1].ids == [97, 0, 0]
-    careless = rws.CallablePredictor(
-        lambda canvas: canvas, mask_id=97, encode=lambda text: [ord(letter) for letter in text]
-    )
     refused(lambda: careless.encode_prompt("bab [MASK:1]"), "encodes to the mask token 97")
-    tiny_checkpoint("llada", tmp_path / "llada")
-    llada = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=False)
+    folder = str(tiny_checkpoint("llada", tmp_path / "llada"))
+    llada, chat = (rws.load_predictor(folder, progress=False, chat=chat) for chat in (False, True))
     around = [llada.encode_prompt(part) for part in ("the cat", " sat")]
     assert llada.encode_prompt("the cat [MASK:2] sat") == [*around[0], *[llada.mask_id] * 2, *around[1]]
-    chat = rws.load_predictor(str(tmp_path / "llada"), progress=False, chat=True)
     refused(lambda: chat.encode_prompt("the [MASK:1]"), "prompt 'the [MASK:1]' has a gap: a message of a chat has none")
 
 

@@ -39,8 +39,8 @@ def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     models: dict[str, Any] = {}
     for name in PUBLISHED:
         models[name] = load_reward(str(tiny_checkpoint(name, root / name)), published=name)
-    tiny_checkpoint("classifier", root / "pair")
-    return models | {"pair": load_reward(str(root / "pair")), "mini": load_reward("mini")}
+    pair = load_reward(str(tiny_checkpoint("classifier", root / "pair")))
+    return models | {"pair": pair, "mini": load_reward("mini")}
 
 
 def specials(codec: Any, ids: list[int]) -> list[int]:
@@ -96,8 +96,7 @@ def test_no_reward_model_reads_a_special_token_that_a_text_spells_out(name: str,
 
 @pytest.fixture(scope="module")
 def llada(tmp_path_factory: pytest.TempPathFactory) -> HFMaskPredictor:
-    folder = tmp_path_factory.mktemp("llada") / "LLaDA-8B-Instruct"
-    tiny_checkpoint("llada", folder)
+    folder = tiny_checkpoint("llada", tmp_path_factory.mktemp("llada") / "LLaDA-8B-Instruct")
     return load_predictor(str(folder), chat=True)
 
 

@@ -1,13 +1,11 @@
 """Figures 2, 3 and 4 from traces made here: words, numbers and colours are the traces', the step the rule's."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from handmade_runs import END, MASK, write_commit_order
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
@@ -26,24 +24,11 @@ def _logits() -> torch.Tensor:
     return table
 
 
-def _write(folder: Path, reward: Callable[[str, str], float], scale: float = SCALE) -> Path:
-    guide = CallableReward(reward, mean=1.0, std=2.0, name="length")
-    prompts = {7: "a <prompt> of $5"}
-    return write_commit_order(folder / "runs", _logits(), prompts, guide, scale, steps=STEPS, block=BLOCK)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run in which the reward changes the order."""
-    return _write(tmp_path_factory.mktemp("parted"), lambda prompt, answer: 0.1 * len(answer))
-
-
-def _texts(picture: Figure) -> list[str]:
-    return [text.get_text() for text in picture.findobj(Text) if text.get_text().strip()]
-
-
-def _cells(axes: object) -> list[Rectangle]:
-    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
+    guide = CallableReward(lambda prompt, answer: 0.1 * len(answer), mean=1.0, std=2.0, name="length")
+    folder, prompts = tmp_path_factory.mktemp("parted") / "runs", {7: "a <prompt> of $5"}
+    return write_commit_order(folder, _logits(), prompts, guide, SCALE, steps=STEPS, block=BLOCK)
 
 
 def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
@@ -57,8 +42,8 @@ def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
     logits[:, MASK] = -torch.inf
     with styled():
         picture = fig3_method.draw(data)
-    shown = _texts(picture)
-    assert {f"{raw:.3f}", f"{normalised:.3f}", f"{factor:.3f}"} <= set(shown)
+    shown = {text.get_text() for text in picture.findobj(Text)}
+    assert {f"{raw:.3f}", f"{normalised:.3f}", f"{factor:.3f}"} <= shown
     panels = [axes for axes in picture.axes if axes.get_ylabel()]
     ranked = np.flatnonzero(rws.eligible[data.number])
     places = [int(part.split()[-1]) for part in data.committed("rws").split(", ")]
@@ -78,7 +63,8 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
     for axes, name in zip(picture.axes, data.broken, strict=False):
         trace = data.orders.of(name)
         commit = trace.commit_step[: data.columns]
-        cells = np.array(_cells(axes)).reshape(len(data.steps), data.columns)
+        cells = np.array([patch for patch in axes.patches if isinstance(patch, Rectangle)])
+        cells = cells.reshape(len(data.steps), data.columns)
         for done, row in zip(data.steps, cells, strict=True):
             assert [cell.get_hatch() is None for cell in row] == (commit < done).tolist()
             assert [cell.get_linewidth() > 1 for cell in row] == (commit == done - 1).tolist()

@@ -12,8 +12,9 @@ SCALES = (1.0, 16.0, 32.0)
 SHAPE = {"model": "tiny", "length": 64, "steps": 32, "block": 32}
 
 
-def _precision() -> dict[str, Any]:
-    """Return made-up results in which bfloat16 alone lowers GOD, at 16 and 32, by 2 and 4 steps of 5."""
+@pytest.mark.parametrize(("sign", "word"), [(1, "lowers"), (-1, "raises")])
+def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: Path) -> None:
+    # bfloat16 alone lowers GOD, at 16 and 32, by 2 and 4 steps of 5
     rows = []
     for strategy in ("temperature", "rws", "constant", "shuffled"):
         for index, scale in enumerate(SCALES):
@@ -26,22 +27,13 @@ def _precision() -> dict[str, Any]:
                 row |= {"god_steps_due_p": 0.01, "god_steps_due_p_holm": 0.03 if due == -4.0 else 0.2}
                 row |= {"saturated": 0.1 * index, "inexact": 0.2 * index, "tied": 0.0, "near_tied": 0.0}
                 rows.append(row | {"same_tokens": 1.0})
-    return {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
-
-
-def _write(folder: Path, precision: dict[str, Any]) -> Path:
-    write_json(folder / "precision" / "results.json", precision)
-    return folder
-
-
-@pytest.mark.parametrize(("sign", "word"), [(1, "lowers"), (-1, "raises")])
-def test_saturation_says_what_the_intervals_say(sign: int, word: str, tmp_path: Path) -> None:
-    results = _precision()
+    results: dict[str, Any] = {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
     for row in results["summary"]:
         due, *ends = (sign * row[f"god_steps_due{end}"] for end in ("", "_low", "_high"))
         row |= {"god_steps": 5.0 + due, "god_steps_due": due}
         row |= {"god_steps_due_low": min(ends), "god_steps_due_high": max(ends)}
-    claim, more = saturation.exhibit(_write(tmp_path, results)).conclusions
+    write_json(tmp_path / "precision" / "results.json", results)
+    claim, more = saturation.exhibit(tmp_path).conclusions
     assert claim.startswith(f"At scale 32, rounding to bfloat16 {word} GOD by 80 %")
     # At 16 the interval excludes zero, and p says no.
     assert "70 to 90 % with 95 % confidence; an effect is shown at 1 of 3 scales" in more

@@ -1,12 +1,10 @@
 """The scale-path experiment against plain decodes, and its figure: what the file holds is drawn, listed and said."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
-import single_stage_runs
 from grouped import grouped
-from single_stage_runs import options_of, save_models
+from single_stage_runs import options_of, results_of, run, save_models
 
 from paper_figures.exhibits import scale_path as figure
 from paper_figures.exhibits.shared.exhibit import styled
@@ -17,10 +15,6 @@ from rws_decode.extra.testing.networks import bert_classifier
 
 PROMPTS = ["the cat sat on a mat .", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}
-
-
-run = partial(single_stage_runs.run, "scale-path")
-results_of = partial(single_stage_runs.results_of, experiment="scale-path")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +33,7 @@ def options(models: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished")
-    assert run(out, options) == 0
+    assert run("scale-path", out, options) == 0
     return out
 
 
@@ -49,7 +43,7 @@ def test_paths_are_what_decoding_gives(finished: Path, models: Path) -> None:
     def decoded(prompt: str, rule: Strategy) -> Decoding:
         return decode(predictor, [prompt], rule, reward=reward if rule.needs_reward else None, **grouped(**SHAPE))
 
-    results = results_of(finished)
+    results = results_of(finished, "scale-path")
     assert results["grid"] == list(GRID)
     rows = {(row["prompt"], row["over"]): row for row in results["summary"]}
     for prompt in results["profiles"]:
@@ -76,8 +70,8 @@ def test_paths_are_what_decoding_gives(finished: Path, models: Path) -> None:
 
 
 def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:
-    assert run(tmp_path, options, "--prompts", "1", "--budget", "4") == 0
-    (prompt,) = results_of(tmp_path)["profiles"]
+    assert run("scale-path", tmp_path, options, "--prompts", "1", "--budget", "4") == 0
+    (prompt,) = results_of(tmp_path, "scale-path")["profiles"]
     assert any(path["unexplored"] for path in prompt["paths"])
     with styled():
         exhibit = figure.exhibit(tmp_path)

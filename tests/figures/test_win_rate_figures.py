@@ -53,12 +53,8 @@ def runs(results: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-def _rows(results: dict[str, Any], table: str, **match: Any) -> list[dict[str, Any]]:
-    return [row for row in results["tables"][table]["rows"] if match.items() <= row.items()]
-
-
 def _row(results: dict[str, Any], table: str, **match: Any) -> dict[str, Any]:
-    (row,) = _rows(results, table, **match)
+    (row,) = (row for row in results["tables"][table]["rows"] if match.items() <= row.items())
     return row
 
 

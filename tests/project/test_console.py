@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import decoding, figures, rws, theory
+from command_lines import decoding, figures, outcome, rws, theory
 
 import rws_theory
 from rws_decode.cli.app import ENTRY_POINTS, GROUPS, entry_points
@@ -27,11 +27,6 @@ def greet(name: str, /, *, loud: bool = False) -> int:
     print("good day,", name.upper() if loud else name)
     return 3
 """
-
-
-def outcome(main: Any, words: Any, capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
-    capsys.readouterr()
-    return main(list(words)), *capsys.readouterr()
 
 
 def test_bare_or_asked_for_help_or_version_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,24 +86,19 @@ def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixt
     assert decoding(["generate", "--prompt=--write", "--length", "8", *STORY[-5:]]) == 0
 
 
-@pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Let a package of a user's add commands: one that runs, one whose name is taken, and one that is not there."""
+@pytest.mark.parametrize("main", [rws, decoding])
+def test_a_package_adds_a_command(main: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """One that runs, one whose name is taken, and one that is not there."""
     (tmp_path / "users_greet.py").write_text(GREET)
     monkeypatch.syspath_prepend(tmp_path)
     points = {"greet": "users_greet:greet", "generate": "users_greet:greet", "gone": "users_gone:gone"}
     theirs = [EntryPoint(name, value, ENTRY_POINTS) for name, value in points.items()]
     ours, every = [*entry_points().values()], metadata.entry_points
-
-    def found(**asked: Any) -> Any:
-        return [*theirs, *ours] if asked == {"group": ENTRY_POINTS} else every(**asked)
-
-    monkeypatch.setattr(metadata, "entry_points", found)
-
-
-@pytest.mark.usefixtures("added")
-@pytest.mark.parametrize("main", [rws, decoding])
-def test_a_package_adds_a_command(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(
+        metadata,
+        "entry_points",
+        lambda **asked: [*theirs, *ours] if asked == {"group": ENTRY_POINTS} else every(**asked),
+    )
     assert outcome(main, ["greet", "you", "--loud"], capsys) == (3, "good day, YOU\n", "")
     assert "--lout. Did you mean --loud?" in outcome(main, ["greet", "you", "--lout"], capsys)[2]
     sys.modules.pop("users_greet")

@@ -1,7 +1,4 @@
-"""Every documented command, executed: as it is written, with options added that make it small.
-
-The tables below say how: what makes a command small, what it reads, and which are executed elsewhere or cannot be.
-"""
+"""Every documented command, executed as it is written, with options added that make it small."""
 
 import ast
 import contextlib
@@ -20,8 +17,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from checkpoint_files import in_the_cache
 from command_lines import rws
-from documented_commands import ROOT, documented, page, words_of
+from documented_commands import ROOT, documented, listed, page, words_of
 from figure_runs import TINY, sketch
 from judge_server import JudgeServer, longer
 
@@ -37,155 +35,13 @@ CPU = "--device cpu --length 8 --steps 4 --block 8"
 SHORT = "--length 8 --steps 4 --block 8"
 SMALL = f"--prompts 2 {SHORT} --workers 1"
 STUDY = f"{CPU} --workers 1 --rewards skywork-v0.2 grm --data reward-bench:filtered.json --prompts 5 --reward-scale 8"
-DRAWN = "rws score .* --draw 15"
 
-# What is added to a command so that it is small: the first pattern that matches it says what.
-SMALLER: dict[str, str] = {
-    "python3 -m venv .*": "--without-pip",
-    "rws claims": "T1b-printed D-gaps",
-    "rws claims --json": "D-gaps",
-    "rws presets llada-gsm8k": "",
-    "rws (generate|compare) --preset llada-gpqa .*": "--length 16",
-    "rws (generate|compare) (--preset|.*--infill) .*": "",
-    "rws generate --model mini .*--compare .*": "",
-    "rws compare .* best-of.*": "--length 4 --steps 4 --block 4",
-    f"rws generate --model {A2D} .*": "--length 16 --steps 8 --block 8",
-    f"rws (generate|check) .*{LLADA} .*": CPU,
-    f"rws ablate .*{LLADA} .*": f"{CPU} --validation 8 --until 8",
-    "rws ablate --model english .*": f"{SHORT} --validation 8 --until 8",
-    "rws check .* --settings": f"threads=2 --prompt 'write a story .' {SHORT}",
-    "rws check .* --against .*": "",
-    "rws scale-path .* --over reward-scale .*": "--length 16 --steps 8 --block 16",
-    "rws (generate|compare|check|scale-path) .*": SHORT,
-    "rws steering .*": "--draws 20 --budgets 16",
-    f"{DRAWN} .* --counts .*": "--draw 1 --prompts 20 --counts 1 1",
-    f"{DRAWN} --prompts 40 .*": "--draw 1 --prompts 20 --length 2 --steps 2",
-    DRAWN: "--draw 1 --length 4",
-    "rws bench": f"{SHORT} --prompts 1 --repeats 1",
-    f"rws experiment reward-bench .*{LLADA}.*": f"{STUDY} --methods rws",
-    "rws experiment reward-bench .*": f"{SMALL} --validation 1 --reward-scale 8 --rewards mini --methods rws",
-    "rws experiment controls .*": f"{SMALL} --reward-scale 8 --methods rws constant",
-    "rws experiment commit-order .*": SHORT,
-    "rws experiment rivals --out out/steering .*": (
-        f"{SMALL} --worlds mini:mini --budget 8 --strategies tree-search guided-particles"
-    ),
-    "rws experiment rivals .*": f"{SMALL} --strategies rws:8 threshold:0.9",
-    "rws experiment temperature .*": f"{SMALL} --scales 1 8 --methods rws constant",
-    "rws experiment scale-path .*": f"{SMALL} --causal none",
-    "rws experiment precision .*": f"{SMALL} --scales 8 --strategies temperature",
-    "rws judge .*": "--yes --settings '{\"repeats\": 1}'",
-    "rws frontier --model .*": "--strategies default --searches 2 --length 2 --steps 1 --block 2",
-    "rws frontier .*": "--strategies default --searches 2",
-    "rws verify .*": "--sample 1",
-}
-
-# What is there in place of parts of commands.
-STANDS: dict[str, str] = {
-    "device=cuda": "device=cpu",
-    "--reward smollm2": "--reward mini",
-    "--causal smollm2": "--causal mini-causal",
-    "STEPMAP -o TRACE": "runs.jsonl -o out/maps",
-    "replay FILE": "replay out/rws/trace.parquet",
-    "diff A B --model NAME": "diff out/rws/trace.parquet out/default/trace.parquet --model mini",
-}
-
-# Commands whose files others read.
-TRACES = ("rws generate --model mini .* --trace out/rws", "rws generate --model mini .* --trace out/default")
-FIRST: dict[str, tuple[str, ...]] = {
-    "rws view out/first/.*": ("rws generate --model english .* --trace out/first",),
-    r"\. \.venv/bin/activate": (r"python3 -m venv \.venv",),
-    r"rws path logits\.npy .*": ('python -c "import numpy; .*',),
-    "rws check mini --reward mini --against .*": ("rws check mini --reward mini -o .*",),
-    "rws (view|diff) out/runs/.*": (r"rws import runs\.jsonl .*",),
-    r"rws replay .*|rws (view|diff) (out/default/.*|A B .*)": TRACES,
-    f"rws generate --model {A2D} .*": (f"rws calibrate --reward {V2} .*",),
-    "rws figures .* --runs out/llada .*": ("rws experiment reward-bench --out out/llada .*",),
-    "rws summarize out/runs": ("rws experiment controls .*",),
-}
-
-# What commands print of what pages say that they print.
-SAYS: dict[str, tuple[str, ...]] = {
-    r"rws crossings .*": ("crossing at r = 4.8121182506", "these are all (proved"),
-    r"rws path .*": ("scales 0.01 to 2.122", "to 4.812", "to 32: positions 1", "certified at every scale"),
-    "rws presets .*": ("gen_length = 512 -> length 512", "EVAL.md line 74"),
-    "rws generate --preset llada-gsm8k .*": ("--steps 32 and --block 32 follow",),
-    "rws generate --model mini .*--compare .*": ("overtakes", "rules broken: 3", "saved"),
-    "rws generate --model mini --strategy temperature.*": ("reward calls: 0",),
-    "rws generate .* --infill .*": ("we ask the congress ", " with spain.\n"),
-    r"rws check mini --reward mini -o mini\.json": ("On another machine, run",),
-    "rws check mini .*(--against .*|device=cuda)": ("Nothing differs: ",),
-    r"rws import runs\.jsonl .*": ("a█ is█", "A step map does not tell: strategy"),
-    "rws diff out/runs/.*": ("not compared, as a step map", "step 0"),
-    "rws replay .*": ("the same",),
-    "rws ablate --model .*": ("factor varies",),
-    "rws factor-paths .*": ("at -4 SD: the factor varies by 48.7 %, from 0.76 to 6.45; a schedule has 78 % of this",),
-    "rws summarize .*": ("# controls", "own_score"),
-    "rws verify --study .*": ("1 of 1 recorded",),
-}
-
-# Tested where the test says, at the same size.
-THERE: dict[str, str] = {
-    # The fixture runs them all, by the options' own parsers; it draws all by the command's own `main`.
-    rf"rws experiment ({'|'.join(TINY)}) --out (RUNS|FOLDER)": "figure_runs.py::figure_runs",
-    r"rws figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": ("figure_runs.py::figure_page"),
-    "rws experiment normalisation .*": "test_normalisation.py::test_a_tiny_run_goes_on_where_it_stopped",
-    "rws --install-completion": "test_console.py::test_shells_complete_it",
-    "rws figures fig2_masking .*": "test_report.py::test_a_later_call_keeps_the_others_on_the_page",
-    "rws experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
-    r"rws experiment evidence --out out-study/runs .*": ("test_evidence_study.py::test_every_arm_answers_every_prompt"),
-    "rws record --runs out-study/runs": ("test_evidence_study.py::test_a_record_of_a_run_is_computed_again"),
-    "rws verify --study (antibody|reactions|smollm2) .*": (
-        "test_evidence_study.py::test_a_recorded_text_of_a_published_network_is_filled_again"
-    ),
-    "rws ablate --reward mine:vowels .*": "test_ablation.py::test_the_command_writes_what_the_call_returns",
-    "rws ablate --record all": "test_recorded_ablations.py::test_the_tables_are_what_the_command_prints",
-    "rws fragility traces .*": "test_fragility.py::test_the_guide_is_as_its_example_says",
-    "rws bench --shape .*": ("test_bench_device.py::test_the_command_prints_what_it_writes"),
-    r"rws train mini --runs out/training": "test_training.py::test_the_command_trains_and_leaves_a_checkpoint",
-    r"rws train english --package FILE\.tgz": (
-        "test_training.py::test_the_command_writes_the_files_and_says_what_was_measured"
-    ),
-    "rws generate .* --strategy above-mean --decay 0.5": (
-        "test_first_change.py::test_a_strategy_is_one_file_and_one_line"
-    ),
-    "rws figures how_sure .*": "test_first_change.py::test_a_figure_is_one_file",
-    r"python alike\.py .*": "test_determinism.py::written",
-    "rws (generate|compare|ablate) --model (antibody|reactions|reactions-small) .*": (
-        "test_sequences.py::test_the_documented_commands_answer"
-    ),
-    "export RWS_TRACE=.*": "test_notebooks.py::test_a_trace_of_another_model_is_read_without_it",
-    r"python3 tests/support/check_proofs\.py.*": "test_proofs.py::test_the_proofs_hold",
-    "python -m mkdocs build -q": "test_site.py::site",
-    r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
-    r"python docs/site_extras\.py": "test_extras.py::test_the_list_of_extras_is_the_one_that_is_generated",
-    r"python tests/support/readme_pictures\.py": "test_animation.py::test_the_pictures_are_small_and_made_anew",
-    r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
-    r"python tests/support/mutants\.py *": "test_first_change.py::test_each_fault_of_make_mutants_can_be_planted_once",
-    r"python tests/support/fuzz_files\.py --seconds 3600 *": "test_fuzz_files.py",
-    r"python tests/support/decode_again\.py .*": "test_fragility.py::test_the_script_of_the_tables_counts_what_changes",
-}
-
-# What cannot be run as the others are: why, and what covers it.
-NOT_HERE: dict[str, str] = {
-    r"pip install .*": "needs an index of packages; its files and extras are looked up below, `make package` runs it",
-    r"python -m pip install .*": "needs an index of packages; part of `make package`",
-    r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
-    "rws experiment words .*": "is of a study that a reader adds",
-    "rws experiment humaneval .* --allow-code-execution .*": "runs programs that models write: tests/extra/sandbox",
-    "python -m pytest .*": "is what runs this; the files that it names are looked up below",
-    "pyright .*|ruff (check|format) .*|codespell.*": "is a check of its own beside the tests: `make lint`",
-    r"rws train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export.*)": (
-        "an hour and more; the first step of `mini` is made above, export is test_training.py's"
-    ),
-    r"python -m rws_decode\.extra\.adapters\.lm_eval .*": (
-        "needs the harness, which is large: that one line says so is test_packaging.py's, its model test_adapters.py's"
-    ),
-    "jupyter lab notebooks": "serves until it is stopped: that it is installed is tested below",
-    r"dask (scheduler|worker) .*|rws experiment NAME .* --scheduler .*": "are run together below",
-    r"rws experiment reward-bench --out /\S+ --scheduler .*": "needs a cluster; one is made below",
-    r"dask cuda worker .*": "needs the package dask-cuda and a GPU",
-    r"make \w+( [A-Z]+=\S+)*": "is what `make -n` says it runs: each of these commands is classified here, too",
-}
+# Of patterns of commands, what documented_commands.txt says, where || stands between several.
+PARTS = {"CPU": CPU, "SHORT": SHORT, "SMALL": SMALL, "STUDY": STUDY, "DRAWN": "rws score .* --draw 15", "LLADA": LLADA}
+PARTS |= {"A2D": A2D, "V2": V2, "TINY": "|".join(TINY)}
+SMALLER, STANDS, first, says, THERE, NOT_HERE = listed("documented_commands.txt", **PARTS).values()
+FIRST = {pattern: value.split("||") for pattern, value in first.items()}
+SAYS = {pattern: value.replace("\\n", "\n").split("||") for pattern, value in says.items()}
 
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
@@ -196,7 +52,6 @@ KNOWN = (*THERE, *NOT_HERE)
 
 
 def matching(command: str, patterns: Iterable[str]) -> list[str]:
-    """Return the patterns that match a command."""
     return [pattern for pattern in patterns if re.fullmatch(pattern, command)]
 
 
@@ -288,11 +143,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     entries = {LLADA: "llada", A2D: "a2d-qwen3", SKYWORK_V2[V2].hub_id: "skywork-v2-qwen3"}
     for hub_id, name in (entries | {PUBLISHED[name].hub_id: name for name in SIX}).items():
         commit = PUBLISHED[name].revision if name in PUBLISHED else "0" * 40
-        checkpoint = cache / f"models--{hub_id.replace('/', '--')}"
-        (checkpoint / "refs").mkdir(parents=True)
-        (checkpoint / "refs" / "main").write_text(str(commit))
-        snapshot = checkpoint / "snapshots" / str(commit)
-        tiny_checkpoint(name, snapshot, files={"reward.json": None})  # none of them has its statistics beside it
+        # None of them has its statistics beside it.
+        tiny_checkpoint(name, in_the_cache(cache, hub_id, str(commit)), files={"reward.json": None})
     texts = ["the cat ?", "a dog ?", "red or blue ?", "why ?", "a small bird ?", "the hill ?", "then ?", "it was ?"]
     rows = [
         {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": "a cat"}

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +22,6 @@ EXTRAS = sorted(
     for path in (ROOT / package / "extra").glob("*/__init__.py")
 )
 EXTRA = r"(?:rws_decode|paper_figures)\.extra\."
-QUICK = ["rws_decode/extra/lookahead", "rws_decode/extra/step_maps"]
 
 
 @cache
@@ -41,7 +39,6 @@ def pages(extra: str) -> list[Path]:
 
 
 def parts(extra: str) -> list[Path]:
-    """Return all that goes with an extra."""
     tests = ROOT / "tests" / "extra" / Path(extra).name
     return [ROOT / extra, tests, *pages(extra)]
 
@@ -64,18 +61,11 @@ def imports(path: Path) -> tuple[tuple[str, bool], ...]:
     return tuple(found)
 
 
-def sources(*without: Path) -> Iterator[Path]:
-    """Yield the packages' files outside of some folders and files."""
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            if not any(path == each or each in path.parents for each in without):
-                yield path
-
-
 def test_the_core_imports_no_extra() -> None:
     with_extras = [part for extra in EXTRAS for part in parts(extra)]
     assert EXTRAS
-    for path in sources(*with_extras):
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    for path in (path for path in files if not {path, *path.parents} & {*with_extras}):
         named = [(name, now) for name, now in imports(path) if re.match(EXTRA, name)]
         # A study may need an extra of the decoder when it runs, never when it is imported.
         wrong = [name for name, now in named if now or path.is_relative_to(ROOT / "rws_decode")]
@@ -150,24 +140,16 @@ assert study(["experiment", "commit-order", *size, "--prompts", "1", "--examples
 """
 
 
-def check_without(extra: str, folder: Path) -> None:
-    """Import and run what is left without an extra."""
-    root = removed(extra, folder)
+QUICK = "rws_decode/extra/lookahead"
+
+
+@pytest.mark.parametrize("extra", [pytest.param(name, marks=[pytest.mark.long] * (name != QUICK)) for name in EXTRAS])
+def test_the_rest_imports_and_runs_without_an_extra(extra: str, tmp_path: Path) -> None:
+    root = removed(extra, tmp_path)
     environment = os.environ | {"PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}
     words = [sys.executable, "-c", USED, str(root)]
     done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, (extra, done.stderr[-2000:])
-
-
-@pytest.mark.parametrize("extra", QUICK[:1])
-def test_the_rest_runs_without_an_extra(extra: str, tmp_path: Path) -> None:
-    check_without(extra, tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra not in QUICK[:1]])
-def test_the_rest_runs_without_each_extra(extra: str, tmp_path: Path) -> None:
-    check_without(extra, tmp_path)
 
 
 def test_every_entry_point_is_of_an_extra_or_a_command() -> None:

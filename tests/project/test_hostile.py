@@ -1,8 +1,4 @@
-"""Bad input to every public function and command: the documented error in one line, no traceback, nothing written.
-
-Two tables, one line a case. What has a test file of its own (checkpoints, traces, judges, the sandbox, figures) is
-tried there more closely; `fuzz_files` changes files at random.
-"""
+"""Bad input to every public function and command: the documented error in one line, no traceback, nothing written."""
 
 import importlib
 import json
@@ -17,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from documented_commands import listed
 from grouped import grouped
 from misuse import refused
 from tiny_models import bert_predictor
@@ -60,16 +57,10 @@ def guided(reward: Any = None, **options: Any) -> Any:
     return decoded(strategy=rws.RWS(2.0), reward=scored(1.0) if reward is None else reward, **options)
 
 
-def returning(changed: Callable[[torch.Tensor], Any]) -> Any:
-    """Decode with a predictor that returns its logits in another way."""
-    predictor = CallablePredictor(lambda canvas: changed(torch.zeros(*canvas.shape, 3)), mask_id=0, name="odd")
-    return decode(predictor, [[1]], rws.Confidence(), Shape(length=2, steps=1, block=2))
-
-
-def predicting(logits: Any, shape: Shape = Shape(2, 1, 2)) -> Any:  # noqa: B008 - frozen
-    """Decode with a predictor of these logits."""
+def predicting(logits: Any, shape: Shape = Shape(2, 1, 2), returned: Any = lambda z: z) -> Any:  # noqa: B008 - frozen
+    """Decode with a predictor of these logits, returned in some way."""
     row = torch.as_tensor(logits)
-    predictor = CallablePredictor(lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd")
+    predictor = CallablePredictor(lambda canvas: returned(row.expand(*canvas.shape, -1)), mask_id=0, name="odd")
     return decode(predictor, [[1]], rws.Confidence(), shape)
 
 
@@ -94,7 +85,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     # Decoding: strategy, guidance, what is returned to it.
     "no reward": (lambda: decoded(strategy=rws.RWS(2.0)), "^reward is None"),
     "logits of the mask alone": (lambda: predicting([1.0, -INF, -INF]), "^predictor odd "),
-    "logits in a tuple": (lambda: returning(lambda z: (z,)), "^predictor odd returned a tuple: .*model.canvas..logits"),
+    "logits in a tuple": (lambda: predicting([0.0], returned=lambda z: (z,)), "^predictor odd returned a tuple: "),
     "a mask beyond the tokens": (lambda: CallablePredictor(len, mask_id=5, vocab_size=5), "^mask_id is 5"),  # type: ignore[arg-type]
     "steering in no memory": (lambda: rws.steer(tiny(), "a", "best-of:2", reward=len, memory=-1), "^memory is -1:"),
     "a number in a text": (lambda: guided(scored("3")), "^reward model odd scored '3'"),
@@ -154,7 +145,6 @@ def test_extreme_numbers_have_answers(case: tuple[Callable[[], Any], Callable[[A
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a folder with whole and broken files, in which commands are run."""
     folder = tmp_path_factory.mktemp("place")
     decoded(strategy=rws.RWS(2.0), reward=scored(1.0)).traces[0].save(folder / "good.parquet")
     data = (folder / "good.parquet").read_bytes()
@@ -200,118 +190,10 @@ DIALOGUES = "paper_figures experiment mt-bench --out out --prompts 1"
 TOPK = "rws_theory path good.npy --scale-max 2"
 
 # Words of a command, `_` for an argument that is empty, and a part of the line it ends with.
-COMMANDS: dict[str, str] = {
-    # A command or an option misspelt: the near one is named.
-    "rws_decode genrate --example 3": "'genrate' (is generate meant?)",
-    "paper_figures experiment controls --ouut here": "Did you mean --out instead of --ouut?",
-    "paper_figures table1": "NAME is 'table1' (is table1_win_rate meant?): one of ",
-    "rws_decode generate --promt hello": "--promt. Did you mean --prompt?",
-    "rws_decode generate --example 3 --strategy RWS": "(is rws meant?)",
-    # An unknown command, no argument.
-    "paper_figures --workers -1": '"-1" for --workers',
-    "paper_figures fig1_commit_order --workers 0 --runs folder --out good.npy": "--out is good.npy: a file",
-    "rws_decode generate": "one of --prompt, --infill, --input-ids, --example is needed",
-    "paper_figures ledger --workers 0": "is missing: make it with rws figures ledger --runs out/runs",
-    # Arrays and lists of logits.
-    'rws_theory crossings [1,"2"] [1,2]': "A must",
-    f"{TOPK} --scale-min 0.5 --k 0.5": "--k",
-    **{
-        f"rws_theory path {name}.npy --k 1 --scale-min 0.5 --scale-max 2": "must"
-        for name in ("empty", "half", "header", "many", "pickle", "objects", "linked", "gone")
-    },
-    # One answer.
-    f"{GENERATE} --strategy rws": "--reward-scale is missing: --strategy rws needs it",
-    f"{GENERATE} --model predictor --strategy rws": "--reward is missing: --strategy rws needs it, and predictor",
-    f"{GENERATE} --strategy schedule --run gone.parquet": "no trace at gone.parquet",
-    f"{GENERATE} --device cuda:77": "device is 'cuda:77': not a device of this machine",
-    f"{GENERATE} --model folder": "no config.json",
-    f"{GENERATE} --model mini --revision main": "revision is 'main'",
-    f"{GENERATE} --model piped": "model is piped: piped/vocab.txt is no regular file",
-    "rws_theory path null.npy --k 1 --scale-min 1 --scale-max 2": "'null.npy': no regular file",
-    f"{GENERATE} --trace good.npy": "--trace is good.npy: a file",
-    f"{GENERATE} --trace /dev/null/x": "Not a directory",
-    f"{GENERATE} --prompt {SURROGATE}": "no text",
-    f"{GENERATE} --strategy rws:4 --reward mini --reward-scale 8": "--reward-scale is 8.0: --strategy rws:4 has its",
-    "rws_decode generate --model english --example 3 --dtype bfloat16": "dtype is bfloat16: english is a world",
-    **{
-        f"rws_decode generate --model english {words}": message
-        for words, message in {
-            "--infill gapless": "--infill is 'gapless': a gap is needed, such as [MASK:3]",
-            "--infill zzz[MASK:4]": "text holds zzz: english does not know these words, use others",
-            "--infill [MASK:4] --compact": "prompts[0] has gaps: the compact decoder writes after a prompt",
-            "--infill [MASK:4] --prompt we": "--prompt and --infill",
-            "--example 240 --length 12": "--length is 12: the gaps of the prompt have length 9, leave it out",
-        }.items()
-    },
-    **{
-        f"rws_decode compare --example 3 --strategies {names}": message
-        for names, message in {
-            "rws": "--strategies is 'rws': a number is missing, as in rws:4",
-            "margin:2": "--strategies is 'margin:2': margin reads no number",
-            "schedule": "schedule follows a run, give it to generate: --strategy schedule --run FILE",
-        }.items()
-    },
-    **{
-        f"rws_decode generate --length 8 --steps 4 --block 8 {option}": message
-        for option, message in {
-            f"--input-ids {'[' * 100_000}": "nested too deep",
-            f"--input-ids [1{'0' * 5000}]": "--input-ids",
-            "--input-ids [9223372036854775808]": "holds the id 9223372036854775808",
-            "--input-ids [true]": "whole numbers",
-            "--example 99999": "--example is 99999: mini ships 112 examples, choose 0 to 111",
-        }.items()
-    },
-    # Traces.
-    **{
-        f"rws_decode replay {name}.parquet": f"{name}.parquet"
-        for name in ("empty", "text", "half", "hole", "gone", "loop", "dangling")
-    },
-    "rws_decode replay /dev/zero": "/dev/zero",
-    # Data, results, judges, conversion.
-    "paper_figures calibrate --reward mini --data half.jsonl": "line 2",
-    "paper_figures judge half.jsonl --judge-model m --cache c --yes --settings [": "half.jsonl|--settings",
-    "paper_figures summarize gone": "gone: no results of experiments here",
-    # Experiments: everything is said before anything is run.
-    f"{STUDY} --grid 1 nan": "--grid is",
-    f"{STUDY} --rewards mini mini": "different ones",
-    f"{STUDY} --data tales": "data is 'tales'",
-    f"{STUDY} --data mt-bench:surrogate-turn.jsonl": "surrogate",
-    f"{STUDY} --rewards mini --prompt lens": "--prompt names no prompts to choose reward scales on: ",
-    **{
-        f"paper_figures experiment scale-path --out out {words}": message
-        for words, message in {
-            "--prompt zorp": "prompt 'zorp' holds no word that mini knows: use others",
-            "--prompt lens --examples 3": "--examples is given beside --prompt",
-            "--prompt lens[MASK:3]": "has gaps ('lens[MASK:3]'): a study decodes an answer after its prompt",
-            "--data dialogues": "--data is dialogues: prompts of one turn are needed",
-            "--model predictor": "it ships no held-out prompts (examples.json beside its weights), --prompt TEXT or",
-        }.items()
-    },
-    "paper_figures experiment controls --out out --draw": "--draw is given: no figure is drawn from controls",
-    **{
-        f"paper_figures frontier --example 0 {option}": message
-        for option, message in {
-            "--strategies threshold:0.9+margin": "scales a strategy of other papers, as in threshold:0.9+rws:8",
-            "--strategies constant": "--strategies holds 'constant'",
-            "--model mini": "--model is mini",
-            "--reward exact": "--reward is exact",
-        }.items()
-    },
-    **{
-        f"rws_decode score --model english {words}": message
-        for words, message in {
-            "--prompt a": "--answer or --answer-ids",
-            "--prompt a --answer qqqq": "answers hold qqqq",
-            "--prompt a --answer-ids [3,0.5]": "--answer-ids is",
-            "--prompt a --answer the --strategies remdm:0.1": "remdm",
-            "--prompt a --answer the --length 4": "--length is of --draw, which is not given",
-            "--draw 2 --top-k 3": "--top-k beside --draw: the law lacks words",
-            "--draw 2 --model mini": "mini is no exact world",
-        }.items()
-    },
-    f"{DIALOGUES} --yes": "--yes is given without --llm-judge",
-    f'{DIALOGUES} --llm-judge x --yes --llm-options {{"clock":1}}': "--llm-options is",
-    f"{DIALOGUES} --llm-judge x --yes --methods margin": "constant is not among --methods",
+PARTS = {"GENERATE": GENERATE, "STUDY": STUDY, "DIALOGUES": DIALOGUES, "TOPK": TOPK, "SURROGATE": SURROGATE}
+COMMANDS = listed("refused_commands.txt", **PARTS)["commands"] | {
+    f"rws_decode generate --length 8 --steps 4 --block 8 --input-ids {ids}": message
+    for ids, message in {"[" * 100_000: "nested too deep", f"[1{'0' * 5000}]": "--input-ids"}.items()
 }
 
 

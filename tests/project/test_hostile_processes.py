@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE, Popen
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import pytest
 from command_lines import decoding
@@ -120,15 +121,6 @@ if __name__ == "__main__":
 """
 
 
-def until(happened: Callable[[], bool], process: Popen[bytes]) -> None:
-    for _ in range(6000):
-        if happened():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    raise AssertionError("it did not come so far")
-
-
 @pytest.mark.parametrize(
     ("number", "status", "word", "workers"),
     [
@@ -148,7 +140,10 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
     def kept() -> int:
         return len(list((tmp_path / "out").rglob("*.parquet")))
 
-    until(lambda: (tmp_path / "begun").exists() and kept() >= 2, process)
+    end = time.monotonic() + 120
+    while not (tmp_path / "begun").exists() or kept() < 2:
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does: to every process of it
     else:
@@ -182,25 +177,17 @@ def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeyp
 # Disks that are full, folders that cannot be written: root may write anywhere, so that the calls are made to fail.
 
 
-def refusing(number: int) -> Callable[..., Any]:
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
-
-
 @pytest.mark.parametrize(
     ("call", "number"), [("fsync", errno.ENOSPC), ("mkstemp", errno.EACCES), ("replace", errno.EACCES)]
 )
 def test_a_trace_that_cannot_be_written_leaves_the_old_one(
-    number: int, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: int, call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*GENERATE, "--trace", str(tmp_path)]
     old = b"what was there"
     (tmp_path / "trace.parquet").write_bytes(old)
     holder = rws_files.tempfile if call == "mkstemp" else rws_files.os
-    with monkeypatch.context() as patch:
-        patch.setattr(holder, call, refusing(number))
+    with mock.patch.object(holder, call, side_effect=OSError(number, os.strerror(number))):
         assert decoding(words) == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("python -m rws_decode generate: ") and os.strerror(number) in message

@@ -15,7 +15,6 @@ FRAMES = "[...document.querySelectorAll('iframe')]"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the executed lessons as files of HTML, as nbconvert writes them."""
     folder, exporter = tmp_path_factory.mktemp("lessons"), HTMLExporter()
     written = {}
     for name in NAMES:

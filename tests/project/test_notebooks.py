@@ -40,7 +40,6 @@ def _quiet_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
-    """Yield one kernel for the lessons, so that libraries are loaded once."""
     manager = Kernel(kernel_name="python3")
     yield manager
     run_sync(manager.shutdown_kernel)(now=True)
@@ -69,10 +68,6 @@ def test_it_runs_and_gives_what_is_kept(name: str, kernel: Kernel) -> None:
     assert reasons(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb", lesson_run(name, kernel)) == []
 
 
-def code_lines(cell: str) -> int:
-    return sum(line.strip() != "" and not line.lstrip().startswith("#") for line in cell.splitlines())
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing_of_a_machine(name: str) -> None:
     assert stale(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb") is None
@@ -84,7 +79,7 @@ def test_what_is_kept_has_little_code_a_picture_first_its_conclusion_and_nothing
     shown = re.sub(r'"image/png": "[^"]*"', "", json.dumps([cell.get("outputs", []) for cell in notebook.cells]))
     assert not re.search(r"/(home|root|tmp|usr|work)/|[A-Z]:\\\\|\d{4}-\d\d-\d\d|stderr", shown)
     assert strip(nbformat.reads(text, as_version=4)) == notebook
-    lines = [code_lines(cell.source) for cell in code]
+    lines = [len(re.findall(r"^ *[^#\s].*$", cell.source, re.MULTILINE)) for cell in code]
     assert max(lines) <= MOST_IN_A_CELL and sum(lines) <= MOST_IN_A_NOTEBOOK
     assert "ipywidgets" not in text  # what it shows needs no kernel
     outputs = [output.get("data", {"text": ""}) for cell in notebook.cells for output in cell.get("outputs", [])]
@@ -110,15 +105,6 @@ def test_a_trace_of_another_model_is_read_without_it(kernel: Kernel, tmp_path: P
     assert " ".join(map(str, trace.candidate[0].tolist())) in texts
 
 
-def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
-    """A notebook with one cell that shows these texts, and a picture."""
-    outputs = [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in texts]
-    if picture is not None:
-        outputs.append(nbformat.v4.new_output("display_data", {"image/png": picture.hex(), "text/plain": "<Figure>"}))
-    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=outputs)
-    return strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell]))
-
-
 @pytest.mark.parametrize(
     ("kept", "executed", "same"),
     [
@@ -139,7 +125,12 @@ def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
 )
 def test_texts_are_equal_but_for_rounding(kept: str | Page, executed: str | Page, same: bool) -> None:
     texts = (text if isinstance(text, str) else text._repr_html_() for text in (kept, executed))
-    changes = differences(*map(_shown, texts))
+    books = []
+    for text in texts:
+        shown = nbformat.v4.new_output("display_data", {"text/markdown": text})
+        cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=[shown])
+        books.append(strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell])))
+    changes = differences(*books)
     assert (changes == []) == same
     assert all(line.startswith("cell 1: kept ") and "executed" in line for line in changes)
 

@@ -79,11 +79,7 @@ def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: 
 
 @cache
 def read_from(folder: Path) -> tuple[list[tuple[Path, str]], list[tuple[Path, str]]]:
-    """Return (file, module) for every import below a folder, in functions and of names in strings too, and (file,
-    string) for every string that is nothing but a module or a path: "a.b", "a/b.json", "a".
-
-    `from a.b import c` counts as a.b.c, which may be an attribute.
-    """
+    """Return (file, module) of imports below a folder, and (file, string) of strings that are a module or a path."""
     imported, strings = [], []
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -17,14 +17,12 @@ SIZE = "--model english --prompt peace --length 4 --steps 4 --block 4".split()
 
 
 def rws(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `rws` where a folder holds what pip has installed."""
     paths = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "rws_decode", *words]
     return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
 
 
 def installed(folder: Path, name: str, strategies: dict[str, str], module: str = MODULE) -> Path:
-    """Put a package of one module into a folder, with its entry points."""
     (folder / f"{name.replace('-', '_')}.py").write_text(module, encoding="utf-8")
     write_metadata(folder, name, {"rws.strategies": strategies})
     return folder

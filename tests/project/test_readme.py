@@ -1,18 +1,16 @@
 """The README's Python, executed as it stands there, and what README and guides name, compared with what there is."""
 
 import re
-from pathlib import Path
 
 import decode_again
 import pytest
-from documented_commands import GUIDES, PROGRAM, block_lines, options_shown, page, ran, section, shown
+from documented_commands import GUIDES, PROGRAM, ROOT, block_lines, options_shown, page, ran, section, shown
 
 from paper_figures.exhibits import NAMES
 from paper_figures.studies import STUDIES, every_study
 from rws_decode.cli.app import complete_app, entry_points
 from rws_decode.strategies.table import offered
 
-ROOT = Path(__file__).parents[2]
 # Options of pytest's, pip's, accelerate's and the harness's own.
 OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python", "--constraints"}
 OTHERS |= {"--no-deps", "--require-hashes", "--seeds", "--decay"}  # the last of what a reader adds

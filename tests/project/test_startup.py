@@ -1,7 +1,4 @@
-"""What does not wait for what: no large library is imported before something needs it.
-
-Seconds are not measured here, since machines are busy; what is imported is what takes them.
-"""
+"""What does not wait for what: no large library is imported before something needs it."""
 
 import json
 import os
@@ -43,7 +40,6 @@ def imported_by(*stages: str) -> list[set[str]]:
 
 
 def of_commands(package: str, *commands: str, status: int = 0) -> str:
-    """Return code that runs some commands of a package."""
     code = f"from {package}.__main__ import main\nfor words in {commands!r}:\n"
     return f"{code}    assert main(words.split()) == {status}, words"
 

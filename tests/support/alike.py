@@ -21,7 +21,6 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
 
 
 def printed(run: Callable[[list[str]], int], words: list[str], path: Path) -> None:
-    """Run a command and write what it prints on standard output."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         assert run(words) == 0, words
@@ -30,7 +29,6 @@ def printed(run: Callable[[list[str]], int], words: list[str], path: Path) -> No
 
 
 def shipped(out: Path) -> None:
-    """Decode with mini, whose products are large enough to be split among threads."""
     from rws_decode import RWS, load_predictor, load_reward
     from rws_decode.decode import decode
     from rws_decode.gpu import decode_compact
@@ -45,7 +43,6 @@ def shipped(out: Path) -> None:
 
 
 def tiny(models: Path, out: Path) -> None:
-    """Run `generate` in many ways, and `scale-path`, on tiny models."""
     from command_lines import decoding as main
 
     shared = ["--model", str(models / "model"), "--prompt", "the cat sat on a mat ."]
@@ -66,7 +63,6 @@ def tiny(models: Path, out: Path) -> None:
 
 
 def study(options: list[str], out: Path, workers: str) -> None:
-    """Run an experiment with its traces, and summarize it."""
     from command_lines import figures as main
 
     few = ["--prompts", "2", "--rewards", options[options.index("--rewards") + 1]]
@@ -76,7 +72,6 @@ def study(options: list[str], out: Path, workers: str) -> None:
 
 
 def theory(out: Path) -> None:
-    """Print crossings, a path and a claim."""
     import numpy as np
     from command_lines import theory as main
 
@@ -89,7 +84,6 @@ def theory(out: Path) -> None:
 
 
 def figures(out: Path) -> None:
-    """Draw figures, tables and a page that need no run."""
     from command_lines import figures as main
 
     words = ["device_cost", "table9_reward_models", "--runs", str(out / "none"), "--out", str(out), "--workers", "0"]
@@ -97,7 +91,6 @@ def figures(out: Path) -> None:
 
 
 def work(models: Path, out: Path, workers: str) -> None:
-    """Do all of it; beside MODELS, `options` has the study's."""
     shipped(out / "shipped")
     tiny(models, out / "tiny")
     study((models / "options").read_text(encoding="utf-8").split("\n"), out / "study", workers)

@@ -33,17 +33,7 @@ def theorems(text: str) -> list[str]:
     return re.findall(r"^Theorem (\w+)", text, flags=re.MULTILINE)
 
 
-def in_order(files: dict[str, str]) -> list[str]:
-    """Return the names of the files such that each comes after those that it requires."""
-    required = {
-        name: re.findall(r"\w+", " ".join(re.findall(r"^From RWS Require Import ([^.]*)\.", text, flags=re.MULTILINE)))
-        for name, text in files.items()
-    }
-    return list(TopologicalSorter(required).static_order())
-
-
 def axioms(answer: str) -> set[str]:
-    """Return the names in an answer to `Print Assumptions`."""
     return set(re.findall(r"^([\w.]+)(?= :|$)", answer.replace("Axioms:", ""), flags=re.MULTILINE))
 
 
@@ -57,12 +47,11 @@ def compiled(folder: Path, name: str) -> str:
 
 
 def check(folder: Path, proofs: Path = PROOFS) -> tuple[list[str], set[str]]:
-    """Compile copies of all proof files in a folder; return every `File.theorem`, and the axioms of all of them.
-
-    They are asked for together: what one theorem assumes is among them, and Coq reads the libraries only once.
-    """
+    """Compile copies of all proof files in a folder; return every `File.theorem`, and the axioms of all together."""
     files = {path.stem: path.read_text(encoding="utf-8") for path in sorted(proofs.glob("*.v"))}
-    for name in in_order(files):
+    line = re.compile(r"^From RWS Require Import ([^.]*)\.", re.MULTILINE)
+    graph = {name: re.findall(r"\w+", " ".join(line.findall(text))) for name, text in files.items()}
+    for name in TopologicalSorter(graph).static_order():
         (folder / f"{name}.v").write_text(files[name], encoding="utf-8")
         compiled(folder, name)
     stated = [f"{name}.{theorem}" for name, text in files.items() for theorem in theorems(text)]
@@ -81,7 +70,6 @@ def missing() -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the theorems and what they assume."""
     parser = argparse.ArgumentParser(description="Check the proofs of docs/proofs in Coq.")
     parser.add_argument("--folder", type=Path, help="where to compile (default: a temporary folder)")
     options = parser.parse_args(arguments)

@@ -13,7 +13,6 @@ from rws_decode.extra.testing.networks import write_weights
 
 
 def stored_weights(folder: Path) -> dict[str, Tensor]:
-    """Return all tensors of a checkpoint, by the names in its files."""
     files = sorted(folder.glob("*.safetensors"))
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
@@ -29,5 +28,12 @@ def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object], 
 
 
 def edit_json(path: Path, **changes: Any) -> None:
-    """Change keys of a JSON object in a file."""
     write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
+
+
+def in_the_cache(cache: Path, name: str, commit: str) -> Path:
+    """Return where a hub id's files of a commit lie in the hub's cache, main pointing there."""
+    repository = cache / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    return repository / "snapshots" / commit

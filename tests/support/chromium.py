@@ -30,11 +30,6 @@ _KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab
 _KEYS |= {"PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
 
 
-def find_chromium() -> str | None:
-    """Return the path of an installed Chromium or Chrome; None where there is none."""
-    return next(filter(None, map(shutil.which, _NAMES)), None)
-
-
 class Chromium:
     """A running browser: `call` sends a command and waits for its answer; events that come meanwhile are kept."""
 
@@ -59,8 +54,6 @@ class Chromium:
         return answer["result"]
 
     def wait(self, method: str, session: str) -> None:
-        """Return when an event of that name has come to the session."""
-
         def found(event: dict[str, Any]) -> bool:
             return event.get("method") == method and event.get("sessionId") == session
 
@@ -79,10 +72,7 @@ class Chromium:
         return json.loads(message)
 
     def open(self, url: str, *, width: int, dark: bool = False, media: str = "", calm: bool = False) -> Tab:
-        """Return a tab of that width that has loaded a page, with all that it did from the beginning.
-
-        media: "print" for how it is printed. calm: whether the reader has asked for less motion.
-        """
+        """Return a tab that has loaded a page; media: "print"; calm: whether the reader asked for less motion."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -140,7 +130,6 @@ class Tab:
             self._input("Input.dispatchKeyEvent", type="keyUp", **code)
 
     def point(self, x: float, y: float, click: bool = False) -> None:
-        """Move the mouse to a point of the window, and click there."""
         self._input("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased") if click else ():
             self._input("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
@@ -164,19 +153,16 @@ class Tab:
 
     @property
     def messages(self) -> list[str]:
-        """Return all that the console, exceptions and the browser's log said."""
         said = self._events("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
         return [json.dumps(params) for params in said]
 
     @property
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for, those within the page (data:) left out."""
         asked = (params["request"]["url"] for params in self._events("Network.requestWillBeSent"))
         return [url for url in asked if not url.startswith("data:")]
 
     @property
     def failures(self) -> list[str]:
-        """Return why requests failed."""
         failed = self._events("Network.loadingFailed")
         return [params["errorText"] or params.get("blockedReason", "") for params in failed]
 
@@ -184,7 +170,7 @@ class Tab:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """Start a browser with a profile of its own, and end it after the last test."""
-    program, profile = find_chromium(), tmp_path_factory.mktemp("profile")
+    program, profile = next(filter(None, map(shutil.which, _NAMES)), None), tmp_path_factory.mktemp("profile")
     if program is None:
         pytest.skip("Chromium or Chrome: install one of them, as Debian's package chromium")
     (answers, their_answers), (their_commands, commands) = _pipe(), _pipe()

@@ -5,9 +5,8 @@
     python tests/support/decode_again.py reactions reactions:16 --reward balanced --prompts 40 --steps 16 --block 8 \
         --ways prefix dual delayed:8
 
-Ways: alone, each row by itself; a dtype; a key cache. They stand beside the model's own dtype in batches of 16, without
-a cache. With --usual FILE those answers are written to FILE, or read from it where it is there: so a run under another
-instruction set (SSE of the Makefile has the variables) is compared with one of before, by --ways usual.
+Ways: alone, each row by itself; a dtype; a key cache; beside batches of 16. --usual FILE keeps those batches' answers,
+for a run under another instruction set (SSE of the Makefile), compared by --ways usual.
 """
 
 import argparse
@@ -26,7 +25,6 @@ DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 
 
 def options() -> argparse.ArgumentParser:
-    """Return what the command reads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("source")
@@ -41,7 +39,6 @@ def options() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Decode, and print a line of JSON for each strategy and way."""
     given = options().parse_args(argv)
     shape = Shape(given.length, given.steps or given.length // 2, given.block or given.length)
     texts = [prompt.text for prompt in prompts_of(given.source, given.prompts, seed=0, model=given.model).test]

@@ -33,10 +33,7 @@ def sources() -> list[Path]:
 
 
 def block_lines(text: str) -> Iterator[str]:
-    """Yield the lines of indented blocks, and of fenced ones that are no Python, data or text (what a command prints).
-
-    A line that goes on is yielded as one.
-    """
+    """Yield the lines of indented blocks and of fenced ones that are no Python, data or text; what goes on is one."""
     indented = fenced = other = False
     before = kept = ""
     for line in text.splitlines():
@@ -84,7 +81,6 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
 
 @cache
 def documented() -> dict[str, tuple[str, ...]]:
-    """Return every documented command, without its comment, and the files that show it."""
     commands: dict[str, list[str]] = {}
     for path in [*documents(), *sources()]:
         if path.name in ("documented_commands.py", "test_documented.py"):
@@ -120,8 +116,21 @@ def options_shown(text: str) -> set[str]:
     return {word.rstrip(",.:;)") for line in shown for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)}
 
 
+def listed(name: str, **parts: str) -> dict[str, dict[str, str]]:
+    """Return the lists of a text beside this file, heading -> pattern -> value; parts: what stands for {NAME}."""
+    text, lists = (ROOT / "tests" / "support" / name).read_text(encoding="utf-8"), dict[str, dict[str, str]]()
+    for word, part in parts.items():
+        text = text.replace(f"{{{word}}}", part)
+    for line in text.splitlines():
+        if re.fullmatch(r"\[[a-z ]+\]", line):
+            lists[line[1:-1]] = {}
+        elif line and line[0] != "#":
+            pattern, _, value = line.partition(" =>")
+            lists[[*lists][-1]][pattern] = value.removeprefix(" ")
+    return lists
+
+
 def words_of(command: str) -> list[str]:
-    """Return a command's words as a shell reads them."""
     return shlex.split(command)
 
 
@@ -145,7 +154,6 @@ GUIDES = (
 
 
 def page(name: str) -> str:
-    """Return the text of a page, by its path in the repository."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -155,7 +163,6 @@ def section(name: str, title: str) -> str:
 
 
 def snippets(name: str) -> list[str]:
-    """Return the Python of a page."""
     return re.findall(r"```python\n(.*?)```", page(name), flags=re.DOTALL)
 
 

@@ -33,11 +33,7 @@ def log_odds_ball(gaps: Sequence[Fraction], scale: Fraction, bits: int = 256) ->
 
 
 def compared(first: Sequence[Fraction], second: Sequence[Fraction], scale: Any) -> int:
-    """Return 1, 0 or -1 as the first position is surer than the other at a scale, proved.
-
-    scale: a rational, at which the two are equal only if their gaps are (exponentials of different rationals are
-    linearly independent: Lindemann and Weierstrass); or a function from bits to a ball around a real number.
-    """
+    """Return 1, 0 or -1, proved, as the first is surer at a scale: a rational, or a function from bits to a ball."""
     remaining = Counter(first)
     remaining.subtract(Counter(second))
     terms = [(gap, count) for gap, count in remaining.items() if count]

@@ -2,8 +2,5 @@
 
 
 def examples(count: int) -> int:
-    """Return the number of examples for `@settings(max_examples=...)`: a tenth of `count`.
-
-    At least five are tried, or `count` where that is less.
-    """
+    """Return a tenth of `count`, at least five, or `count` where that is less."""
     return min(count, max(5, count // 10))

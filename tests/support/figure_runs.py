@@ -1,7 +1,4 @@
-"""Real runs of every experiment that figures read, on the shipped models, as small as they can be: once per session.
-
-The claims are those of tests/theory/ledger.json: tests/theory/test_claims.py checks that these are what checking gives.
-"""
+"""Real runs of every experiment that figures read, as small as they can be, once per session."""
 
 import io
 import json
@@ -42,13 +39,18 @@ TINY = {
 
 @pytest.fixture(scope="session")
 def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Return the folder of the runs, which the processes that run tests share."""
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "figure-runs"
+    results = {"schema": SCHEMA[0], "version": SCHEMA[1], "sources": claims_sources(), "seconds": 0.0}
+    results |= {"claims": json.loads(LEDGER.read_text(encoding="utf-8"))}
+
+    def few(*data: Any, n_resamples: int, **options: Any) -> Any:
+        return bootstrap(*data, n_resamples=99, **options)
+
     with FileLock(f"{folder}.lock"):
         if not (folder / NAME).is_dir():
-            _keep_claims(folder)
-        with mock.patch("paper_figures.statistics.intervals.stats.bootstrap", _few_draws):
+            write_json(folder / NAME / "results.json", results)  # as `make_claims` writes it
+        with mock.patch("paper_figures.statistics.intervals.stats.bootstrap", few):
             make_missing(folder, PLAN, plan=TINY)
     return folder
 
@@ -59,10 +61,6 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paper_figures.exhibits.shared.exhibit._printed", sketch)
 
 
-def _few_draws(*data: Any, n_resamples: int, **options: Any) -> Any:
-    return bootstrap(*data, n_resamples=99, **options)
-
-
 def sketch(figure: Figure) -> dict[str, bytes]:
     """Return a figure as PNG without its layout, and a stub of a PDF."""
     png = io.BytesIO()
@@ -71,19 +69,9 @@ def sketch(figure: Figure) -> dict[str, bytes]:
     return {"png": png.getvalue(), "pdf": b"%PDF"}
 
 
-def _keep_claims(runs: Path) -> None:
-    """Write RUNS/claims/results.json with the claims of the ledger that is kept, as `make_claims` writes it."""
-    claims = json.loads(LEDGER.read_text(encoding="utf-8"))
-    results = {"schema": SCHEMA[0], "version": SCHEMA[1], "sources": claims_sources(), "seconds": 0.0, "claims": claims}
-    write_json(runs / NAME / "results.json", results)
-
-
 @pytest.fixture(scope="session")
 def figure_page(figure_runs: Path) -> Path:
-    """Return the page with every figure and table of the runs, which the processes that run tests share.
-
-    Its pictures are not laid out and its PDFs are stubs: test_every_exhibit.py and test_paper_figures.py have them.
-    """
+    """Return the page of all figures and tables, which processes share; pictures are not laid out, PDFs stubs."""
     from command_lines import figures as main
 
     page = figure_runs.parent / "figure-page" / "index.html"

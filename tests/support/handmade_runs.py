@@ -33,10 +33,7 @@ def write_run(runs: Path, experiment: str, tables: Mapping[str, Sequence[Row]], 
 def write_commit_order(
     runs: Path, logits: Tensor, prompts: Mapping[int, str], guide: RewardModel, scale: float, *, steps: int, block: int
 ) -> Path:
-    """Write a commit-order run as the experiment does, of a predictor that is a table of logits; return `runs`.
-
-    logits: of two tokens of prompt and the answer's positions, with MASK and END among the tokens.
-    """
+    """Write a commit-order run of a table of logits: of two tokens of prompt and the answer's positions."""
     texts = {"encode": lambda text: [2, 3], "decode": lambda ids: " ".join(map(str, ids))}
     predictor = fixed_predictor(logits, mask_id=MASK, end_id=END, name="tiny", **texts)
     length = len(logits) - 2
@@ -66,16 +63,12 @@ def summary_row(guide: str, method: str, measure: str, mean: float | None, minus
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table that was written."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
 def assert_whole(exhibit: Exhibit, widest: float = 6.6) -> None:
-    """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete.
-
-    widest: inches that a picture may have across.
-    """
+    """Assert that an exhibit has conclusions, readable pictures of at most `widest` inches, and complete tables."""
     assert exhibit.conclusions, "the exhibit concludes nothing: give Exhibit its conclusions"
     for line in exhibit.conclusions:
         assert line.endswith(".") and "nan" not in line.split(), f"end this conclusion in '.', without nan: {line!r}"

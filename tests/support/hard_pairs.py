@@ -1,8 +1,6 @@
 """Make pairs of logit vectors that are hard to count, with a number of crossings known by construction.
 
-With x = exp(-r s) and integer gaps times s, F_a - F_b is a polynomial in x with integer coefficients. Each polynomial
-here is a product of 1 - x, for equally many gaps, and factors whose zeros in (0, 1) are known (docs/theory.md, eq.
-(T27)).
+With x = exp(-r s), F_a - F_b is a polynomial: 1 - x times factors of known zeros in (0, 1) (docs/theory.md, T27).
 """
 
 import math
@@ -29,12 +27,7 @@ class HardPair:
 
 
 def corpus(per_kind: int, rng: np.random.Generator) -> Iterator[HardPair]:
-    """Yield `per_kind` pairs of each of KINDS.
-
-    "several": 3 to 8 crossings, distinct and simple; "shared": 3 to 5 with 1 to 30 gaps added to both vectors;
-    "touching": two crossings 4.3e-6 apart, relatively; "tangent": one of multiplicity 2; "nearly tangent": two
-    crossings on either side of x = 1/2, as close as 1e-9; "nearly touching": none, though g comes as near to 0.
-    """
+    """Yield `per_kind` pairs of each of KINDS, whose polynomials `_polynomial` has."""
     for kind in KINDS:
         for index in range(per_kind):
             polynomial, count, common = _polynomial(kind, index, rng)

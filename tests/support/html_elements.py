@@ -29,11 +29,9 @@ class Elements(HTMLParser):
         self.texts.append((tuple(self._open), data))
 
     def named(self, *tags: str) -> list[dict[str, str | None]]:
-        """Return the attributes of all elements of these names."""
         return [attributes for tag, attributes in self.all if tag in tags]
 
     @property
     def links(self) -> list[str]:
-        """Return all that is linked, but for what the page holds itself."""
         addresses = [attributes.get("src") or attributes.get("href") for _, attributes in self.all]
         return [link for link in addresses if link and not link.startswith("data:")]

@@ -27,7 +27,6 @@ class Finder(importlib.machinery.PathFinder):
 
     @classmethod
     def find_spec(cls, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        """Return None for a library that is absent, and for what is in it."""
         return None if fullname.partition(".")[0] in ABSENT else super().find_spec(fullname, path, target)
 
 
@@ -37,15 +36,6 @@ def modules(package: str) -> Iterator[str]:
     for path in sorted(folder.rglob("*.py")):
         if path.name != "__main__.py":
             yield ".".join([package, *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
-
-
-def wrong_exports(module: ModuleType) -> list[str]:
-    """Return what is wrong with a module's `__all__`: names twice, private or not there."""
-    stated = getattr(module, "__all__", [])
-    absent = [f"{module.__name__}.{name} is not there" for name in stated if not hasattr(module, name)]
-    private = [f"{module.__name__}.{name} is private" for name in stated if name[0] == "_" and name != "__version__"]
-    twice = [f"{module.__name__}.{name} is there twice" for name in set(stated) if stated.count(name) > 1]
-    return absent + private + twice
 
 
 def uses(folder: Path) -> dict[str, Callable[[], Any]]:
@@ -92,7 +82,6 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def answer(use: Callable[[], Any]) -> dict[str, Any]:
-    """Return what a use printed, how it ended, and the error that it raised."""
     out, err = io.StringIO(), io.StringIO()
     status: Any = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -107,7 +96,6 @@ def answer(use: Callable[[], Any]) -> dict[str, Any]:
 
 
 def main(absent: list[str]) -> dict[str, Any]:
-    """Import all, use all."""
     ABSENT.update(absent)
     sys.meta_path[:] = [Finder if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path]
     loaded: dict[str, list[str]] = {}
@@ -122,7 +110,10 @@ def main(absent: list[str]) -> dict[str, Any]:
                 refused[name] = str(error)
                 continue
             count += 1
-            wrong += wrong_exports(module)
+            stated = getattr(module, "__all__", [])
+            wrong += [f"{name}.{each} is not there" for each in stated if not hasattr(module, each)]
+            wrong += [f"{name}.{each} is private" for each in stated if each[0] == "_" and each != "__version__"]
+            wrong += [f"{name}.{each} is there twice" for each in set(stated) if stated.count(each) > 1]
         loaded[package] = sorted({name.partition(".")[0] for name in sys.modules})
     with tempfile.TemporaryDirectory() as folder:
         answers = {name: answer(use) for name, use in uses(Path(folder)).items()}

@@ -22,13 +22,11 @@ HOSTILE = (
 
 
 def data_of(page: Page) -> Any:
-    """Return the data of a page, as its scripts read them."""
     _, _, rest = page.html.partition('<script type="application/json" id="data">')
     return json.loads(rest.partition("</script>")[0])
 
 
 def written(values: list[Any]) -> dict[int, Any]:
-    """Return a flat list of pairs as a dict."""
     return dict(zip(values[::2], values[1::2], strict=True))
 
 

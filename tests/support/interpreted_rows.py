@@ -24,7 +24,6 @@ class Kernels(Protocol):
 
 @contextmanager
 def interpreted() -> Iterator[Kernels]:
-    """Yield `triton_statistics` as another process interprets it on the CPU."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_set_interpreter) as pool:
 

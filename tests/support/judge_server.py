@@ -36,18 +36,16 @@ def completion(text: str | None, **message: Any) -> bytes:
 
 
 def sends(content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
-    """Send this body."""
     return lambda handler: handler.send(content, status, headers or {})
 
 
-def fails(status: int, message: str = "no", code: str | None = None, **headers: str) -> Behaviour:
+def fails(status: int, message: str = "no", **headers: str) -> Behaviour:
     """Send an error as OpenAI does; underscores in header names stand for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return sends(json.dumps({"error": {"message": message, "code": code}}).encode(), status, named)
+    return sends(json.dumps({"error": {"message": message, "code": None}}).encode(), status, named)
 
 
 def cuts(handler: Handler) -> None:
-    """Close the connection in the middle of the body."""
     content = completion("1")
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
     handler.wfile.write(f"Content-Length: {len(content)}\r\n\r\n".encode() + content[:20])
@@ -73,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             self.owner.answered()
 
     def send(self, content: bytes, status: int, headers: Mapping[str, str]) -> None:
-        (self.send_response_only if "Date" in headers else self.send_response)(status)
+        self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers, "Content-Length": len(content)}.items():
             self.send_header(name, str(value))
         self.end_headers()
@@ -99,10 +97,7 @@ class Arrival:
 
 @dataclass
 class JudgeServer:
-    """A server on a port of its own; a context manager.
-
-    rule: (number of the request, from 0, and its body) -> the reply's text, or a behaviour.
-    """
+    """A server on a port of its own; rule: (number of the request, from 0, and its body) -> reply or behaviour."""
 
     rule: Rule
     arrivals: list[Arrival] = field(default_factory=list)
@@ -120,7 +115,6 @@ class JudgeServer:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def arrived(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> list[Arrival]:
-        """Record a request and return those before it."""
         with self._lock:
             before = list(self.arrivals)
             self.arrivals.append(Arrival(path, headers, body))

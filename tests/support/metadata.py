@@ -22,7 +22,6 @@ def write_metadata(folder: Path, name: str, groups: Mapping[str, Mapping[str, st
 
 
 def write_own(root: Path) -> Path:
-    """Write the metadata that a checkout's pyproject.toml declares into the checkout."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = project["entry-points"] | {"console_scripts": project["scripts"]}
     return write_metadata(root, project["name"], groups, "0+here")

@@ -7,10 +7,7 @@ import pytest
 
 
 def refused(call: Callable[[], object], said: str) -> None:
-    """Assert that a call raises a ValueError of one short line with all parts of `said`, which " ... " divides.
-
-    Paths are whole in it, and do not count.
-    """
+    """Assert that a call raises a ValueError of one short line, paths aside, with all parts of `said`, by " ... "."""
     with pytest.raises(ValueError) as caught:
         call()
     text = str(caught.value)

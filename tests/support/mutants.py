@@ -1,17 +1,13 @@
 """Plant faults in a copy of the project, one at a time, and show which test catches each: `make mutants`.
 
-Each fault is what a tired colleague could write: one place of the source, changed. It is planted in a copy of the
-working tree, where the tests that it names and the doctests of its file run until one fails. The tests that failed run
-once more without a fault: those that fail then, too, show nothing. The exit status is 0 if every fault was caught, 1 if
-one survived, and 2 if one could not be planted or its test fails without it.
-
-A fault is written in faults.txt as
+A fault is written in faults.txt, with test files named without folders, as
 
     name: package, test files
-    - what stands in the source
+    - what stands in the source, once in its package
     + what stands there with the fault
 
-The text must occur once in its package, so files may be moved. Test files are named without folders.
+Its tests and the doctests of its file run until one fails; those that failed run once more without a fault. The exit
+status is 0 if every fault was caught, 1 if one survived, and 2 if one could not be planted or fails without it.
 """
 
 import argparse
@@ -32,8 +28,6 @@ FAULTS = ROOT / "tests" / "support" / "faults.txt"
 
 
 class Fault(NamedTuple):
-    """A fault: its name, the package, the files of tests that must fail, a text and what replaces it."""
-
     name: str
     package: str
     tests: list[str]
@@ -42,7 +36,6 @@ class Fault(NamedTuple):
 
 
 def faults() -> list[Fault]:
-    """Return the faults of the list."""
     text = FAULTS.read_text(encoding="utf-8")
     blocks = re.findall(r"^(\S+): (\w+), (.*)\n- (.*)\n\+ (.*)$", text, flags=re.MULTILINE)
     return [Fault(name, package, tests.split(), *texts) for name, package, tests, *texts in blocks]
@@ -59,7 +52,6 @@ def copied(root: Path, to: Path) -> Path:
 
 
 def sources(root: Path, package: str) -> dict[Path, str]:
-    """Return the texts of a package's code, data and templates."""
     paths = (path for end in ("py", "json", "jinja") for path in sorted((root / package).rglob(f"*.{end}")))
     return {path: path.read_text(encoding="utf-8") for path in paths}
 
@@ -125,7 +117,6 @@ def outcomes(chosen: Sequence[Fault], root: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the arguments, run, and say what became of each fault."""
     parser = argparse.ArgumentParser(description="plant faults, one at a time, and show which test catches each")
     names = [fault.name for fault in faults()]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="some faults (all)")

@@ -11,11 +11,7 @@ LOW, HIGH = 2**-4, 2**6  # the factors that the playground shows
 
 
 def missed_crossings(logits: NDArray[np.float64], found: Sequence[Sequence[float]], rtol: float) -> int:
-    """Check the crossings of the first row with each other one; return in how many pairs close twins were missed.
-
-    Twins are two crossings between neighbouring points of the page's grid, 2^(1/8) apart. AssertionError for any other
-    difference of more than rtol.
-    """
+    """Check the first row's crossings with the others; return how many pairs lack twins within a step of the grid."""
     missed = 0
     for other, mine in zip(logits[1:], found, strict=True):
         proved = crossings(logits[0], other)

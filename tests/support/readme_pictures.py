@@ -1,4 +1,4 @@
-"""Make the pictures of README.md and docs: RWS against its twins, two decodes in lock-step, and the Pareto front.
+"""Make the pictures of README.md and docs: RWS and its twins, two decodes, the Pareto front, theorems.
 
     make pictures
 
@@ -9,20 +9,23 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from command_lines import decoding as decode
 from command_lines import figures
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from paper_figures.recorded.ablations import names_of, recorded_ablations
+from rws_decode import plots
 from rws_decode.common.palette import BLUE, RULE, VERMILION
+from rws_theory import selection_path
+from rws_theory.tilting import scaled_reward_mean, tilted_cumulants
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 RUNS = {"default": "--strategy default", "rws": "--strategy rws --reward-scale 8"}
 
 
 def animation(folder: Path, out: Path) -> None:
-    """Write the GIF of the default and RWS on one prompt of `mini`; the traces go into a folder."""
     for name, strategy in RUNS.items():
         options = f"--model mini --reward mini --example 3 {strategy} --trace {folder / name}"
         done(decode(["generate", *options.split()]))
@@ -31,7 +34,6 @@ def animation(folder: Path, out: Path) -> None:
 
 
 def frontier(folder: Path, out: Path) -> None:
-    """Write the still of the frontier; the whole exhibit goes into a folder."""
     done(figures(["law_frontier", "--runs", str(folder / "runs"), "--out", str(folder)]))
     shutil.copyfile(folder / "figures" / "law_frontier.png", out)
 
@@ -68,6 +70,28 @@ def twins(out: Path) -> None:
     figure.savefig(out, dpi=150)
 
 
+def theorems(folder: Path) -> None:
+    """Write a picture of each section of docs/theorems.md."""
+    from paper_figures.extra.notebook_plots import order_worth, ranks, tilting
+
+    pair = ranks.pair_of(*ranks.PAIRS["the paper's example"])
+    picture = plots.confidence_curves(pair, names="ab", unit="probability")
+    logits = np.random.default_rng(0).normal(size=(6, 12)) * 2
+    chosen = plots.selection(selection_path(logits, 2, 0.1, 8.0))
+    log_p, r = np.log(list(tilting.WEIGHTS.values())), np.linspace(0, 7, 281)
+    gain = Figure((7.0, 3.1), layout="constrained")
+    panel, reward = gain.subplots(), tilting.REWARDS["on the middle word"]
+    panel.plot(r, tilted_cumulants(log_p, reward, r)[:, 0], color=BLUE, label="sampling p exp(r R) / Z")
+    panel.plot(
+        r, scaled_reward_mean(log_p, reward, r + 1), "--", color=VERMILION, label="scaling: p to the power r + 1"
+    )
+    panel.set(xlabel="r", ylabel="expected reward")
+    panel.legend(frameon=False)
+    orders = order_worth.draw_recorded(order_worth.recorded_kl())
+    for name, figure in {"crossing": picture, "chosen": chosen, "reward": gain, "order": orders}.items():
+        figure.savefig(folder / f"theorems-{name}.png", dpi=110)
+
+
 def done(status: int) -> None:
     """Raise SystemExit for a command that failed; it has said why."""
     if status:
@@ -80,3 +104,4 @@ if __name__ == "__main__":
         animation(Path(scratch), IMAGES / "decodes.gif")
         frontier(Path(scratch), IMAGES / "frontier.png")
     twins(IMAGES / "ablations.png")
+    theorems(IMAGES)

@@ -14,10 +14,7 @@ def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
 
 
 def rotate(x: Tensor, theta: float | Tensor) -> Tensor:
-    """Turn the pairs (i, i + h/2) of each head by position * theta^(-2i/h), in float32 at least; x: [heads, L, h].
-
-    theta: the base, or the frequencies themselves, [h / 2].
-    """
+    """Turn pairs (i, i + h/2) of heads [heads, L, h] by position * theta^(-2i/h), or position * frequencies [h / 2]."""
     half, kind = x.shape[-1] // 2, torch.promote_types(x.dtype, torch.float32)
     if not isinstance(theta, Tensor):
         theta = theta ** (-torch.arange(half).to(kind) / half)
@@ -36,10 +33,7 @@ def decoder_states(
     block: int | None = None,
     frequencies: Tensor | None = None,
 ) -> Tensor:
-    """Return the last hidden states [L, d] of a Llama-like network, weights and config under transformers' names.
-
-    block: a position sees no later block of so many, counted back from the end.
-    """
+    """Return a Llama-like network's last hidden states [L, d]; block: none of a later block, counted from the end."""
     heads, shared, eps = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "rms_norm_eps"))
     size = config.get("head_dim") or config["hidden_size"] // heads
     hidden = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1) if causal else torch.tensor(False)
@@ -75,11 +69,7 @@ def _fed(x: Tensor, part: dict[str, Tensor], at: str) -> Tensor:
 
 
 def _in_groups(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
-    """Return each token's sum over its experts and the shared one, as LLaDA2 routes.
-
-    Each expert has a sigmoid; with its bias it competes. The groups whose two best sum to most stay; of these the best
-    experts are weighed by their sigmoids without bias, which are made to sum to the scaling factor.
-    """
+    """Return each token's sum over experts and the shared one, as LLaDA2 routes, by groups of biased sigmoids."""
     mixed, size = _fed(x, part, "mlp.shared_experts"), config["num_experts"] // config["n_group"]
     for token, chances in enumerate((x @ part["mlp.gate.weight"].T).sigmoid()):
         rank = chances + part["mlp.gate.expert_bias"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from html_elements import Elements
 
 from paper_figures.exhibits.shared.exhibit import Exhibit, Interactive, Picture, Story, figure, save, styled
@@ -18,7 +19,6 @@ VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confi
 
 
 def elements_of(page: Path) -> Elements:
-    """Return the elements of a page in a file."""
     return Elements(page.read_text(encoding="utf-8"))
 
 
@@ -34,7 +34,6 @@ def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
 
 
 def claims_exhibit() -> Exhibit:
-    """Return a ledger with a claim of every verdict."""
     statement = {"statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
     rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | statement for n, name in enumerate(VERDICTS)]
     rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | statement)
@@ -84,3 +83,13 @@ def small_page(out: Path) -> Path:
             facts = run_facts(out / "runs", "keywords") if exhibit.inputs else None
             save(name, exhibit, out, {"keywords": facts} if facts else None)
     return write_page(out / "runs", out)[-1]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_page(tmp_path_factory.mktemp("work") / "out")
+
+
+@pytest.fixture(params=["small", "figure_page"])
+def page(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)

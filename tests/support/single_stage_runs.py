@@ -28,10 +28,8 @@ def options_of(models: Path, **values: Any) -> list[str]:
 
 
 def run(experiment: str, out: Path, options: list[str], *extra: str) -> int:
-    """Run an experiment from its command line and return the exit status."""
     return main(["experiment", experiment, "--out", str(out), *options, *extra])
 
 
 def results_of(out: Path, experiment: str) -> dict[str, Any]:
-    """Return what an experiment's results.json holds."""
     return json.loads((out / experiment / "results.json").read_text(encoding="utf-8"))

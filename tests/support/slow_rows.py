@@ -13,13 +13,11 @@ from rws_decode.text.dialogue import row_of
 
 
 class Row(NamedTuple):
-    """What a rule sees of a row's block, by position.
+    """What a rule sees of a row's block, by position: candidates, the most confident first, and committed tokens.
 
-    masked: probabilities of the candidates, the most confident first, those that wait last; entropy: in nats, of the
-    same positions; visible, left_out: those of the committed tokens, seen or masked; when, then: their steps, and
-    probabilities at that time; k: how many positions the schedule commits; answer; candidate: the token of each masked
-    position; waits: those whose candidate ends the text; logits: of all positions, [n, V], closed tokens -inf; history:
-    the probabilities of all of them at each step so far; look: the probabilities of another answer, for one forward.
+    left_out: the probability of a committed token, seen as masked; when, then: steps of commits, and probabilities at
+    that time; k: what the schedule commits; waits: candidates that end the text; logits: of all positions, [n, V],
+    closed tokens -inf; history: all probabilities at each step so far; look: those of another answer, for one forward.
     """
 
     step: int
@@ -80,10 +78,7 @@ def slow_decode(
     suppress: Sequence[int] = (),
     defer: Sequence[int] = (),
 ) -> SlowRun:
-    """Decode a prompt, or its gaps, by a rule; in the last step of a block all of it goes, and nothing is masked again.
-
-    scale: of all logits, a number, or one that follows from step and completed answer.
-    """
+    """Decode a prompt, or its gaps, by a rule, at a scale of all logits, perhaps a function of step and answer."""
     mask, noise = predictor.mask_id, torch.Generator().manual_seed(seed)
     row, closed = row_of(prompt, mask, shape.length), [*forbidden_ids(predictor), *suppress]
     places, forwards = [at for at, token in enumerate(row) if token == mask], 0

@@ -64,7 +64,6 @@ class Case:
 
     @property
     def log_p(self) -> Floats:
-        """The log-probability of each text, word by word from the definition."""
         told = self.sequences, self.order, self.vocabulary, self.minimum
         probability = cache(lambda *words: by_definition(*told, list(words[:-1]), words[-1]))
 
@@ -76,7 +75,6 @@ class Case:
         return np.array([log_prob(text) for text in self.texts.tolist()])
 
     def score(self, reward: Floats | Automaton, text: NDArray[np.int64]) -> float:
-        """Return what a reward gives a text, by its definition."""
         if isinstance(reward, Automaton):
             return reward.score(text)
         if reward.ndim == 1:
@@ -89,7 +87,6 @@ class Case:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Which texts the canvas allows."""
         canvas = np.array(self.canvas)
         return ((self.texts == canvas) | (canvas == MASK)).all(axis=1)
 

@@ -1,10 +1,7 @@
 """A second device on a machine that has but one: tensors that are computed on the CPU and refuse to meet its own.
 
-PyTorch raises for an operation on tensors of two devices; on a CPU alone nothing tells where a tensor was meant to be.
-Inside `stand_in()` the device "meta" holds numbers: what is made there or moved there is computed as on the CPU, and an
-operation that mixes it with a tensor of the CPU raises `MixedDevices`, but for what PyTorch allows between devices:
-copies, numbers without dimension, and indices on the CPU. `torch.inference_mode` is `no_grad` meanwhile, as it refuses
-tensors of other kinds.
+Inside `stand_in()` the device "meta" holds numbers, and an operation that mixes it with a tensor of the CPU raises
+`MixedDevices`, but for what PyTorch allows between devices: copies, numbers without dimension, indices on the CPU.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ _INDEXED = ("aten::index.Tensor", "aten::index_put", "aten::index_put_")
 
 
 class MixedDevices(Exception):
-    """An operation was given tensors of both devices."""
+    pass
 
 
 class Elsewhere(Tensor):
@@ -77,10 +74,6 @@ def _is_elsewhere(device: Any) -> bool:
     return device is not None and torch.device(device).type == DEVICE
 
 
-def _numbers(value: Any) -> Any:
-    return value.numbers if isinstance(value, Elsewhere) else value
-
-
 def _elsewhere(value: Any) -> Any:
     return Elsewhere(value) if isinstance(value, Tensor) and value.device.type != DEVICE else value
 
@@ -93,7 +86,7 @@ def _run(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             devices.add(isinstance(value, Elsewhere))
         if isinstance(value, Tensor) and not isinstance(value, Elsewhere) and value.device.type == DEVICE:
             raise MixedDevices(f"{operation.name()} was given a tensor that holds nothing")
-        return _numbers(value)
+        return value.numbers if isinstance(value, Elsewhere) else value
 
     if operation.name() in _INDEXED and isinstance(args[0], Elsewhere):
         args = (args[0], tree_map(_elsewhere, args[1]), *args[2:])
@@ -117,7 +110,6 @@ def stand_in() -> Iterator[None]:
 
 
 def move(model: nn.Module) -> None:
-    """Move a model's parameters and buffers to the stand-in."""
     for module in model.modules():
         for table in (module._parameters, module._buffers):
             for name, value in table.items():

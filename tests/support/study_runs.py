@@ -43,7 +43,6 @@ def save_small_models(root: Path) -> list[str]:
 
 
 def save_dialogues(root: Path, rows: list[dict[str, Any]]) -> Path:
-    """Save a predictor, two reward models and dialogues below a folder, and return it."""
     tiny_checkpoint("bert", root / "model")
     _save_rewards(root / "one", root / "two")
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -61,6 +60,5 @@ def answer_row(method: str, text: str, example: int = 0, guide: str = "one", **c
 
 
 def score_row(judge: str, text: str, value: float, example: int = 0, **columns: Any) -> dict[str, Any]:
-    """Return a row of a judge's score of an answer."""
     row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
     return row | {"score": value, "normalised_score": value} | columns

@@ -1,10 +1,8 @@
-"""THIRD_PARTY.md: the tables of what ships here and of what it needs, written from the metadata that there is.
+"""THIRD_PARTY.md: the tables of what ships here and of what it needs, written from cards and installed metadata.
 
     python tests/support/third_party.py
 
-Shipped weights and texts are read from their cards; dependencies are all of constraints.txt and of every extra, their
-licences as their installed metadata state them. Those that are not installed where this runs keep the rows that they
-have.
+Dependencies are all of constraints.txt and of every extra; those that are not installed keep the rows that they have.
 """
 
 import re
@@ -79,10 +77,7 @@ def rows_of(text: str) -> dict[str, tuple[str, str, str]]:
 
 
 def render(kept: str) -> str:
-    """Return what THIRD_PARTY.md should be; `kept`, what it is, has the words, and licences of what is not installed.
-
-    ValueError for a dependency that is neither installed nor in `kept`.
-    """
+    """Return THIRD_PARTY.md anew from what it is, which has the words; ValueError for what is in neither place."""
     before = rows_of(kept)
     rows = []
     for name, (version, by) in needed().items():

@@ -25,6 +25,11 @@ from rws_decode.extra.testing.networks import (  # noqa: F401 - tests take them 
 )
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 
+# Of a Llama, Mistral or Qwen of two layers, heads that share keys and values among them.
+LLAMA_SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 32}
+LLAMA_SIZES |= {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+LLAMA_SIZES |= {"max_position_embeddings": 128, "initializer_range": 0.6, "bos_token_id": CLS, "eos_token_id": EOS}
+
 
 def bert_predictor(seed: int = 0) -> HFMaskPredictor:
     return HFMaskPredictor(bert(seed), word_tokenizer(), name="tiny-bert")

@@ -2,11 +2,9 @@
 
     python tests/support/try_package.py [--python python3.13 ...]
 
-Wheels are built from this tree and from the source distribution, and must hold the same files byte for byte. Each
---python (default: this one) gets an environment of its own in a temporary folder, away from this tree. There the base
-runs the commands of the theory; with the extra `decode` it decodes; with `figures` every module that needs no other
-extra is imported. Needs the package build and a network, or
-what pip finds without one; takes minutes and some gigabytes. Exit status 1 with one line where something is wrong.
+Wheels of this tree and of the source distribution must hold the same bytes. Each --python (default: this one) gets an
+environment of its own: the base runs the theory, the extra `decode` decodes, with `figures` every module is imported.
+Exit status 1 with one line where something is wrong.
 """
 
 import argparse
@@ -108,7 +106,6 @@ def use(wheel: Path, python: str, folder: Path) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build, look and use; print a line for each."""
     parser = argparse.ArgumentParser(description="Build the package, look into it, and use it in empty environments.")
     parser.add_argument("--python", action="append", metavar="PROGRAM", help="whose environments to try (this one's)")
     args = parser.parse_args(argv)

@@ -15,7 +15,6 @@ ORIGIN = Origin("code", {"numpy": "2"}, {Model("predictor", "mini"): "a", Model(
 
 
 def units(count: int, **fields: Any) -> list[Unit]:
-    """Return units that differ in prompt, scale and seed."""
     return [
         Unit(
             experiment="tiny",
@@ -30,7 +29,6 @@ def units(count: int, **fields: Any) -> list[Unit]:
 
 
 def rows(unit: Unit) -> list[dict[str, Any]]:
-    """Return as many rows as the seed says, and one more."""
     return [{"place": index, "value": len(unit.prompt) * (unit.scale or 0.0) + index} for index in range(unit.seed + 1)]
 
 
@@ -44,14 +42,12 @@ def slow(unit: Unit) -> list[dict[str, Any]]:
 
 
 def failing(unit: Unit) -> list[dict[str, Any]]:
-    """Fail on one prompt unless a file says that it is mended."""
     if unit.prompt == "prompt 2" and not Path(os.environ["MENDED"]).exists():
         raise KeyError("no such thing")
     return rows(unit)
 
 
 def exiting(unit: Unit) -> list[dict[str, Any]]:
-    """End the process on one prompt."""
     if unit.prompt == "prompt 2":
         os._exit(3)
     return rows(unit)
@@ -63,7 +59,6 @@ def each(function: Callable[[Unit], Any], units: Sequence[Unit]) -> list[Any]:
 
 
 def run(out: Path, count: int, function: Any = rows, **options: Any) -> Report:
-    """Run units over a function of one unit."""
     return run_units(units(count), partial(each, function), out, origin=ORIGIN, progress=False, **options)
 
 
@@ -74,13 +69,11 @@ def run_quietly(out: str, count: int, batch: int, started: str) -> None:
 
 
 def table(out: Path) -> list[Any]:
-    """Return the table of results as plain values."""
     frame = read_unit_rows(out)
     return [list(frame.columns), *frame.to_dict("records")]
 
 
 def prompts(out: Path) -> list[str]:
-    """Return the prompts that have results, one per row."""
     return read_unit_rows(out)["prompt"].tolist()
 
 
@@ -90,5 +83,4 @@ def asked(folder: Path) -> Sequence[str]:
 
 
 def who(unit: Unit) -> list[dict[str, Any]]:
-    """Return the process that was asked."""
     return [{"pid": os.getpid()}]

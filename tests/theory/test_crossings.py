@@ -41,10 +41,6 @@ def exactly(u: Iterable[object], v: Iterable[object]) -> Crossings:
     return crossings([0, *(-Fraction(x) for x in u)], [0, *(-Fraction(x) for x in v)])  # type: ignore[arg-type]
 
 
-def exact_sign(a: np.ndarray, b: np.ndarray, r: float) -> int:
-    return exact_ranks.compared(exact_ranks.exact_gaps(a), exact_ranks.exact_gaps(b), Fraction(r))  # type: ignore[arg-type]
-
-
 @given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))
@@ -60,7 +56,8 @@ def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[lis
             assert crossing.upper - crossing.lower <= 1e-12 * crossing.upper
         assert computed.bound >= sum(m for _, m in truth)
         assert all(s.upper <= t.lower for s, t in pairwise(computed.crossings))
-    assert computed.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
+    gaps = (exact_ranks.exact_gaps(from_gaps(x)) for x in (u, v))  # type: ignore[arg-type]
+    assert computed.sign_at_one == exact_ranks.compared(*gaps, Fraction(1))
 
 
 @settings(max_examples=examples(100))
@@ -74,17 +71,19 @@ def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair:
     assert of_gaps(u, v).bound == sum(s != t for s, t in pairwise(signs))
 
 
-@pytest.mark.parametrize("order", [3, 5, 6])
+@pytest.mark.parametrize("order", [3, 5, 6, 13])
 def test_proved_signs_see_through_cancellation(order: int) -> None:
-    """Prouhet-Tarry-Escott pairs: `order` power sums are equal, so the difference near 0 is about r^order."""
+    """Prouhet-Tarry-Escott pairs: g is about r^order near 0; of order 13 float64 and 65 bits cannot tell its sign."""
     numbers = range(1, 2**order + 1)
     u = [float(k) for k in numbers if (k - 1).bit_count() % 2 == 0]
     v = [float(k) for k in numbers if (k - 1).bit_count() % 2 == 1]
     (x, y), denominator = exact_gaps(from_gaps(u), from_gaps(v))
     g = gap_difference(x, y, denominator)
     # sum over u of q^k less that over v is q prod (1 - q^(2^i)), which is positive for 0 < q < 1
-    assert [g.sign(r) for r in (1e-12, 1e-3, 1.0, 300.0)] == [1, 1, 1, 1]
-    assert of_gaps(u, v).count == 0
+    used: set[str] = set()
+    assert g.sign(2.0**-9, used) == 1 and (order < 13 or used == {"ball"})
+    assert order == 13 or [g.sign(r) for r in (1e-12, 1e-3, 1.0, 300.0)] == [1, 1, 1, 1]
+    assert order == 13 or of_gaps(u, v).count == 0
 
 
 def polynomial_pair(factors: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -164,15 +163,6 @@ def test_condensed_sums_hold_the_sum(r: float) -> None:
         assert ball.contains(g.ball(narrow, 256)) and ball.rad() < 1e-16 * g.total_weight
 
 
-def test_signs_see_through_cancellation_among_many_terms() -> None:
-    """As above, with enough terms to be condensed: float64 and 65 bits cannot tell the sign, more bits can."""
-    numbers = range(1, 2**13 + 1)
-    u = [k for k in numbers if (k - 1).bit_count() % 2 == 0]
-    v = [k for k in numbers if (k - 1).bit_count() % 2 == 1]
-    used: set[str] = set()
-    assert g_of(u, v).sign(2.0**-9, used) == 1 and used == {"ball"}
-
-
 def exactly_summed(g: ExponentialSum, r: Fraction, power: int = 0, absolute: bool = False) -> mpmath.mpf:
     """The sum of c_j w_j^power exp(-r w_j) over the shifted exponents at the working precision."""
     scale = mpmath.mpf(r.numerator) / r.denominator
@@ -180,16 +170,13 @@ def exactly_summed(g: ExponentialSum, r: Fraction, power: int = 0, absolute: boo
     return mpmath.fsum((abs(c) if absolute else c) * w**power * mpmath.exp(-scale * w) for c, w in terms)
 
 
-def many_terms(size: int) -> ExponentialSum:
-    rng = np.random.default_rng(size)
-    return g_of(*(np.sort(rng.exponential(3.0, size=size)) for _ in range(2)))
-
-
 @pytest.mark.parametrize(
     ("size", "r"), [(3, 1e-9), (3, 0.3), (3, 2.0), (3, 40.0), (3, 600.0), (2000, 0.3), (2100, 0.3)]
 )
 def test_float64_sums_are_within_the_error_that_they_state(size: int, r: float) -> None:
-    g = many_terms(size) if size > 3 else g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    rng = np.random.default_rng(size)
+    many = (np.sort(rng.exponential(3.0, size=size)) for _ in range(2))
+    g = g_of(*many) if size > 3 else g_of((1, 3, 3, 40), (2, 2, 4, 39))
     total, error = g._evaluate(r)
     with mpmath.workdps(40):
         assert abs(total - exactly_summed(g, Fraction(r))) <= error and g.value(r) == total
@@ -273,12 +260,6 @@ def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fracti
 ONE_ZERO = g_of(*polynomial_pair([[-1, 2]]))  # at log 2; positive below it
 
 
-def of_polynomial(coefficients: Iterable[Fraction | float], remainder: float = 0, slope: float = 0) -> TaylorModel:
-    """A polynomial as the model of [2, 4]."""
-    terms = [arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients]
-    return TaylorModel(Fraction(3), Fraction(1), -1, arb_poly(terms), arb(remainder), arb(slope), 128)
-
-
 WHOLE, LEFT, RIGHT = (Fraction(2), Fraction(4)), (Fraction(2), Fraction(3)), (Fraction(3), Fraction(4))
 TINY = Fraction(1, 2**59)
 
@@ -302,7 +283,8 @@ TINY = Fraction(1, 2**59)
 def test_a_piece_is_settled_only_where_the_remainder_leaves_no_doubt(
     coefficients: list[float], remainder: float, slope: float, simple: list[object], unresolved: list[object]
 ) -> None:
-    model = of_polynomial(coefficients, remainder, slope)
+    terms = arb_poly([arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients])
+    model = TaylorModel(Fraction(3), Fraction(1), -1, terms, arb(remainder), arb(slope), 128)  # of [2, 4]
     assert isolation_module._cut(ONE_ZERO, model, set()) == (simple, unresolved)
 
 

@@ -22,7 +22,6 @@ def logits(gaps: Gaps) -> list[Fraction]:
 
 
 def never_behind(u: Gaps, v: Gaps) -> bool:
-    """The slow way: no root of odd order, and ahead or equal at scale 1."""
     if sorted(u) == sorted(v):
         return True
     at_one = math.fsum(math.exp(-k) for k in u) - math.fsum(math.exp(-k) for k in v)

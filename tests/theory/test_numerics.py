@@ -16,21 +16,8 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from references import exact_values
 
-from rws_theory import (
-    classify_pairs,
-    crossings,
-    factor_range,
-    gap_statistics,
-    gaps,
-    generation_order_deviation,
-    log_odds,
-    max_probability,
-    normalise,
-    reward_factor,
-    selection_path,
-    testing,
-    tilting,
-)
+import rws_theory
+from rws_theory import classify_pairs, gaps, generation_order_deviation, log_odds, max_probability, testing, tilting
 from rws_theory.selection import same_at_every_scale
 from rws_theory.worlds import MASK, JointTable, MarkovChain, reward_statistics, table_reward
 
@@ -49,10 +36,6 @@ def rounded(computed: Any, exact: Fraction) -> None:
     assert float(computed) == float(exact)
 
 
-def fifty() -> Any:
-    return mpmath.workdps(50)
-
-
 def many() -> Any:
     """Enough digits for differences of what is 1e-300 and 1."""
     return mpmath.workdps(700)
@@ -68,7 +51,7 @@ def exact_gaps(x: Floats) -> list[mpf]:
 @example(np.array([1e300, -1e300, 1e300]), 1e300)
 def test_log_odds_and_confidence(x: Floats, r: float) -> None:
     computed = log_odds(x, r)
-    with fifty():
+    with mpmath.workdps(50):
         u = exact_gaps(x)
         if not u or r * u[0] > HUGE:
             assert computed == np.inf
@@ -92,7 +75,7 @@ def test_log_odds_of_a_whole_vocabulary(size: int, r: float) -> None:
 
 @given(testing.wide_logits())
 def test_gap_statistics(x: Floats) -> None:
-    statistics = gap_statistics(x)
+    statistics = rws_theory.gap_statistics(x)
     allowed = sorted(exact_values(x), reverse=True)
     exact = [allowed[0] - v for v in allowed[1:]]
     assert gaps(x).tolist() == [float(u) for u in exact] + [np.inf] * (x.size - len(allowed))
@@ -105,7 +88,7 @@ def test_gap_statistics(x: Floats) -> None:
 @example(1e308, -1e308, 1e308)
 @example(-1.7e308, 1.7e308, 5e-324)
 def test_normalised_reward(raw: float, mean: float, std: float) -> None:
-    computed = float(normalise(raw, mean, std))
+    computed = float(rws_theory.normalise(raw, mean, std))
     exact = (Fraction(raw) - Fraction(mean)) / Fraction(std)
     if abs(exact) > Fraction(HUGE) * (1 - Fraction(1, 2**50)):
         assert abs(computed) >= HUGE * (1 - 2**-50) and (computed > 0) == (exact > 0)
@@ -116,12 +99,12 @@ def test_normalised_reward(raw: float, mean: float, std: float) -> None:
 @given(testing.rewards(), testing.wide_scales(1e-150, 1e300), testing.wide_scales(2.3e-308, 1e6))
 def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: float) -> None:
     assume(reward_scale * math.sqrt(eps) > 1e-300)
-    computed = float(reward_factor(reward, reward_scale, eps))
-    with fifty():
+    computed = float(rws_theory.reward_factor(reward, reward_scale, eps))
+    with mpmath.workdps(50):
         scale, least = mpf(reward_scale), mpf(eps)
         exact = scale * mpmath.sqrt(1 / (1 + mpmath.exp(-mpf(reward))) + least)
         within(computed, exact, 2 * EPS * exact)
-        low, high = factor_range(reward_scale, eps)
+        low, high = rws_theory.factor_range(reward_scale, eps)
         within(low, scale * mpmath.sqrt(least), EPS * low)
         within(high, scale * mpmath.sqrt(1 + least), mpf(3) / 2 * EPS * high)
     assert low <= computed <= high
@@ -163,7 +146,6 @@ class Tilted:
         return EPS * (self.n + self.move)
 
     def lost(self, values: Sequence[mpf], power: int = 1) -> mpf:
-        """What states too unlikely for a float may add."""
         return TINY * self.n * (1 + max(abs(x) for x in self.centred(values)) ** power)
 
 
@@ -272,7 +254,7 @@ def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], 
 def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
     log_p, canvas = case
     table = JointTable(log_p)
-    with fifty():
+    with mpmath.workdps(50):
         whole = mpmath.fsum(p for _, p in pinned(log_p, [MASK] * log_p.ndim))
         shown = pinned(log_p, canvas)
         revealed = mpmath.fsum(p for _, p in shown)
@@ -295,7 +277,7 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
     log_p, _ = case
     rng = np.random.default_rng(seed)
     rewards = rng.standard_normal(log_p.shape) * 10.0 ** rng.integers(-6, 7) + rng.choice([0.0, 1e3, -1e6])
-    with fifty():
+    with mpmath.workdps(50):
         exact = Tilted(log_p.ravel(), rewards.ravel(), 0.0)
         mean, deviation = exact.mean(exact.reward), mpmath.sqrt(exact.absolute(exact.reward, 2))
         lost = mpmath.sqrt(exact.lost(exact.reward, 2))
@@ -308,16 +290,6 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
             expected = (mpf(float(rewards[tokens])) - mean) / deviation
             bound = off / deviation + 3 * exact.noise * abs(expected) + lost
             within(table_reward(JointTable(log_p), rewards)(tokens), expected, bound)
-
-
-def exact_chain(initial: Floats, steps: Floats) -> tuple[list[mpf], list[list[mpf]]]:
-
-    def normalised(row: Floats) -> list[mpf]:
-        weights = [mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row]
-        total = mpmath.fsum(weights)
-        return [w / total for w in weights]
-
-    return normalised(initial), [normalised(row) for row in steps]
 
 
 def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[int]) -> mpf:
@@ -333,8 +305,10 @@ def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[in
 def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None:
     initial, steps, canvas = case
     chain, length = MarkovChain(initial, steps), len(canvas)
-    with fifty():
-        exact = exact_chain(initial, steps)
+    with mpmath.workdps(50):
+        rows = [[mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row] for row in (initial, *steps)]
+        first, *others = [[w / mpmath.fsum(row) for w in row] for row in rows]
+        exact = (first, others)
         revealed = probability_of(exact, canvas)
         assume(revealed > 0)
         computed = chain.conditionals(canvas)
@@ -370,7 +344,7 @@ SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0
 @example(SUBNORMAL, 1.0)  # they cross beyond the largest float
 @example((np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.76688292e-253, -1.0])), 1.0)  # they cross at 1.84e252
 def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats], r: float) -> None:
-    certified = crossings(*pair)
+    certified = rws_theory.crossings(*pair)
     gaps_of = [exact_ranks.exact_gaps(row) for row in pair]
     for u, sigma, delta in zip(gaps_of, certified.sigma, certified.delta, strict=True):
         rounded(sigma, sum(u, Fraction(0)))
@@ -400,7 +374,7 @@ def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats], r: floa
 def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power: int, shares: list[float]) -> None:
     z, k, low, high = case
     z, low, high = z * 2.0**power, low * 2.0 ** (power % 5), high * 2.0 ** (power % 5)
-    path = selection_path(z, k, low, high)
+    path = rws_theory.selection_path(z, k, low, high)
     ends = [end for piece in path.pieces for end in (piece.lower, piece.upper)]
     ends += [end for bracket in path.brackets for end in (bracket.lower, bracket.upper)]
     between = [low + share * (high - low) for share in shares]

@@ -18,18 +18,13 @@ Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 CASES: list[tuple[law.Domain, float]] = [("frechet", 0.5), ("frechet", 3.0), ("weibull", 2.5), ("weibull", 8.0)]
 
 
-def limit_points(domain: law.Domain, alpha: float | None, pairs: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the largest two logits of both positions from the limit: shape (2, pairs, 2)."""
-    gamma = rng.standard_exponential((2, pairs, 2)).cumsum(axis=-1)  # the first two points of a Poisson process
-    if domain == "gumbel":
-        return -np.log(gamma)
-    assert alpha is not None
-    return gamma ** (-1 / alpha) if domain == "frechet" else -(gamma ** (1 / alpha))
-
-
 @pytest.mark.parametrize(("domain", "alpha"), [("gumbel", None), *CASES])
 def test_limits_are_those_of_a_simulated_poisson_process(domain: law.Domain, alpha: float | None) -> None:
-    (a, b), pairs = limit_points(domain, alpha, 100_000, np.random.default_rng(0)), 100_000
+    pairs = 100_000  # the first two points of a Poisson process each, and so the largest two logits of the limit
+    gamma = np.random.default_rng(0).standard_exponential((2, pairs, 2)).cumsum(axis=-1)
+    a, b = (
+        -np.log(gamma) if alpha is None else gamma ** (-1 / alpha) if domain == "frechet" else -(gamma ** (1 / alpha))
+    )
     reversed_ = ((a[:, 0] > b[:, 0]) != (a[:, 0] - a[:, 1] > b[:, 0] - b[:, 1])).sum()
     low, high = law.ReversalShare(int(reversed_), pairs).interval(0.999)
     limit = law.reversal_limit(domain, alpha)

@@ -121,10 +121,6 @@ def confidence(row: np.ndarray, c: float) -> mpmath.mpf:
         return 1 / mpmath.fsum(mpmath.exp((z - max(allowed)) * mpmath.mpf(c)) for z in allowed)
 
 
-def above(logits: np.ndarray, tau: float, c: float) -> tuple[int, ...]:
-    return tuple(i for i, row in enumerate(logits) if confidence(row, c) >= mpmath.mpf(tau))
-
-
 @given(logit_arrays(), TAUS)
 @example(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.5)  # a tie of two has exactly 1/2 at every scale
 @example(np.array([[0.0, 0.0, -np.inf], [3.0, -np.inf, -np.inf]]), 0.75)
@@ -135,18 +131,14 @@ def test_pieces_are_what_50_digits_say(logits: np.ndarray, tau: float) -> None:
     assert path.pieces[0].lower == 0.05 and path.pieces[-1].upper == 20.0
     scales = {*np.geomspace(0.05, 20.0, 7).tolist(), *(b for k in path.brackets for b in (k.lower, k.upper))}
     for c in sorted(min(max(scale, 0.05), 20.0) for scale in scales):
-        if any(bracket.lower < c < bracket.upper for bracket in path.brackets) or at_an_open_end(path, c):
+        if any(b.lower < c < b.upper or (not b.breakpoint and c in (b.lower, b.upper)) for b in path.brackets):
             continue
         held = [piece.positions for piece in path.pieces if piece.lower <= c <= piece.upper]
-        assert above(logits, tau, c) in held
+        assert tuple(i for i, row in enumerate(logits) if confidence(row, c) >= mpmath.mpf(tau)) in held
     for before, after in pairwise(path.pieces):
         assert before.upper == after.lower and set(before.positions) < set(after.positions)
     for before, after in pairwise(path.brackets):
         assert before.upper < after.lower
-
-
-def at_an_open_end(path: object, c: float) -> bool:
-    return any(not b.breakpoint and c in (b.lower, b.upper) for b in path.brackets)  # type: ignore[attr-defined]
 
 
 def test_threshold_paths_that_are_open_shared_or_of_one_scale() -> None:

@@ -466,7 +466,9 @@ def by_measure(
     """
     rows = [row for row in rows if row[field] in measures]
     present = [label for name, label in measures.items() if any(row[field] == name for row in rows)]
-    return wide(rows, keys, lambda row: {measures[row[field]]: (of := minus(row)) and of.text()}, present)
+    return wide(
+        rows, keys, lambda row: {measures[row[field]]: (difference := minus(row)) and difference.text()}, present
+    )
 
 
 def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower")) -> str:
@@ -531,10 +533,10 @@ class Dialogues:
 def judged_dialogues(runs: Path) -> Dialogues:
     """Read the verdicts of the run on dialogues; MissingRun, with the command, if it is missing."""
     run = read_run(runs, "mt-bench")
-    asked = run.named("llm_win_rates")
-    if asked:
-        rows = [_percent(row, _judge(row, asked), 100.0) for row in asked if row["measure"] == "both"]
-        signs = [row | {"measure": _judge(row, asked)} for row in run.named("llm_sign_tests") if row["method"] == "rws"]
+    rates = run.named("llm_win_rates")
+    if rates:
+        rows = [_percent(row, _judge(row, rates), 100.0) for row in rates if row["measure"] == "both"]
+        signs = [row | {"measure": _judge(row, rates)} for row in run.named("llm_sign_tests") if row["method"] == "rws"]
         found = [(row["measure"], _of_sign_test(row)) for row in signs]
     else:
         rows = [
@@ -551,11 +553,11 @@ def judged_dialogues(runs: Path) -> Dialogues:
         if difference is not None:
             against.setdefault(judge, []).append(difference)
     orders = [
-        row | {"judge": _judge(row, asked)} | {end: 100.0 * row[end] for end in ("mean", "low", "high")}
+        row | {"judge": _judge(row, rates)} | {end: 100.0 * row[end] for end in ("mean", "low", "high")}
         for row in run.named("llm_orders")
         if row["method"] == "rws" and row["mean"] is not None
     ]
-    return Dialogues(run, rows, orders, against, {_judge(row, asked): row["judge_prompt"] for row in asked})
+    return Dialogues(run, rows, orders, against, {_judge(row, rates): row["judge_prompt"] for row in rates})
 
 
 def _judge(row: Row, rows: Iterable[Row]) -> str:

@@ -154,11 +154,12 @@ def _widths(frames: Sequence[Frame], length: int) -> list[int]:
     words: list[set[str]] = [set() for _ in range(length)]
     for frame in frames:
         for run in frame.runs:
-            for seen, word in zip(words, run.words, strict=False):
-                seen.add(word or "")
+            for column, word in zip(words, run.words, strict=False):
+                column.add(word or "")
     most = (_INNER - _BETWEEN) // 2
     return [
-        max(_LEAST, *(_width(shown(word), most) for word in seen if word)) if any(seen) else _LEAST for seen in words
+        max(_LEAST, *(_width(shown(word), most) for word in column if word)) if any(column) else _LEAST
+        for column in words
     ]
 
 
@@ -241,8 +242,8 @@ def _drawn(layout: Layout, frames: Sequence[Frame], parted: int | None) -> Itera
             _draw_words(pixels, panel, run)
             numbers = lines_within(run.numbers, font_of(_SMALL), panel.width, panel.numbers_lines)
             _draw_lines(pixels, panel.left, panel.numbers_top, numbers, _SMALL, GREY)
-        said = lines_within(frame.sentence, font_of(_SENTENCE), _INNER, 2)
-        _draw_lines(pixels, _MARGIN, layout.sentence_top, said, _SENTENCE, BLACK)
+        lines = lines_within(frame.sentence, font_of(_SENTENCE), _INNER, 2)
+        _draw_lines(pixels, _MARGIN, layout.sentence_top, lines, _SENTENCE, BLACK)
         yield picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 

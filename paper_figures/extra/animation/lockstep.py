@@ -166,8 +166,8 @@ def _sentence(
 ) -> str:
     if step < 0:
         sizes = " and ".join(str(size) for size in dict.fromkeys(each.length for each in traces))
-        told = missing_note(traces) or "Each step commits those that its strategy ranks first."
-        return f"All {sizes} tokens are masked. {told}"
+        note = missing_note(traces) or "Each step commits those that its strategy ranks first."
+        return f"All {sizes} tokens are masked. {note}"
     if len(traces) == 1:
         return _of_one(traces[0], step, ended)
     if parting is None:
@@ -205,9 +205,9 @@ def _parting(parting: Parting) -> str:
     step = parting.step
     if parting.reversals:
         pair = parting.reversals[0]
-        said = f"Step {step}: the runs part. A commits “{shown(pair.words[0])}”, B commits “{shown(pair.words[1])}”"
+        sentence = f"Step {step}: the runs part. A commits “{shown(pair.words[0])}”, B commits “{shown(pair.words[1])}”"
         roots = " and ".join(number(crossing.root, 3) for crossing in pair.crossings)
-        return f"{said}: their confidences cross at factor {roots}." if pair.certified and roots else f"{said}."
+        return f"{sentence}: their confidences cross at factor {roots}." if pair.certified and roots else f"{sentence}."
     if parting.candidates:
         ours, theirs = parting.candidates[0].words
         return f"Step {step}: the runs part. At the same place A takes “{shown(ours)}” and B “{shown(theirs)}”."

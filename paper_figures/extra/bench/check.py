@@ -168,18 +168,18 @@ def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes) -> li
         largest = float(predictor.logits(canvas, None).abs().max())
     checks = []
     for strategy in (Confidence(), RWS(8.0)):
-        asked = reward if strategy.needs_reward else None
+        model = reward if strategy.needs_reward else None
         shape = Shape(**answer)
-        ours = decode_compact(predictor, prompts, strategy, shape, reward=asked)
+        ours = decode_compact(predictor, prompts, strategy, shape, reward=model)
         no_graphs = replace(CompactSavings(), graphs=False)
-        unrecorded = decode_compact(predictor, prompts, strategy, shape, reward=asked, savings=no_graphs)
+        unrecorded = decode_compact(predictor, prompts, strategy, shape, reward=model, savings=no_graphs)
         name = f"{strategy.name}: forwards recorded or not, {precision}"
         checks.append(_recorded(name, ours, unrecorded, largest, dtype))
         with torch.inference_mode():
-            if asked is None:
+            if model is None:
                 plain = plain_loop(predictor, ids, **answer)
             else:
-                plain = plain_rws(predictor, asked, prompts, 8.0, **answer)
+                plain = plain_rws(predictor, model, prompts, 8.0, **answer)
         compared = agreement(ours.traces, plain)
         detail = f"{_told(compared)}; near-ties at {compared.near_steps:.0%} of steps"
         name = f"{strategy.name}: tokens of the plain loop, {precision}"

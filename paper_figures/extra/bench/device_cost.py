@@ -147,10 +147,10 @@ def exhibit(runs: Path) -> Exhibit:
     )
     alt = "Dots by method and decoder: printed and measured seconds of the default and of RWS, and least times."
     increases = [row["increase, %"] for row in tables[1].rows]
-    said = (
+    summary = (
         f"On an H100, a reward of 8B adds {min(increases):.0f} to {max(increases):.0f} % to the default's seconds "
         "(random weights, batches of 1 to 16, loops as published and ours); the printed default takes "
         f"{tables[0].rows[0]['over the least']:.1f} times its least time."
     )
     pictures = (Picture("device_cost", draw(*tables), caption, alt),)
-    return Exhibit("What guidance costs on the hardware", pictures, tables, (said,))
+    return Exhibit("What guidance costs on the hardware", pictures, tables, (summary,))

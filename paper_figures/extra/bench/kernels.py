@@ -70,8 +70,8 @@ def kernel_table(
                 row = {"way": name, "dtype": str(dtype).removeprefix("torch."), "factors": number}
                 row |= _measured(name, way, inputs, scale, truth, bandwidth)
                 table.append(row | {"goal": goal if name == "ours, triton" else None})
-                told = row["status"] if row["ms"] is None else f"{row['ms']:.4g} ms"
-                tell(f"kernel: {name}, {row['dtype']}, {number} factors: {told}")
+                time = row["status"] if row["ms"] is None else f"{row['ms']:.4g} ms"
+                tell(f"kernel: {name}, {row['dtype']}, {number} factors: {time}")
         del inputs
     return {"rows": _ROWS, "vocabulary": vocabulary, "ways": table}
 

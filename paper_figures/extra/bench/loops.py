@@ -57,9 +57,9 @@ def bench(
         return partial(plain_loop, predictor, torch.tensor([ids[r] for r in rows], device=predictor.device), **sizes)
 
     def ours(rws: bool, savings: Savings, at_once: bool) -> list[_Task]:
-        strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
+        strategy, model = (RWS(reward_scale), reward) if rws else (Confidence(), None)
         groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
-        settings: dict[str, Any] = {"shape": shape, "reward": asked, "savings": savings}
+        settings: dict[str, Any] = {"shape": shape, "reward": model, "savings": savings}
         return [partial(decode, predictor, group, strategy, **settings) for group in groups]
 
     every, none = Savings.everything(), Savings.nothing()

@@ -50,11 +50,11 @@ def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
     for batch in dict.fromkeys(row["batch"] for row in ways):
         times = _seconds(ways, batch)
         memory = {row["way"]: row["memory_bytes"] for row in ways if row["batch"] == batch}
-        for of, default, rws in _OVERHEADS:
+        for name, default, rws in _OVERHEADS:
             if default not in times or rws not in times:
                 continue
             known = None not in (memory[default], memory[rws])
-            row = {"batch": batch, "of": of, "default_seconds": times[default], "rws_seconds": times[rws]}
+            row = {"batch": batch, "of": name, "default_seconds": times[default], "rws_seconds": times[rws]}
             row["increase"] = 100 * (times[rws] / times[default] - 1)
             rows.append(row | {"added_bytes": reward_bytes + memory[rws] - memory[default] if known else None})
     return rows

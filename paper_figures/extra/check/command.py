@@ -103,17 +103,17 @@ def check(options: CheckOptions) -> int:
     other = None if options.against is None else load_digest(options.against)
     if sys.stderr.isatty():  # elsewhere a refusal is the only line
         loading("check", options.model, options.reward.reward)
-    asked = options.settings_asked()
+    settings = options.settings_asked()
     make = partial(_digest, options, other)
     first = None
-    if not asked or other is None or options.out is not None:
-        first = make(options.setting) if not asked else next(digests_in(make, [options.setting]))
+    if not settings or other is None or options.out is not None:
+        first = make(options.setting) if not settings else next(digests_in(make, [options.setting]))
     if options.out is not None and first is not None:
         first.save(options.out)
-    if asked:
+    if settings:
         there = first if other is None else other
         assert there is not None
-        return _print_settings(options, there, asked)
+        return _print_settings(options, there, settings)
     assert first is not None
     if other is None:
         _print_digest(options, first)
@@ -158,13 +158,13 @@ def _print_digest(options: CheckOptions, digest: Digest) -> None:
         print(f"  rws check {options.model}{reward} --against {options.out}")
 
 
-def _print_settings(options: CheckOptions, there: Digest, asked: dict[str, Setting]) -> int:
+def _print_settings(options: CheckOptions, there: Digest, settings: dict[str, Setting]) -> int:
     from paper_figures.extra.check.compare import compare_digests, difference_lines
 
     make = partial(_digest, options, there)
-    digests = each(digests_in(make, list(asked.values())), "check", len(asked), "setting")
+    digests = each(digests_in(make, list(settings.values())), "check", len(settings), "setting")
     same, results = True, []
-    for number, (word, here) in enumerate(zip(asked, digests, strict=True)):
+    for number, (word, here) in enumerate(zip(settings, digests, strict=True)):
         diff = compare_digests(there, here)
         same = same and diff.same
         if options.json:

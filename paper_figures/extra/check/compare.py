@@ -170,13 +170,13 @@ def compare_digests(there: Digest, here: Digest) -> DigestDiff:
 
 def _models(there: Digest, here: Digest) -> Iterator[ModelChange]:
     """Yield what of the models themselves is not the same, the checkpoint first."""
-    seen: set[Kind] = set()
+    kinds: set[Kind] = set()
     for (kind, first), second in zip(_facts(there, here).items(), _facts(here, there).values(), strict=True):
-        if kind == "template" and "tokenizer" in seen:
+        if kind == "template" and "tokenizer" in kinds:
             continue  # its ids follow from the tokenizer's
         found = changes(first, second, known=True)
         for change in found[:_MOST]:
-            seen.add(kind)
+            kinds.add(kind)
             if isinstance(change.first, dict):  # of hashes
                 parts = [part.name for part in changes(change.first, change.second)]
                 count = f"{len(parts)} of {len({**change.first, **change.second})}"
@@ -355,8 +355,8 @@ def _rows(diff: DigestDiff) -> Iterator[str]:
     shares = f"{diff.near_steps[0]:.1%} of the steps there, {diff.near_steps[1]:.1%} here"
     yield f"  A near-tie is a step whose choice rounding can change: {shares}."
     # Of another model one example is enough.
-    told = rows[: 1 if set(_FILES) & {*diff.kinds} else _ROWS]
-    for row in told:
+    shown = rows[: 1 if set(_FILES) & {*diff.kinds} else _ROWS]
+    for row in shown:
         sides = " and ".join(side for side, tie in (("there", row.near_there), ("here", row.near_here)) if tie)
         tie = f"near-tie {sides}" if sides else "no near-tie"
         yield f"  Prompt {row.prompt}, {row.strategy}, step {row.step} ({tie}):"
@@ -369,8 +369,8 @@ def _rows(diff: DigestDiff) -> Iterator[str]:
         yield f"    there {there}; here {here}. {ends}"
         if row.other_ids:
             yield "    The prompt has other token ids."
-    if len(rows) > len(told):
-        yield f"  {len(rows) - len(told)} more decodes differ."
+    if len(rows) > len(shown):
+        yield f"  {len(rows) - len(shown)} more decodes differ."
     yield "  (Prompts, steps and positions count from 0.)"
 
 

@@ -170,9 +170,9 @@ def _canvases(
     predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: int, batch: int
 ) -> Iterator[CanvasLogits]:
     """Yield logits of two canvases for each prompt: all of the answer masked, and every second position."""
-    asked = [(number, kind) for kind in ("masked", "half masked") for number in range(len(prompts))]
-    for begin in range(0, len(asked), batch):
-        group = asked[begin : begin + batch]
+    cases = [(number, kind) for kind in ("masked", "half masked") for number in range(len(prompts))]
+    for begin in range(0, len(cases), batch):
+        group = cases[begin : begin + batch]
         canvas = lay_out(predictor, [prompts[number] for number, _ in group], length)
         columns: list[torch.Tensor] = []
         for row, (number, kind) in enumerate(group):

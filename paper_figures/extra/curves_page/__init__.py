@@ -49,7 +49,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
     curves = np.stack([log_odds(ordered, float(scale)) for scale in scales], axis=1)
     swaps, left_out = _swaps(step, curves, path)
     title = f"The confidence curves of step {step.step}, counted from 0"
-    said = _summary(step, path, len(swaps), left_out)
+    summary = _summary(step, path, len(swaps), left_out)
     data = {
         "step": step.step,
         "k": k,
@@ -63,7 +63,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
         "pieces": _pieces(step, path),
         "crossings": swaps,
     }
-    return page_of("curves.html", title=title, plain=said, scripts=_SCRIPTS, data=data, last=str(fineness - 1))
+    return page_of("curves.html", title=title, plain=summary, scripts=_SCRIPTS, data=data, last=str(fineness - 1))
 
 
 def _pieces(step: StepLogits, path: SelectionPath) -> list[dict[str, Any]]:

@@ -95,8 +95,8 @@ class Fragility:
             lines[0] += f" The score, {self.score:.4f}, then lies between {_ends(self.span(self.fragile))}."
             lines.append(f"Sampling alone: {_ends(self.sampling)} (95 % interval, n = {count}).")
         if self.changed is not None:
-            told = f"{int(self.changed.sum())} of them changed in {self.decodes} decodes with logits moved by rounding"
-            lines.append(f"{told}." if self.scores is None else f"{told}: between {_ends(self.span(self.changed))}.")
+            line = f"{int(self.changed.sum())} of them changed in {self.decodes} decodes with logits moved by rounding"
+            lines.append(f"{line}." if self.scores is None else f"{line}: between {_ends(self.span(self.changed))}.")
         return "\n".join(lines)
 
 

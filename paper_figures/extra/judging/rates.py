@@ -60,7 +60,7 @@ def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator) -> Judge
     ((1, 1), 0.75, 1.0, 0.5)
     """
     valid = [pair for pair in pairs if pair.outcome != "invalid"]
-    asked = [pair for pair in valid if pair.forward.choice != "tie"]
+    decided = [pair for pair in valid if pair.forward.choice != "tie"]
     points = [_POINTS[pair.outcome] for pair in valid]
 
     def tally(outcome: Callable[[PairVerdict], Outcome]) -> Tally:
@@ -69,14 +69,14 @@ def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator) -> Judge
         win = share_interval(outcomes.count("win"), len(outcomes)) if outcomes else None
         return Tally(outcomes.count("win"), outcomes.count("draw"), outcomes.count("loss"), invalid, win)
 
-    firsts = [verdict.choice == "1" for pair in asked for verdict in (pair.forward, pair.backward)]
-    agree = [pair.forward_outcome == pair.backward_outcome for pair in asked]
+    firsts = [verdict.choice == "1" for pair in decided for verdict in (pair.forward, pair.backward)]
+    agree = [pair.forward_outcome == pair.backward_outcome for pair in decided]
     return JudgeRates(
         tally(lambda pair: pair.outcome),
         bootstrap_interval(points, rng) if points else None,
         tally(lambda pair: pair.forward_outcome),
         tally(lambda pair: pair.backward_outcome),
-        len(valid) - len(asked),
-        float(np.mean(agree)) if asked else None,
-        float(np.mean(firsts)) if asked else None,
+        len(valid) - len(decided),
+        float(np.mean(agree)) if decided else None,
+        float(np.mean(firsts)) if decided else None,
     )

@@ -51,7 +51,7 @@ def rws_settings(mean: float, sd: float, rewards: Sequence[float], drafts: Seque
     for scale in SCALES:
         found.append(Setting("published", "published SD", f"rws:{scale:g}", mean, sd))
         for spread, own in spreads.items():
-            found += [Setting(centre, spread, f"rws:{scale:g}", at, own) for centre, at in centres.items()]
+            found += [Setting(centre, spread, f"rws:{scale:g}", mean_of, own) for centre, mean_of in centres.items()]
             found.append(Setting("running", spread, f"rws-centred:{scale:g}+sd:{own / sd:.6g}", mean, sd))
         found.append(Setting("running", "running SD", f"rws-centred:{scale:g}", mean, sd))
     return found
@@ -69,8 +69,8 @@ class Search:
         from rws_decode.ablation.result import AblationRows
 
         self.models, self.texts, self.shape, self.seed = models, texts, shape, seed
-        told = [models.predictor.name, models.reward.name, repr(shape), seed, *texts]
-        self.rows = AblationRows(folder, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
+        parts = [models.predictor.name, models.reward.name, repr(shape), seed, *texts]
+        self.rows = AblationRows(folder, hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16])
         self.settings: dict[str, Setting] = {}
 
     def decode(self, setting: Setting, rows: Sequence[int], arm: str = "") -> list[dict[str, Any]]:
@@ -113,8 +113,8 @@ class Search:
         """Return a row for each try of a setting on a prompt."""
         rows = [row for row in self.rows if row["arm"] != "strategy"]
         frame = pd.DataFrame(measured(row) for row in rows).assign(setting=[row["arm"] for row in rows])
-        told = pd.DataFrame([self.settings[name] for name in frame["setting"]], index=frame.index)
-        return frame.assign(**{name: told[name] for name in ("strategy", "mean", "sd")})
+        settings = pd.DataFrame([self.settings[name] for name in frame["setting"]], index=frame.index)
+        return frame.assign(**{name: settings[name] for name in ("strategy", "mean", "sd")})
 
 
 def renormalised(reward: Any, mean: float, sd: float) -> Any:

@@ -17,7 +17,7 @@ Files below OUT/normalisation: what was decoded, by cell, so that the same comma
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -119,6 +119,13 @@ def run(options: NormalisationOptions) -> dict[str, Any]:
 def read_record(folder: Path = RECORD) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the rows of a run, and what is known of it."""
     return pd.read_parquet(folder / "answers.parquet"), read_json(folder / "about.json")
+
+
+def again(sample: int, seed: int) -> tuple[int, str, Iterator[Any]]:
+    """Compute a sample of the record again, for `rws verify` (`again.again`)."""
+    from paper_figures.extra.normalisation.again import again as computed
+
+    return computed(sample, seed)
 
 
 def packed(frame: pd.DataFrame) -> bytes:

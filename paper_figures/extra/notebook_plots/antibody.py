@@ -68,8 +68,10 @@ def record(folder: Path = FOLDER) -> None:
             compare(predictor, text, [name], SHAPE, reward=reward)[name][0].save(_file(name, folder))
         trace = load(_file(name, folder))
         chains[name] = fill_gaps(text, "".join(trace.words(trace.tokens)))
-    said = {n: {"log-odds of human": reward.score([""], [c])[0], "humanness": humanness(c)} for n, c in chains.items()}
-    write_json(folder / "judges.json", said)
+    scores = {
+        n: {"log-odds of human": reward.score([""], [c])[0], "humanness": humanness(c)} for n, c in chains.items()
+    }
+    write_json(folder / "judges.json", scores)
     overs: tuple[Over, ...] = ("temperature", "reward-scale")
     for over in overs:
         if not (file := folder / f"{over}.json.gz").exists():

@@ -224,20 +224,20 @@ def compared(weights: Floats, scores: Floats, scales: Floats, sd: float | None =
         np.repeat(scales, prompts),
         np.repeat(np.arange(settings), prompts),
     )
-    seen: list[Floats] = []
+    gaps: list[Floats] = []
 
     def factor(rewards: Floats) -> Floats:
         return scale * reward_factor(rewards, 1.0)
 
     def reward(step: int, texts: NDArray[np.int64]) -> Floats:
-        seen.append(z[setting, texts])
-        return factor(seen[-1])
+        gaps.append(z[setting, texts])
+        return factor(gaps[-1])
 
     def mean_of(rule: Callable[[int, NDArray[np.int64]], Floats]) -> Floats:
         return (scores / unit[:, None])[setting, run_all(flat, rule)].reshape(settings, prompts).mean(axis=1)
 
     rws = mean_of(reward)
-    own = np.array(seen)  # rewards of steps, [3, rows]
+    own = np.array(gaps)  # rewards of steps, [3, rows]
     applied = np.array([factor(each) for each in own]).reshape(LENGTH, settings, prompts)
 
     def fixed(factors: Floats) -> Floats:

@@ -36,16 +36,16 @@ def power_page(rows: Sequence[Row]) -> Page:
     ends = np.array([[net_interval(row["win"], row["default_win"], n) for row in rows] for n in SIZES])
     names = [row["model"] for row in rows]
     first, last = f"{names[0]}, the smallest", f"{names[-1]}, the largest"
-    said = [
-        f"{n:,} prompts: {100 * at[0]:.0f} % of studies see the difference of {names[0]}, {100 * at[-1]:.0f} % that "
-        f"of {names[-1]}. The interval of the net win rate of {names[0]} is {low:+.1f} to {high:+.1f} points."
-        for n, at, (low, high) in zip(SIZES, power.tolist(), ends[:, 0].tolist(), strict=True)
+    sentences = [
+        f"{n:,} prompts: {100 * share[0]:.0f} % of studies see the difference of {names[0]}, {100 * share[-1]:.0f} % "
+        f"that of {names[-1]}. The interval of the net win rate of {names[0]} is {low:+.1f} to {high:+.1f} points."
+        for n, share, (low, high) in zip(SIZES, power.tolist(), ends[:, 0].tolist(), strict=True)
     ]
     seen = BarsCase(
         "how often the sign test sees it",
         {"studies that see it": power},
         {first: power[:, 0], last: power[:, -1]},
-        said,
+        sentences,
         "share of studies that see the difference",
         "the same, by the number of prompts",
         limits=(0.0, 1.0),
@@ -55,7 +55,7 @@ def power_page(rows: Sequence[Row]) -> Page:
         "half the width of the interval",
         {"half a width": half},
         {first: half[:, 0], last: half[:, -1]},
-        said,
+        sentences,
         "half the width of the interval [points]",
         "the same, by the number of prompts [points]",
     )

@@ -52,14 +52,14 @@ def _case(name: str, pair: Pair) -> BarsCase:
     a, b = (np.array([float(logit) for logit in row]) for row in pair)
     confidence = np.stack([max_probability(a, _SCALES), max_probability(b, _SCALES)], axis=1)
     lead = (log_odds(a, _SCALES) - log_odds(b, _SCALES)) / _SCALES
-    said = [
+    sentences = [
         f"At r = {scale:.3g}, {'a' if ahead > 0 else 'b'} is ahead: {max(two):.6f} against {min(two):.6f}."
         for scale, ahead, two in zip(_SCALES, lead, confidence.tolist(), strict=True)
     ]
     roots = [float(root) for root in crossings(*pair).roots]
     lobes = [np.abs(lobe).max() for lobe in np.split(lead, np.searchsorted(_SCALES, roots))]
-    seen = np.where(np.abs(lead) <= _LOBES * min(lobes), lead, np.nan)
+    visible = np.where(np.abs(lead) <= _LOBES * min(lobes), lead, np.nan)
     across = "log-odds of a less those of b, per unit of scale [nats]"
     return BarsCase(
-        name, {"confidence": confidence}, {"lead of a": seen}, said, "confidence", across, (0, 1), None, roots
+        name, {"confidence": confidence}, {"lead of a": visible}, sentences, "confidence", across, (0, 1), None, roots
     )

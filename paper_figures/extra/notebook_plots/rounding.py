@@ -81,7 +81,7 @@ def _case(steps: FirstSteps, name: str) -> BarsCase:
         return " and ".join(map(str, np.flatnonzero(chosen)))
 
     chosen = steps.chosen[name], steps.chosen["exact"]
-    said = [
+    sentences = [
         f"At c = {scale:.3g}, {many} of {len(steps.words)} positions are at probability 1.0. Positions {named(ours)} "
         f"are committed; by the exact order, {named(exact)}."
         for scale, many, ours, exact in zip(steps.scales, level(name), *chosen, strict=True)
@@ -90,7 +90,7 @@ def _case(steps: FirstSteps, name: str) -> BarsCase:
         name,
         {"log-odds": _odds(steps, name)},
         {ranking: level(ranking) for ranking in ("float32", "bfloat16")},
-        said,
+        sentences,
         "log-odds that the positions are ranked by [nats]",
         "positions at probability 1.0, of all",
         None,

@@ -37,8 +37,8 @@ def _case(name: str, log_p: np.ndarray, rewards: np.ndarray) -> BarsCase:
         "p itself": np.exp([tilt(log_p, rewards, 0.0)] * len(_DRAGGED)),
     }
     means = {of: values @ rewards for of, values in bars.items()}
-    said = [
+    sentences = [
         f"Expected reward at c = {c:.3g}: {scaled:.4f} scaled, {tilted:.4f} tilted, {own:.4f} under p."
         for c, tilted, scaled, own in zip(_DRAGGED, *means.values(), strict=True)
     ]
-    return BarsCase(name, bars, means, said, "probability", "expected reward", (0, 1))
+    return BarsCase(name, bars, means, sentences, "probability", "expected reward", (0, 1))

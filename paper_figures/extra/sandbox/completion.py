@@ -359,8 +359,8 @@ def _begin(lines: Sequence[str], definition: int) -> int:
     It is at the margin, can open a program, and all lines from there to the definition parse. Tried are the first line
     in the text that can open a program, and the seven nearest.
     """
-    opening = [at for at in range(definition) if _OPENS.match(lines[at])]
+    opening = [line for line in range(definition) if _OPENS.match(lines[line])]
     tried = opening[:1] + opening[1:][1 - _MOST_TRIES :]
     # A decorator does not parse without what it decorates.
-    parses = (at for at in tried if parse("\n".join([*lines[at:definition], "def _(): pass"]))[0] is not None)
+    parses = (line for line in tried if parse("\n".join([*lines[line:definition], "def _(): pass"]))[0] is not None)
     return next(parses, definition)

@@ -130,8 +130,8 @@ def confidence_curves(
 def _rows(logits: Any, k: int | None) -> _Rows:
     if isinstance(logits, StepLogits):
         words, place = logits.words, logits.positions.tolist()
-        names = [at_position(shown_word(word), at) for word, at in zip(words, place, strict=True)]
-        labels = [f"{shown_word(word)} ({at})" for word, at in zip(words, place, strict=True)]
+        names = [at_position(shown_word(word), position) for word, position in zip(words, place, strict=True)]
+        labels = [f"{shown_word(word)} ({position})" for word, position in zip(words, place, strict=True)]
         committed = int(logits.chosen.sum()) if k is None else k
         return _Rows(names, labels, list(logits.logits), committed, None if isnan(logits.factor) else logits.factor)
     rows = list(logits)
@@ -144,10 +144,10 @@ def _rows(logits: Any, k: int | None) -> _Rows:
 def _drawn(rows: _Rows, logits: Any, positions: Sequence[int] | None) -> list[int]:
     there = logits.positions.tolist() if isinstance(logits, StepLogits) else list(range(len(rows.logits)))
     if positions is not None:
-        if absent := [at for at in positions if at not in there]:
+        if absent := [position for position in positions if position not in there]:
             known = f"{there[0]} to {there[-1]}" if len(there) > 12 else ", ".join(map(str, there))
             raise ValueError(f"positions holds {absent[0]}, which is not among those of logits: {known}")
-        return [there.index(at) for at in dict.fromkeys(positions)]
+        return [there.index(position) for position in dict.fromkeys(positions)]
     if len(there) <= _MOST:
         return list(range(len(there)))
     scales = (0.1, 1.0, 10.0) if rows.factor is None else (0.1, 1.0, rows.factor)
@@ -166,9 +166,9 @@ def _range(
     scale_min: float | None, scale_max: float | None, roots: Sequence[float], factor: float | None
 ) -> tuple[float, float]:
     """Return the range of scales, wide enough for all crossings unless it was given."""
-    seen = [*roots, *([factor] if factor else [])]
-    low = min([0.1, *(scale / 3 for scale in seen)]) if scale_min is None else scale_min
-    high = max([5.0, *(scale * 3 for scale in seen)]) if scale_max is None else scale_max
+    scales = [*roots, *([factor] if factor else [])]
+    low = min([0.1, *(scale / 3 for scale in scales)]) if scale_min is None else scale_min
+    high = max([5.0, *(scale * 3 for scale in scales)]) if scale_max is None else scale_max
     if not 0 < low < high < np.inf:
         raise ValueError(f"scale_min and scale_max are {low:g} and {high:g}: 0 < scale_min < scale_max is needed")
     return float(low), float(high)

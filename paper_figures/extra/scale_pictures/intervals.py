@@ -43,11 +43,11 @@ def intervals(
     if not series or not all(series.values()):
         raise ValueError("series holds nothing: a name with numbers and their intervals is needed")
     for name, values in series.items():
-        for at, (value, low, high) in values.items():
+        for x, (value, low, high) in values.items():
             if not low <= value <= high:
-                raise ValueError(f"series holds {name!r} at {at}: {value:g} is not in [{low:g}, {high:g}]")
+                raise ValueError(f"series holds {name!r} at {x}: {value:g} is not in [{low:g}, {high:g}]")
     finite("level", level, above=0, below=1, example="level=0.95")
-    numbers = sorted({at for values in series.values() for at in values})
+    numbers = sorted({x for values in series.values() for x in values})
     if logarithmic and not numbers[0] > 0:
         raise ValueError(f"series holds the number {numbers[0]}: a logarithmic axis has numbers above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.0))
@@ -114,7 +114,7 @@ def reversal_shares(
 
 
 def _line(panel: Axes, name: str, values: Mapping[float, Sequence[float]], look: Look, **style: Any) -> None:
-    value, low, high = np.array([values[at] for at in sorted(values)], dtype=float).T
+    value, low, high = np.array([values[x] for x in sorted(values)], dtype=float).T
     style |= {"color": look.color, "marker": look.marker, "markersize": 5}
     panel.errorbar(sorted(values), value, [value - low, high - value], label=name, **style)
 
@@ -122,7 +122,7 @@ def _line(panel: Axes, name: str, values: Mapping[float, Sequence[float]], look:
 def _label(panel: Axes, numbers: Sequence[float], across: str, height: str, logarithmic: bool) -> None:
     if logarithmic:
         panel.set_xscale("log")
-    panel.set_xticks(numbers, [number(at) for at in numbers])
+    panel.set_xticks(numbers, [number(x) for x in numbers])
     panel.set_xticks([], minor=True)
     panel.set_xlabel(across)
     panel.set_ylabel(height)

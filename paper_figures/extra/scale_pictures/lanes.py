@@ -182,7 +182,9 @@ def _label(words: Sequence[str], begin: int, longest: int) -> str:
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return with how many equal words two texts begin."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def lines_of(paths: Sequence[ScalePath], others: Mapping[str, Value] | None, god: bool) -> dict[str, Value]:
@@ -221,10 +223,10 @@ def of_answers(
             else f"The {axis} {ends} gives {count(len(given), 'answer')} or more, {pieces}; what is hatched is open."
         )
         if grid:
-            at = on_grid(path, grid)
-            missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(at.values())]
+            lanes = on_grid(path, grid)
+            missed = [str(answer.number) for answer in answers if answer.tokens in given.keys() - set(lanes.values())]
             named = f"misses answer{'s' if len(missed) > 1 else ''} {joined(missed, _NAMED)}"
-            sentences.append(f"The grid of {count(len(at), 'scale')} {named if missed else 'gives all of these'}.")
+            sentences.append(f"The grid of {count(len(lanes), 'scale')} {named if missed else 'gives all of these'}.")
     if shown < len(answers):
         sentences.append(f"The {shown} answers with the largest shares of the axis are drawn.")
     return sentences
@@ -263,11 +265,11 @@ def _lanes(axes: Axes, paths: Sequence[ScalePath], answers: Sequence[Answer], gr
             **{"color": look.color, "alpha": 0.55, "edgecolor": look.color, "linewidth": 0.8, "hatch": look.hatch},
             label=OVER[path.over],
         )
-        at = {scale: lane[tokens] + shift for scale, tokens in on_grid(path, grid).items() if tokens in lane}
+        heights = {scale: lane[tokens] + shift for scale, tokens in on_grid(path, grid).items() if tokens in lane}
         mark = {"color": "white", "markeredgecolor": BLACK, "markersize": 5.5, "clip_on": False, "zorder": 4}
-        if at:
+        if heights:
             label = f"grid, {SHORT[path.over]}"
-            axes.plot([*at], [*at.values()], look.marker, linestyle="none", label=label, **mark)
+            axes.plot([*heights], [*heights.values()], look.marker, linestyle="none", label=label, **mark)
         for low, high in _open(path):
             hatched_span(axes, low, high, zorder=3, alpha=0.8)
     texts = told_apart([answer.text for answer in answers], _LABEL)
@@ -275,8 +277,8 @@ def _lanes(axes: Axes, paths: Sequence[ScalePath], answers: Sequence[Answer], gr
     for answer, text in zip(answers, texts, strict=True):
         note = notes.get(answer.tokens, "")
         shown = shown_word(text, _LABEL + 4) + (f"  ({note})" if note else "")
-        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
-        axes.annotate(shown, (1, lane[answer.tokens]), (8, 0), parse_math=False, **beside)
+        style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+        axes.annotate(shown, (1, lane[answer.tokens]), (8, 0), parse_math=False, **style)
     axes.set_yticks(range(len(answers)), [str(answer.number) for answer in answers])
     axes.set_ylim(max(len(answers), 1) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -74,8 +74,8 @@ def _label(row: int, words: Sequence[str] | None, positions: Any) -> str:
 
 
 def _selection_sentences(path: SelectionPath, rows: Any, low: float, high: float) -> list[str]:
-    of = "" if rows is None else f" of {len(rows)} positions"
-    who, are = (f"The {path.k} most confident{of}", "are") if path.k > 1 else (f"The most confident{of}", "is")
+    total = "" if rows is None else f" of {len(rows)} positions"
+    who, are = (f"The {path.k} most confident{total}", "are") if path.k > 1 else (f"The most confident{total}", "is")
     sets = len({piece.selected for piece in path.pieces})
     points = [number(bracket.upper) for bracket in path.brackets if bracket.breakpoint]
     same = "the same" if sets == 1 else f"one of {sets} sets"
@@ -126,15 +126,15 @@ def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
 
 
 def _threshold_sentences(paths: tuple[ThresholdPath, ...]) -> list[str]:
-    told = []
+    sentences = []
     for path in paths:
         first, last = (len(piece.positions) for piece in (path.pieces[0], path.pieces[-1]))
         at_one = [len(piece.positions) for piece in path.pieces if piece.lower <= 1 <= piece.upper]
         one = f", {at_one[0]} of them at scale 1" if at_one else ""
-        told.append(f"Threshold {path.tau:g}: from {first} to {count(last, 'position')}{one}.")
+        sentences.append(f"Threshold {path.tau:g}: from {first} to {count(last, 'position')}{one}.")
     open_ = [number(path.tau) for path in paths if not path.certified]
     proof = f"not all is proved at {joined(open_, 4)} (hatched)" if open_ else "proved"
-    return [*told, f"No number falls as the scale grows: {proof}."]
+    return [*sentences, f"No number falls as the scale grows: {proof}."]
 
 
 @drawn

@@ -175,22 +175,22 @@ def corrupt(text: str, rng: Random, count: int = 1) -> str:
         people = sorted({word for word in tokens if word in NAMES})
         kind = rng.choices(("word", "name", "swap", "drop", "double", "delete"), (6, 2, 1, 1, 1, 1))[0]
         if kind == "name" and len(people) > 1:
-            at = rng.choice([i for i, word in enumerate(tokens) if word in NAMES])
-            tokens[at] = rng.choice([name for name in people if name != tokens[at]])
+            place = rng.choice([i for i, word in enumerate(tokens) if word in NAMES])
+            tokens[place] = rng.choice([name for name in people if name != tokens[place]])
         elif kind in ("swap", "drop", "double") and len(sentences) > 2:
-            at = rng.randrange(len(sentences) - 1)
+            place = rng.randrange(len(sentences) - 1)
             if kind == "swap":
-                sentences[at], sentences[at + 1] = sentences[at + 1], sentences[at]
+                sentences[place], sentences[place + 1] = sentences[place + 1], sentences[place]
             elif kind == "drop":
-                del sentences[at]
+                del sentences[place]
             else:
-                sentences.insert(at, sentences[at])
+                sentences.insert(place, sentences[place])
             tokens = [word for sentence in sentences for word in sentence]
         elif kind == "delete" and len(tokens) > 1:
             del tokens[rng.randrange(len(tokens))]
         elif slots:
-            at = rng.choice(slots)
-            others = [word for word in _alternatives()[tokens[at]] if word != tokens[at]]
-            tokens[at] = rng.choice(others)
+            place = rng.choice(slots)
+            others = [word for word in _alternatives()[tokens[place]] if word != tokens[place]]
+            tokens[place] = rng.choice(others)
         text = " ".join(tokens)
     return text

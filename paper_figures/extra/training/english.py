@@ -181,7 +181,7 @@ def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[d
 
     An opening ends where the clause does: after a mark, or before a word that joins what follows.
     """
-    by_address, seen = [], set()
+    by_address, texts = [], set()
     for address in addresses:
         by_address.append([])
         for sentence in _sentences(address.text):
@@ -189,9 +189,9 @@ def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[d
             if cut is None or len(sentence) < cut + 4 or words.unknown(" ".join(sentence[:cut])):
                 continue
             prompt, answer = words.text(words.ids(" ".join(sentence[:cut]))), " ".join(sentence[cut:])
-            if prompt not in seen:
+            if prompt not in texts:
                 by_address[-1].append({"kind": "opening", "prompt": prompt, "answer": answer, "address": address.name})
-            seen.add(prompt)
+            texts.add(prompt)
     return _in_turn(by_address, most)
 
 

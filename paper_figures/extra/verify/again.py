@@ -112,14 +112,14 @@ def units_of(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
 def laws_units(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
     """Return the unit of each recorded text of the laws study."""
     count, seed = recorded.about["prompts"], recorded.about["seed"]
-    asked = {
+    prompts = {
         name: {
             prompt.name: (prompt, answer) for prompt, answer in laws.prompts_of_world(laws.WORLDS[name], count, seed)
         }
         for name in {row["world"] for row in rows}
     }
     kinds = [(row["world"], row["method"], int(row["words"]), row["drawing"]) for row in rows]
-    return [laws.unit_of(*kind, *asked[kind[0]][row["prompt"]], seed) for kind, row in zip(kinds, rows, strict=True)]
+    return [laws.unit_of(*kind, *prompts[kind[0]][row["prompt"]], seed) for kind, row in zip(kinds, rows, strict=True)]
 
 
 def _same_numbers(row: Mapping[str, Any], again: Mapping[str, Any]) -> bool:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from rws_decode.cli.progress import progress, tell
 from rws_decode.commands.shown import print_json
+from rws_decode.common.plugins import find, names
+from rws_theory.checks import one_of
 
 if TYPE_CHECKING:
     from paper_figures.extra.verify.again import Verified
 
 
 GROUP = "Maintain"
+STUDIES = "rws.studies"  # entry points of extras' studies; one with a record offers `again`
 
 
 def verify(
     *,
     sample: Annotated[int, Parameter(validator=Number(gte=1))] = 40,
     seed: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
-    study: Literal["evidence", "laws", "antibody", "antibody-laws", "reactions", "smollm2"] = "evidence",
+    study: str = "evidence",
     record: Path | None = None,
     json: bool = False,
 ) -> int:
@@ -39,30 +43,47 @@ def verify(
     seed
         of the sample
     study
-        whose record
+        whose record; an unknown name lists them all
     record
         the record (default: the one that ships)
     json
         print the result as JSON on standard output
     """
-    from paper_figures.recorded import FOLDERS, read_recorded
+    from paper_figures.recorded import FOLDERS
 
-    recorded = read_recorded(record or FOLDERS[study])
+    one_of("--study", study, (*FOLDERS, *names(STUDIES)))
     tell("verify: loading the models of the record ...")
-    from paper_figures.extra.verify.again import Verified, sample_of
-    from paper_figures.extra.verify.again import verify as compute
+    from paper_figures.extra.verify.again import Verified
 
-    drawn = sample_of(recorded, sample, seed)
+    size, date, counts = _again(sample, seed, study, record)
     outcome = Verified(0, 0, 0, ())
-    with progress("verify", len(drawn), "answer") as shown:
-        for now in compute(recorded, drawn):
+    with progress("verify", size, "answer") as shown:
+        for now in counts:
             shown.advance(now.checked - outcome.checked)
             outcome = now
     if json:
         print_json(asdict(outcome))
     else:
-        print(_text(outcome, recorded.about["date"]))
+        print(_text(outcome, date))
     return 1 if outcome.differ else 0
+
+
+def _again(sample: int, seed: int, study: str, record: Path | None) -> tuple[int, str, Iterator[Verified]]:
+    """Return how many answers are computed again, when they were recorded, and the counts as they come."""
+    from paper_figures.extra.verify.again import sample_of
+    from paper_figures.extra.verify.again import verify as compute
+    from paper_figures.recorded import FOLDERS, read_recorded
+
+    if study not in FOLDERS:
+        again = getattr(find(STUDIES, study), "again", None)
+        if again is None:
+            raise ValueError(f"--study is {study}: it has no record to compute again")
+        if record is not None:
+            raise ValueError(f"--record is {record}: leave it out, as {study} has the record that ships")
+        return again(sample, seed)
+    recorded = read_recorded(record or FOLDERS[study])
+    answers = sample_of(recorded, sample, seed)
+    return len(answers), recorded.about["date"], compute(recorded, answers)
 
 
 def _text(outcome: Verified, date: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -89,9 +90,9 @@ class Leverage:
     def line(self) -> str:
         """Return in a line by how much the factor varied, and at how many steps that, and any reward, could matter."""
         least, most = self.factor.min(), self.factor.max()
-        facts = f"{self.label}: the factor varied by {100 * self.variation:.1f} % ({least:.3g} to {most:.3g})"
-        could = f"it could change what is unmasked at {self.varied.sum()} of {self.steps} steps"
-        return f"{facts}: {could}, any reward at {self.attainable.sum()}"
+        factor = f"{self.label}: the factor is {least:.3g} to {most:.3g} (CV {100 * self.variation:.1f} %)"
+        decided = f"within this range it decides what is unmasked at {self.varied.sum()} of {self.steps} steps"
+        return f"{factor}; {decided}, within that of all rewards at {self.attainable.sum()}"
 
 
 def leverage(trace: Trace, predictor: MaskPredictor, factors: tuple[float, float] | None = None) -> Leverage:
@@ -111,7 +112,7 @@ def leverage(trace: Trace, predictor: MaskPredictor, factors: tuple[float, float
     >>> (run,) = decode(english, english.prompts[0], "rws:8", Shape(16, 8, 16), reward=load_reward("era"))
     >>> found = leverage(run, english)
     >>> found
-    Leverage(rws:8: the factor varied by 9.6 % (3.45 to 4.56): it could change what is unmasked at 1 of 8 steps, any...)
+    Leverage(rws:8: the factor is 3.45 to 4.56 (CV 9.6 %); within this range it decides what is unmasked at 1 of 8...)
     >>> found.first, round(found.later, 3), found.certified
     (1, 0.875, True)
     """
@@ -139,7 +140,7 @@ def leverage(trace: Trace, predictor: MaskPredictor, factors: tuple[float, float
 
 
 def leverage_line(trace: Trace, predictor: MaskPredictor) -> str:
-    """Return the line that `compare` prints of a run: "" without leverage, how to ask above 2^26 logits."""
+    """Return what `compare` prints of a run in 80 columns: "" without leverage, how to ask above 2^26 logits."""
     try:
         _range(trace, None)
     except ValueError:  # it reads no reward, or does more than scale
@@ -147,7 +148,7 @@ def leverage_line(trace: Trace, predictor: MaskPredictor) -> str:
     logits = step_logits(trace, predictor, 0).logits.shape[1] * int(trace.eligible.sum())
     if logits > _MOST:
         return f"{run_label(trace)}: {logits:,} logits, rws_decode.leverage tells where a reward could matter\n"
-    return f"{leverage(trace, predictor).line()}\n"
+    return f"{textwrap.fill(leverage(trace, predictor).line(), 80)}\n"
 
 
 def _mean(factors: NDArray[np.float64]) -> float:

@@ -76,8 +76,8 @@ def order(
                 label = "value, within each step\n(0 lowest, 1 highest)"
                 figure.colorbar(image, ax=panels, label=label, shrink=0.9, pad=0.02)
         if changes:
-            at, where = np.nonzero((each.candidate[1:] != each.candidate[:-1]) & each.masked[1:])
-            panel.plot(where, at + 1, "x", color=GREY, markersize=4, label="candidate changed")
+            steps, where = np.nonzero((each.candidate[1:] != each.candidate[:-1]) & each.masked[1:])
+            panel.plot(where, steps + 1, "x", color=GREY, markersize=4, label="candidate changed")
         draw_order(panel, each, replace(look, color=VERMILION) if values else look, edge="white" if values else None)
         god = f"GOD {each.god_tokens:.2f} tokens, {each.god_steps:.2f} steps"
         panel.set_title(f"{run_label(each)}, {god}", parse_math=False)

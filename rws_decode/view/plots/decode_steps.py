@@ -51,7 +51,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
         label = "factor 1 would commit"
         panel.plot(marks, over, "v", color=BLACK, markersize=7, label=label, clip_on=False, zorder=4)
         legend(figure, panel, axes)
-    names = [f"{shown_word(word)}  {at}" for word, at in zip(words, place.tolist(), strict=True)]
+    names = [f"{shown_word(word)}  {position}" for word, position in zip(words, place.tolist(), strict=True)]
     panel.set_xticks(range(len(place)), names, rotation=90, parse_math=False)
     panel.tick_params(axis="x", length=0)
     panel.grid(visible=False, axis="x")
@@ -109,7 +109,7 @@ def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str
     def named(chosen: NDArray[np.bool_]) -> str:
         place = np.flatnonzero(chosen)
         words = trace.words(trace.candidate[number, place])
-        return joined([at_position(shown_word(word), at) for word, at in zip(words, place.tolist(), strict=True)], 6)
+        return joined([at_position(shown_word(word), p) for word, p in zip(words, place.tolist(), strict=True)], 6)
 
     chosen, unscaled, eligible = trace.chosen[number], trace.unscaled[number], int(trace.eligible[number].sum())
     drawn_of = "" if shown == eligible else f" The {shown} foremost are drawn."
@@ -151,20 +151,20 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     axes: two, or one where no reward was asked. ValueError for other numbers of axes.
     """
     check_known(trace, "plots.steps", whole=True)
-    asked = bool((trace.reward_use != NOT_ASKED).any())
-    rows = 2 if asked else 1
+    scored = bool((trace.reward_use != NOT_ASKED).any())
+    rows = 2 if scored else 1
     figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)
     series = [(trace.factor, "factor")]
-    if asked:
+    if scored:
         series.insert(0, (trace.reward_normalised, "reward\n[SD]"))
-    at = np.arange(trace.steps_run)
+    steps_run = np.arange(trace.steps_run)
     for panel, (values, label) in zip(panels, series, strict=True):
         for index, changed in enumerate(np.flatnonzero(trace.changed).tolist()):
             band: dict[str, Any] = {"label": "factor changed the commit"} if index == 0 else {}
             panel.axvspan(changed - 0.4, changed + 0.4, facecolor=AMBER, alpha=0.35, linewidth=0, zorder=0, **band)
-        panel.plot(at, values, color=GREY, linewidth=1)
+        panel.plot(steps_run, values, color=GREY, linewidth=1)
         for use, (name, color, marker, _) in _USES.items():
-            place = at[trace.reward_use == use]
+            place = steps_run[trace.reward_use == use]
             look = {"linestyle": "none", "marker": marker, "color": color, "markersize": 6}
             if place.size and use == NOT_NEEDED:
                 edge = panel.get_xaxis_transform()
@@ -192,9 +192,9 @@ def _sentences_of_steps(trace: Trace) -> list[str]:
         level = f"{low:.3g}" == f"{high:.3g}"
         spread = f"is {low:.3g}" if level else f"lies between {low:.3g} and {high:.3g}"
         sentences.append(f"The factor of all logits {spread}.")
-    for use, (*_, said) in _USES.items():
+    for use, (*_, sentence) in _USES.items():
         if times := int((trace.reward_use == use).sum()):
-            sentences.append(said.format(count(times, "step")))
+            sentences.append(sentence.format(count(times, "step")))
     if trace.unscaled.any():
         changed = np.flatnonzero(trace.changed).tolist()
         where = f"at {len(changed)} of {trace.steps_run} steps (bands): {joined([*map(str, changed)], 12)}"

@@ -18,21 +18,8 @@ from documented_commands import block_lines, page, ran
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import rws_decode
-from rws_decode import (
-    Abilities,
-    Ablation,
-    CallablePredictor,
-    CallableReward,
-    HFMaskPredictor,
-    Shape,
-    Temperature,
-    Threshold,
-    ablate,
-    decode,
-    load_ablation,
-    load_predictor,
-    load_reward,
-)
+import rws_decode as rws
+from rws_decode import Ablation, CallablePredictor, CallableReward, Shape, ablate, decode, load_ablation, load_predictor
 from rws_decode.ablation import SENTENCES, VERDICTS, measure_leverage
 
 SHAPE = Shape(2, 2, 2)
@@ -87,6 +74,9 @@ CASES = {
 }
 
 
+REWARD = CallableReward(matters, mean=0.0, std=0.2)
+
+
 @pytest.mark.parametrize("verdict", CASES)
 def test_the_verdict_is_the_known_one(verdict: str) -> None:
     reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
@@ -99,19 +89,17 @@ def test_the_verdict_is_the_known_one(verdict: str) -> None:
     assert set(result.explain().splitlines()[0].split(":")[0].split()) == {"confidence"}
 
 
-def verdict_of_a_sample(verdict: str, seed: int) -> str:
-    """Return what an ablation says of 300 prompts drawn at random, three of four to the right."""
-    rng = np.random.default_rng(seed)
-    sides = rng.choice(["right", "left"], 300, p=[0.75, 0.25])
-    prompts = [f"{side} {number}" for side, number in zip(sides, rng.integers(1000, size=300), strict=True)]
-    reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
-    return ablate(PREDICTOR, prompts, "rws:10", SHAPE, reward=reward, batch=96, validation=16, seed=seed).verdict
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("verdict", CASES)
 def test_no_sample_of_prompts_gives_a_wrong_verdict(verdict: str) -> None:
-    found = {verdict_of_a_sample(verdict, seed) for seed in range(4)}
+    """Of 300 prompts, three of four are to the right."""
+    reward, found = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known"), set[str]()
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sides = rng.choice(["right", "left"], 300, p=[0.75, 0.25])
+        prompts = [f"{side} {number}" for side, number in zip(sides, rng.integers(1000, size=300), strict=True)]
+        given = {"reward": reward, "batch": 96, "validation": 16, "seed": seed}
+        found.add(ablate(PREDICTOR, prompts, "rws:10", SHAPE, **given).verdict)
     assert found <= {verdict, "undecided"} and verdict in found
 
 
@@ -138,8 +126,7 @@ class Own:
 
 
 def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
-    mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=reward, batch=32) for how in (Own(), "rws:10"))
+    mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=REWARD, batch=32) for how in (Own(), "rws:10"))
     assert mine.verdict == usual.verdict == "the reward matters"
     assert [each.difference for each in mine.comparisons] == [each.difference for each in usual.comparisons]
 
@@ -148,7 +135,7 @@ def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
 class OwnCount(Own):
     """A strategy that unmasks both positions at once where the reward is high."""
 
-    abilities = Abilities(counts=True)
+    abilities = rws.Abilities(counts=True)
 
     def count(self, view: Any) -> Any:
         return torch.as_tensor(np.where(view.reward > 0, 2, 1))
@@ -167,33 +154,25 @@ class OwnOrder:
 
 @pytest.mark.parametrize("strategy", [OwnCount(), OwnOrder()])
 def test_twins_of_a_strategy_whose_count_or_order_reads_the_reward_give_it_other_rewards(strategy: Any) -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
-    assert ablate(PREDICTOR, PROMPTS, strategy, SHAPE, reward=reward, batch=32).verdict == "the reward matters"
+    assert ablate(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, batch=32).verdict == "the reward matters"
 
 
 def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
     english, shape = load_predictor("english"), Shape(8, block=8)
-    reward = load_reward("era")
+    reward = rws.load_reward("era")
     result = ablate(english, english.prompts[:24], "threshold:0.3+rws:8", shape, reward=reward, until=8)
     rows = {(row["arm"], row["prompt"]): row for row in result.rows}
     for (arm, prompt), row in rows.items():
         factor = np.mean(rows["strategy", prompt]["factors"]) if arm == "fixed factor" else 1.0
         if arm in ("confidence", "fixed factor"):
-            rule = Threshold(0.3, scaled=Temperature(float(factor)))
+            rule = rws.Threshold(0.3, scaled=rws.Temperature(float(factor)))
             (alone,) = decode(english, english.prompts[prompt], rule, shape)
             assert row["tokens"] == alone.tokens.tolist() and row["forwards"] == alone.forwards
 
 
 def test_a_steering_method_has_its_scores_shuffled_among_its_copies() -> None:
-    english = load_predictor("english")
-    result = ablate(
-        english,
-        english.prompts[:60],
-        "best-of:8",
-        Shape(4, 4, 4),
-        reward=lambda answer: len(answer),
-        batch=26,
-    )
+    english, shape = load_predictor("english"), Shape(4, 4, 4)
+    result = ablate(english, english.prompts[:60], "best-of:8", shape, reward=lambda answer: len(answer), batch=26)
     assert [each.twin for each in result.comparisons] == ["confidence", "shuffled rewards"]
     assert result.comparisons[1].difference > 0.5  # the greatest of eight against any of eight
     assert result.leverage is None
@@ -237,12 +216,11 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
 
 
 def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
     one, other = (
-        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=reward, until=24, batch=batch) for batch in (4, 24)
+        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24, batch=batch) for batch in (4, 24)
     )
     assert one.comparisons == other.comparisons
-    later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=reward, until=16)
+    later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=REWARD, until=16)
     one.save(tmp_path)
     later.save(tmp_path)
     assert load_ablation(tmp_path).to_frame().equals(later.to_frame())
@@ -255,7 +233,7 @@ def test_a_network_of_transformers_is_asked_in_one_call() -> None:
     config = BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
+        network = rws.HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
     prompts = [
         f"write a story with {name} ." for name in ("lenses", "crater", "wharf", "tariff", "meteor") for _ in "1234567"
     ]
@@ -263,22 +241,16 @@ def test_a_network_of_transformers_is_asked_in_one_call() -> None:
     assert result.stopped_after == 8 and len(result.comparisons) == 9 and result.leverage is not None
 
 
-def known_models() -> tuple[Any, Any, Any]:
-    return PREDICTOR, CallableReward(matters, mean=0.0, std=0.2), None
-
-
 def test_workers_find_the_same() -> None:
-    predictor, reward, _ = known_models()
-    asked = partial(ablate, predictor, PROMPTS[:100], "rws:10", SHAPE, reward=reward, until=24)
+    asked = partial(ablate, PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24)
     with ThreadPoolExecutor(2) as threads:
-        assert asked(executor=threads, load=known_models).as_json() == asked().as_json()
+        assert asked(executor=threads, load=lambda: (PREDICTOR, REWARD, None)).as_json() == asked().as_json()
         with pytest.raises(ValueError, match="executor and load"):
             asked(executor=threads)
 
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
-    result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=reward)
+    result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD)
     result.save(tmp_path)
     again = load_ablation(tmp_path)
     assert again.as_json() == result.as_json() and str(again) == str(result)
@@ -290,9 +262,8 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_groups_are_the_units() -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
     groups = [prompt.split()[1] for prompt in PROMPTS]  # a right one and a left one each
-    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, groups=groups, until=20)
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=REWARD, groups=groups, until=20)
     assert (result.comparisons[0].n, result.stopped_after) == (20, 40)
     assert result.comparisons[0].difference == pytest.approx(1.0, abs=0.3)  # half of the prompts gain two SD
 
@@ -300,7 +271,7 @@ def test_groups_are_the_units() -> None:
 def test_a_directory_of_another_reward_is_refused_and_a_refused_call_leaves_none(tmp_path: Path) -> None:
     asked = partial(ablate, PREDICTOR, strategy="rws:10", shape=SHAPE, until=16, directory=tmp_path)
     with pytest.raises(ValueError, match="prompts are 12"):
-        asked(PROMPTS[:12], reward=matters)
+        asked(PROMPTS[:12], reward=matters)  # and leaves no directory
     asked(PROMPTS[:60], reward=CASES["no effect"])
 
     def score(prompt: str, answer: str) -> float:
@@ -321,20 +292,18 @@ def test_a_factor_that_stays_is_no_leverage(steps: int) -> None:
 
 
 def test_a_strategy_that_counts_has_no_leverage_and_a_method_no_factor() -> None:
-    reward = CallableReward(matters, mean=0.0, std=0.2)
-    asked = partial(ablate, PREDICTOR, PROMPTS[:60], shape=SHAPE, reward=reward, until=16)
+    asked = partial(ablate, PREDICTOR, PROMPTS[:60], shape=SHAPE, reward=REWARD, until=16)
     assert asked("threshold:0.7+rws:10").leverage is None
     assert asked("best-of:2").factor_variation is None
 
 
-def test_a_reward_of_noise_is_told() -> None:
+def test_a_reward_of_noise_is_told_and_a_budget_ends_it() -> None:
     rng = np.random.default_rng(0)
     reward = CallableReward(lambda prompt, answer: float(rng.standard_normal()), name="noise")
     result = ablate(PREDICTOR, PROMPTS[:60], "rws:10", SHAPE, reward=reward, until=16)
     assert any("two calls on one text differ" in note for note in result.notes)
-
-
-REWARD = CallableReward(matters, mean=0.0, std=0.2)
+    short = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=CASES["no effect"], budget=16)
+    assert (short.stopped_after, short.verdict) == (16, "undecided")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +311,6 @@ REWARD = CallableReward(matters, mean=0.0, std=0.2)
     [
         ({"strategy": "temperature:4"}, "strategy"),
         ({"strategy": "gradient-guidance:3"}, "no reward-blind twin"),
-        ({"prompts": PROMPTS[:12]}, "prompts"),
         ({"reward": lambda answer: 1.0}, "reward"),
         ({"reward": None}, "reward"),
         ({"margin": 0.0}, "margin"),
@@ -359,11 +327,6 @@ def test_misuse_is_one_line_that_names_the_argument(given: dict[str, Any], named
     with pytest.raises(ValueError) as refused:
         ablate(PREDICTOR, call.pop("prompts"), call.pop("strategy"), SHAPE, **call)
     assert named in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_a_budget_ends_it() -> None:
-    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=CASES["no effect"], budget=16)
-    assert result.stopped_after == 16 and result.verdict == "undecided"
 
 
 def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from command_lines import decoding as main
 from command_lines import printed, refusal
 from tiny_models import MASK, bert
 
-from rws_decode import Confidence, Options, Shape, Trace, decode, load_predictor, load_trace, replay
+from rws_decode import Confidence, Options, Shape, decode, load_predictor, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
 
 KEYS = "tokens text completed final_reward log_prob rules_broken commit_step god_tokens god_steps forwards".split()
@@ -55,11 +55,6 @@ def test_the_trace_is_written_and_replays(models: Path, tmp_path: Path, capsys: 
     assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
 
 
-def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> Trace:
-    generate(capsys, *words, *SIZE, "--json", "--trace", folder)
-    return load_trace(folder / "trace.parquet")
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -70,7 +65,9 @@ def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> 
 )
 def test_options(options: dict[str, Any], models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-    trace = traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat", *words)
+    base = ["--model", models / "tiny", "--prompt", "the cat", *SIZE, "--json", "--trace", tmp_path]
+    generate(capsys, *base, *words)
+    trace = load_trace(tmp_path / "trace.parquet")
     predictor = load_predictor(str(models / "tiny"))
     (direct,) = decode(predictor, ["the cat"], Confidence(), Shape(8, 4, 4), options=Options(**options))
     assert trace == direct and {name: getattr(trace, name) for name in options} == options

@@ -10,16 +10,11 @@ from rws_decode import RewardModel, WorldPredictor, load_reward
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.rewards.base import bounds_of
 from rws_decode.rewards.world import WorldReward
-from rws_decode.text.words import Words
-
-
-def log_probabilities(predictor: WorldPredictor, canvas: torch.Tensor) -> np.ndarray:
-    return predictor.logits(canvas, None)[0].numpy()
 
 
 def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: WorldPredictor) -> None:
     canvas = english.canvas("we ask the congress [MASK:1] the treaty with spain")
-    found = log_probabilities(english, canvas)[4, :-1]
+    found = english.logits(canvas, None)[0, 4, :-1].numpy()
     ids = canvas[0].tolist()
     joint = np.array([english.world.log_prob([*ids[:4], word, *ids[5:]]) for word in range(3000)])
     assert np.abs(found - (joint - np.logaddexp.reduce(joint))).max() < 1e-9
@@ -50,23 +45,13 @@ def world_reward(name: str) -> WorldReward:
     return reward
 
 
-def texts(words: Words, seed: int, count: int = 20) -> list[list[int]]:
-    """Return rows of word ids, some with an end of text before the last word."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, len(words) - 1, size=(count, 24))
-    rows[: count // 2, rng.integers(1, 20)] = len(words) - 1
-    return rows.tolist()
-
-
-def before_end(words: Words, ids: list[int]) -> list[int]:
-    return ids[: ids.index(words.end)] if words.end in ids else ids
-
-
 def test_era_adds_up_what_each_word_before_the_end_adds() -> None:
     reward, scores = world_reward("era"), STORED["era"]["scores"]
-    words = reward.words
-    for ids in texts(words, 0):
-        shown = before_end(words, ids)
+    words, rng = reward.words, np.random.default_rng(0)
+    rows = rng.integers(0, len(words) - 1, size=(20, 24))
+    rows[:10, rng.integers(1, 20)] = words.end  # some with an end of text before the last word
+    for ids in rows.tolist():
+        shown = ids[: ids.index(words.end)] if words.end in ids else ids
         told = reward.score(["why?"], [words.text(shown)])[0]
         assert told == pytest.approx(sum(scores[word] for word in shown), abs=1e-12)
         assert reward.world_reward.score(ids) == told

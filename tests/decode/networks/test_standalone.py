@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForMaskedLM,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    ModernBertForMaskedLM,
-    PreTrainedTokenizerBase,
-)
+import transformers
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from rws_decode import HFMaskPredictor, SequenceClassifierReward, load_predictor, load_reward
 from rws_decode.checkpoints.files import Checkpoint, models_directory
@@ -38,19 +33,6 @@ TEXTS = [
 ]
 
 
-def masked_by_transformers(folder: Path, dtype: torch.dtype = torch.float32) -> HFMaskPredictor:
-    """Return the predictor that transformers' own model and tokenizer make."""
-    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype)
-    return HFMaskPredictor(model, AutoTokenizer.from_pretrained(folder), name="mini")
-
-
-def reward_by_transformers(folder: Path) -> SequenceClassifierReward:
-    stored = json.loads((folder / "reward.json").read_text(encoding="utf-8"))
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    return SequenceClassifierReward(model, tokenizer, mean=stored["mean"], std=stored["std"], name=folder.name)
-
-
 def is_ours(loaded: Any) -> bool:
     return isinstance(loaded.model, ModernBertNetwork)
 
@@ -58,7 +40,9 @@ def is_ours(loaded: Any) -> bool:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @torch.inference_mode()
 def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
-    ours, theirs = load_predictor("mini", dtype=dtype), masked_by_transformers(MODELS / "mini", dtype)
+    ours = load_predictor("mini", dtype=dtype)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "mini", dtype=dtype)
+    theirs = HFMaskPredictor(model, AutoTokenizer.from_pretrained(MODELS / "mini"), name="mini")
     assert isinstance(ours, HFMaskPredictor) and is_ours(ours) and not is_ours(theirs)
     rng = torch.Generator().manual_seed(0)
     for batch, length in ((1, 1), (3, 17), (2, 33)):
@@ -75,7 +59,10 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", ["mini-reward", "mini-judge"])
 def test_rewards_have_the_bits_of_transformers(name: str) -> None:
-    ours, theirs = load_reward(str(MODELS / name)), reward_by_transformers(MODELS / name)
+    ours, stored = load_reward(str(MODELS / name)), json.loads((MODELS / name / "reward.json").read_text("utf-8"))
+    model = AutoModelForSequenceClassification.from_pretrained(MODELS / name, num_labels=1, dtype=torch.float32)
+    told = {"mean": stored["mean"], "std": stored["std"], "name": name}
+    theirs = SequenceClassifierReward(model, AutoTokenizer.from_pretrained(MODELS / name), **told)
     assert isinstance(ours, SequenceClassifierReward) and is_ours(ours) and not is_ours(theirs)
     for pairs in (PAIRS, PAIRS[:1], PAIRS[1:2]):  # padded, and not
         prompts, answers = [prompt for prompt, _ in pairs], [answer for _, answer in pairs]
@@ -89,18 +76,8 @@ def test_a_changed_copy_is_loaded_by_transformers(tmp_path: Path) -> None:
     windows = {"layer_types": ["full_attention", "sliding_attention"] * 2 + ["full_attention"], "local_attention": 8}
     write_json(folder / "config.json", json.loads((folder / "config.json").read_text(encoding="utf-8")) | windows)
     loaded = load_predictor(str(folder))
-    assert isinstance(loaded.model, ModernBertForMaskedLM) and not is_ours(loaded)
+    assert isinstance(loaded.model, transformers.ModernBertForMaskedLM) and not is_ours(loaded)
     assert loaded.model.config.layer_types == windows["layer_types"]
-
-
-def random_texts(count: int) -> list[str]:
-    rng = random.Random(3)
-    pieces = [*" .,:?[]", "[MASK]", "[CLS]", "[EOS", "MASK]", "the", "Meteor", "wharf", "\n"]
-    drawn = [
-        chr(rng.choice([rng.randrange(0x250), rng.randrange(0xD800), rng.randrange(0x10000, 0x30000)]))
-        for _ in range(80)
-    ]
-    return ["".join(rng.choices([*pieces, *drawn], k=rng.randrange(30))) for _ in range(count)]
 
 
 @pytest.fixture(scope="module", params=["mini", "mini-reward", "mini-judge"])
@@ -114,7 +91,11 @@ def test_texts_and_pairs_have_the_same_ids(
     both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]
 ) -> None:
     ours, theirs = both
-    texts = TEXTS + random_texts(100)
+    rng = random.Random(3)
+    ranges = ((0, 0x250), (0, 0xD800), (0x10000, 0x30000))
+    pieces = [*" .,:?[]", "[MASK]", "[CLS]", "[EOS", "MASK]", "the", "Meteor", "wharf", "\n"]
+    pieces += [chr(rng.randrange(*rng.choice(ranges))) for _ in range(80)]
+    texts = [*TEXTS, *("".join(rng.choices(pieces, k=rng.randrange(30))) for _ in range(100))]
     for text in texts:
         assert ours(text, **options)["input_ids"] == theirs(text, **options)["input_ids"], text
     pairs = texts, [*texts[1:], texts[0]]

@@ -20,28 +20,20 @@ from rws_decode.common.files import write_json
 from rws_decode.extra.testing import diffusion, tiny_checkpoint
 from rws_decode.extra.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 
-MASKS = {
-    "llada": diffusion.LLADA_IDS["<|mdm_mask|>"],
-    "dream": diffusion.DREAM_IDS["<|mask|>"],
-    "a2d-qwen3": A2D_IDS["<|mask|>"],
-    "llada-moe": MOE_IDS["<|mask|>"],
-    "llada2": MOE_IDS["<|mask|>"],
-    "sdar": A2D_IDS["<|mask|>"],
-    "fast-dllm-v2": A2D_IDS["<|mask|>"],
-    "dream-reasoner": diffusion.DREAM_IDS["<|mask|>"],
-    "modernbert-chat": BERT_IDS["[MASK]"],
+# The ids of each layout's special tokens: the mask, then those that end a text.
+NAMED: dict[str, tuple[dict[str, int], str]] = {
+    "llada": (diffusion.LLADA_IDS, "<|mdm_mask|> <|endoftext|> <|eot_id|>"),
+    "dream": (diffusion.DREAM_IDS, "<|mask|> <|endoftext|> <|im_end|>"),
+    "a2d-qwen3": (A2D_IDS, "<|mask|> <|im_end|> <|endoftext|>"),
+    "llada-moe": (MOE_IDS, "<|mask|> <|endoftext|> <|role_end|>"),
+    "llada2": (MOE_IDS, "<|mask|> <|endoftext|> <|role_end|>"),
+    "sdar": (A2D_IDS, "<|mask|> <|endoftext|> <|im_end|>"),
+    "fast-dllm-v2": (A2D_IDS, "<|mask|> <|im_end|> <|endoftext|>"),
+    "dream-reasoner": (diffusion.DREAM_IDS, "<|mask|> <|endoftext|> <|im_end|>"),
+    "modernbert-chat": (BERT_IDS, "[MASK] [PAD]"),
 }
-ENDS = {
-    "llada": (diffusion.LLADA_IDS["<|endoftext|>"], diffusion.LLADA_IDS["<|eot_id|>"]),
-    "dream": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
-    "a2d-qwen3": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
-    "llada-moe": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
-    "llada2": (MOE_IDS["<|endoftext|>"], MOE_IDS["<|role_end|>"]),
-    "sdar": (A2D_IDS["<|endoftext|>"], A2D_IDS["<|im_end|>"]),
-    "fast-dllm-v2": (A2D_IDS["<|im_end|>"], A2D_IDS["<|endoftext|>"]),
-    "dream-reasoner": (diffusion.DREAM_IDS["<|endoftext|>"], diffusion.DREAM_IDS["<|im_end|>"]),
-    "modernbert-chat": (BERT_IDS["[PAD]"],),
-}
+IDS = {layout: tuple(ids[name] for name in names.split()) for layout, (ids, names) in NAMED.items()}
+MASKS, ENDS = ({layout: part(ids) for layout, ids in IDS.items()} for part in (lambda ids: ids[0], lambda ids: ids[1:]))
 LAYOUTS = list(MASKS)
 UNNAMED = {"mask_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
@@ -329,22 +321,19 @@ def test_loading_holds_the_weights_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layout", "name", "changes", "message"),
+    ("layout", "changes", "message"),
     [
-        ("sdar", "m", {"block_size": 0}, "block_size in its config.json is 0, not a positive number"),
-        ("sdar", "m", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
-        ("sdar", "m", {"model_type": "nemotron_labs_diffusion", "dlm_paradigm": "autoregressive"}, "sees nothing to"),
-        ("dream-reasoner", "m", {"block_size": None}, "block_size in its config.json is None"),
-        ("a2d-qwen3", "m", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
-        ("a2d-qwen3", "m", {"model_type": "a2d-llama"}, "has weights that its config does not ask for: .*k_norm"),
-        ("llada-moe", "m", {"moe_layer_freq": [1]}, r"moe_layer_freq in its config.json is \[1\], not 0 or 1 for each"),
-        ("dream", "m", {"num_hidden_layers": 7}, "has weights of 2 layers, config.json says 7"),
+        ("sdar", {"block_size": 0}, "block_size in its config.json is 0, not a positive number"),
+        ("sdar", {"use_sliding_window": True}, "use_sliding_window in its config.json is on"),
+        ("sdar", {"model_type": "nemotron_labs_diffusion", "dlm_paradigm": "autoregressive"}, "sees nothing to"),
+        ("dream-reasoner", {"block_size": None}, "block_size in its config.json is None"),
+        ("a2d-qwen3", {"rope_scaling": {"rope_type": "spiral"}}, "rope_scaling in .* of type 'spiral', none of"),
+        ("a2d-qwen3", {"model_type": "a2d-llama"}, "has weights that its config does not ask for: .*k_norm"),
+        ("llada-moe", {"moe_layer_freq": [1]}, r"moe_layer_freq in its config.json is \[1\], not 0 or 1 for each"),
     ],
 )
-def test_models_that_are_not_read(
-    tmp_path: Path, layout: str, name: str, changes: dict[str, Any], message: str
-) -> None:
-    folder = tiny_checkpoint(layout, tmp_path / name)
+def test_models_that_are_not_read(tmp_path: Path, layout: str, changes: dict[str, Any], message: str) -> None:
+    folder = tiny_checkpoint(layout, tmp_path / "m")
     write_json(folder / "config.json", diffusion.MODELS[layout].described(**changes))
     with pytest.raises(ValueError, match=message) as caught:
         load_predictor(str(folder), progress=False)

@@ -7,23 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from grouped import grouped
 from misuse import refused
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    SEP,
-    SPECIAL,
-    UNK,
-    VOCABULARY,
-    bert,
-    bert_predictor,
-    modernbert_predictor,
-    word_tokenizer,
-)
+from tiny_models import CLS, EOS, MASK, PAD, SEP, UNK, VOCABULARY, bert_predictor, modernbert_predictor, word_tokenizer
 from transformers import AutoModelForMaskedLM, DistilBertConfig, ElectraConfig, PreTrainedConfig, RobertaConfig
 
 import rws_decode as rws
@@ -41,11 +29,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "tiny", files={"examples.json": examples})
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_checkpoint("bert", tmp_path_factory.mktemp("models") / "bare", tokenizer=False)
-
-
 def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     half = load_predictor(str(saved), dtype="bfloat16", progress=False)
     assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
@@ -60,8 +43,8 @@ def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     assert loaded.tokens.tolist() == built.tokens.tolist() and loaded.text == built.text
 
 
-def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None:
-    predictor = load_predictor(str(bare))
+def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(tmp_path: Path) -> None:
+    predictor = load_predictor(str(tiny_checkpoint("bert", tmp_path / "bare", tokenizer=False)))
     assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
     (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
     (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
@@ -70,7 +53,7 @@ def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None
     refused(lambda: predictor.encode_prompt("the cat"), "has no tokenizer, give token ids")
 
 
-@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("special", tiny_models.SPECIAL)
 def test_no_special_token_can_be_spelled(special: str) -> None:
     for predictor in (bert_predictor(), modernbert_predictor()):
         assert predictor.encode_prompt(f"the {special} cat") == [CLS, 6, UNK, UNK, UNK, 8, SEP]
@@ -111,7 +94,7 @@ def test_a_mask_is_a_token_id_and_ends_no_text(kind: str, tmp_path: Path) -> Non
         if kind == "callable":
             return CallablePredictor(len, mask_id=mask_id, end_id=EOS, vocab_size=28)  # type: ignore[arg-type]
         if kind == "network":
-            return HFMaskPredictor(bert(), word_tokenizer(), mask_id=mask_id)
+            return HFMaskPredictor(tiny_models.bert(), word_tokenizer(), mask_id=mask_id)
         return load_predictor(path, mask_id=mask_id, progress=False)
 
     for wrong in (True, 4.0, "nope", -1):

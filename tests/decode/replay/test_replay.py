@@ -10,24 +10,11 @@ import pytest
 import torch
 from command_lines import decoding as main
 from grouped import grouped
-from tiny_models import EOS, VOCABULARY, bert_predictor
-from trace_files import NOT_NEEDED
+from tiny_models import EOS, VOCABULARY
+from trace_files import PREDICTOR, TRACE, unneeded
 
-import rws_decode as rws
-from rws_decode import RWS, CallablePredictor, Temperature, Trace, decode, replay, replay_with
+from rws_decode import CallablePredictor, Temperature, Trace, decode, replay, replay_with
 from rws_decode.extra.testing import tiny_checkpoint
-
-REWARD = rws.CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
-PREDICTOR = bert_predictor()
-
-
-def run(**options: object) -> Trace:
-    settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
-    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
-    return trace
-
-
-TRACE = run()
 
 
 def changed(name: str, step: int, position: int | None, value: float, trace: Trace = TRACE) -> Trace:
@@ -69,13 +56,7 @@ def test_the_first_step_that_was_changed_is_named(step: int) -> None:
 
 
 def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_are_not_known() -> None:
-    use = TRACE.reward_use.copy()
-    use[1] = NOT_NEEDED
-    names = ("factor", "reward_raw", "reward_normalised")
-    fields: dict[str, Any] = {name: getattr(TRACE, name).copy() for name in names}
-    for array in fields.values():
-        array[1] = np.nan
-    known = replace(TRACE, reward_use=use, **fields)
+    known = unneeded(TRACE, 1)
     assert replay(known).diverged_at is None
     position = int(np.flatnonzero(known.chosen[1])[0])
     assert replay(changed("value", 1, position, -99.0, known)).diverged_at == 1

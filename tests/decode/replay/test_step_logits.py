@@ -19,18 +19,7 @@ from rws_theory import crossings
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
-def log_odds(seen: StepLogits, factor: float) -> np.ndarray:
-    """Return log-odds of the candidates at a factor, from probabilities and so only where these are not near 1."""
-    values = []
-    for row, token in zip(seen.logits, seen.candidate.tolist(), strict=True):
-        with np.errstate(over="ignore"):
-            others = np.exp(factor * (np.delete(row, token) - row[token])).sum()
-        values.append(-np.log(others))
-    return np.array(values)
-
-
 def check(trace: rws.Trace, seen: StepLogits) -> None:
-    """Hold the logits of a step against what the trace recorded of it."""
     step = seen.step
     assert seen.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
     assert seen.positions.dtype == seen.candidate.dtype == np.int64 and seen.logits.dtype == np.float64
@@ -66,7 +55,10 @@ def test_the_logits_of_each_step_lead_to_what_it_recorded(
             assert np.isneginf(seen.logits[:, END]).all()
         if trace.reward_use[step] != NOT_NEEDED:
             value = trace.value[step, seen.positions]
-            np.testing.assert_allclose(log_odds(seen, seen.factor), value, rtol=1e-9, atol=1e-9)
+            for row, token, recorded in zip(seen.logits, seen.candidate.tolist(), value, strict=True):
+                with np.errstate(over="ignore"):
+                    others = np.exp(seen.factor * (np.delete(row, token) - row[token])).sum()
+                np.testing.assert_allclose(-np.log(others), recorded, rtol=1e-9, atol=1e-9)
 
 
 def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too() -> None:

@@ -10,25 +10,13 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import CLS, EOS, SEP, VOCABULARY, WORDS, bert_predictor, llada_predictor, word_tokenizer
+from tiny_models import CLS, EOS, LLAMA_SIZES, SEP, VOCABULARY, WORDS, bert_predictor, llada_predictor, word_tokenizer
 
 from rws_decode import RWS, CallableReward, CausalReward, Savings, decode, load_reward
 from rws_decode.common.files import write_json
 from rws_decode.extra.testing.strategies import edited_texts
 
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 128,
-    "initializer_range": 0.6,
-    "num_labels": 1,
-    "bos_token_id": CLS,
-    "eos_token_id": EOS,
-}
+SIZES = LLAMA_SIZES | {"num_labels": 1}
 BYTES_PER_TOKEN = 2 * 2 * 2 * 4 * 4  # keys and values, layers, kv heads, head dim, float32
 
 
@@ -206,20 +194,16 @@ CHAT = (
 )
 
 
-def save(folder: Path, model: transformers.PreTrainedModel, known: dict[str, object], chat: str | None = None) -> Path:
-    codec = word_tokenizer()
-    codec.bos_token, codec.chat_template = "[CLS]", chat
-    model.save_pretrained(folder)
-    codec.save_pretrained(folder)
-    write_json(folder / "reward.json", {"mean": 0.0, "std": 1.0} | known)
-    return folder
-
-
 @pytest.mark.parametrize(
     "chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["bos in template", "bos by tokenizer"]
 )
 def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) -> None:
-    reward_model = load_reward(str(save(tmp_path / "chat", llama(), {"template": "chat"}, chat)))
+    codec = word_tokenizer()
+    codec.bos_token, codec.chat_template = "[CLS]", chat
+    for part in (llama(), codec):
+        part.save_pretrained(tmp_path / "chat")
+    write_json(tmp_path / "chat" / "reward.json", {"mean": 0.0, "std": 1.0, "template": "chat"})
+    reward_model = load_reward(str(tmp_path / "chat"))
     assert isinstance(reward_model, CausalReward)
     ids = reward_model.ids("cat", "sat .")
     assert ids.count(CLS) == 1 and ids[0] == CLS and ids[-1] == EOS

@@ -24,7 +24,6 @@ SHAPE = "--length 8 --steps 4 --block 8".split()
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """Write a module of its own into a new working directory, and return its name."""
     name = f"own_reward_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     (tmp_path / "broken_reward.py").write_text("1 / 0")

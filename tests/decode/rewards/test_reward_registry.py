@@ -87,12 +87,6 @@ def of_intern(weights: dict[str, Tensor], config: dict[str, Any]) -> dict[str, T
     return renamed
 
 
-def hidden_states(name: str, weights: dict[str, Tensor], config: dict[str, Any], ids: list[int]) -> Tensor:
-    weights = {key: tensor.double() for key, tensor in weights.items()}
-    weights = of_intern(weights, config) if name == "intern" else weights
-    return decoder_states(weights, config, torch.tensor(ids), causal=True, frequencies=frequencies(config))
-
-
 def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
     """Score as QRM does: the objectives' mean quantiles, mixed by a matrix, weighed by a gate."""
     tensors = {key: tensor.double() for key, tensor in weights.items()}
@@ -133,7 +127,9 @@ def ids_of(name: str, prompt: str | Dialogue, answer: str) -> list[int]:
 def reference(folder: Path, prompt: str | Dialogue, answer: str) -> float:
     name, weights = folder.name, stored_weights(folder)
     config, ids = REWARD_MODELS[name].described(), ids_of(name, prompt, answer)
-    states = hidden_states(name, weights, config, ids)
+    wide = {key: tensor.double() for key, tensor in weights.items()}
+    wide = of_intern(wide, config) if name == "intern" else wide
+    states = decoder_states(wide, config, torch.tensor(ids), causal=True, frequencies=frequencies(config))
     if name == "qrm":
         tokens = layout(name, prompt, answer)
         header = ["<|start_header_id|>", "assistant"]
@@ -219,17 +215,6 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
     assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
 
 
-def cut_short(folder: Path) -> None:
-    file = min(folder.glob("*.safetensors"))
-    file.write_bytes(file.read_bytes()[:-40])
-
-
-def pickled(folder: Path) -> None:
-    for file in folder.glob("*.safetensors*"):
-        file.unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-
-
 def other_vocabulary(folder: Path) -> None:
     for file in folder.glob("tokenizer*"):
         file.unlink()
@@ -238,24 +223,22 @@ def other_vocabulary(folder: Path) -> None:
     codec.save_pretrained(folder)
 
 
-# What every layout's loader sees to itself, and what is seen to before: one layout is enough for that.
+# What every layout's loader sees to itself; the tokenizer is seen to before, so that one layout is enough for it.
 OF_LAYOUTS = [
     (lambda folder: change_weights(folder, lambda t: t.pop(HEADS.get(folder.name, "score.weight"))), "lacks wei"),
     (lambda folder: change_weights(folder, lambda t: t.update(odd=torch.ones(2)), 2), r"config.* ask for: odd"),
     (lambda folder: change_weights(folder, lambda t: t["model.norm.weight"].fill_(math.nan)), r"holds NaN"),
-    (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
 ]
 OF_ALL = [
-    (cut_short, r"model-00001-of-00002.safetensors is truncated"),
-    (pickled, r"only pickled weights \(pytorch_model.bin\)"),
+    (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
     (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "damage", "named"),
-    [(name, *row) for name in ("intern", "eurus", "qrm", "skywork") for row in OF_LAYOUTS[:3]]
-    + [("intern", *row) for row in OF_LAYOUTS[3:] + OF_ALL],
+    [(name, *row) for name in ("intern", "eurus", "qrm", "skywork") for row in OF_LAYOUTS]
+    + [("intern", *row) for row in OF_ALL],
 )
 def test_lying_checkpoints_are_refused(name: str, damage: Callable[[Path], object], named: str, tmp_path: Path) -> None:
     folder = tiny_checkpoint(name, tmp_path / name)

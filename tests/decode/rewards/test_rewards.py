@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 import transformers
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import VOCABULARY, bert_classifier, bert_predictor, word_tokenizer
+from tiny_models import bert_classifier, bert_predictor, llama_classifier, word_tokenizer
 
 from rws_decode import RWS, CallableReward, SequenceClassifierReward, Shape, decode, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
@@ -73,27 +74,16 @@ def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
         )
 
 
-SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-SIZES |= {"intermediate_size": 32, "num_labels": 1, "pad_token_id": 0}
-
-
 def modernbert(seed: int, bias: bool) -> transformers.ModernBertForSequenceClassification:
+    config = tiny_models.modernbert(norm_bias=bias, num_labels=1).config
     torch.manual_seed(seed)
-    config = transformers.ModernBertConfig(
-        **SIZES, norm_bias=bias, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2
-    )
     return transformers.ModernBertForSequenceClassification(config)
-
-
-def llama(seed: int) -> transformers.LlamaForSequenceClassification:
-    torch.manual_seed(seed)
-    return transformers.LlamaForSequenceClassification(transformers.LlamaConfig(**SIZES, num_key_value_heads=2))
 
 
 MODELS = {
     "modernbert": lambda seed: modernbert(seed, False),
     "modernbert with biases": lambda seed: modernbert(seed, True),
-    "llama": llama,
+    "llama": llama_classifier,
     "bert": bert_classifier,
 }
 

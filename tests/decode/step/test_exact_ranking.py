@@ -37,11 +37,6 @@ def documented(precision: str, lead: float, words: int) -> float:
     return 4 * EPS[precision] * (abs(lead) + math.log(words))
 
 
-def between(odds: float, words: int) -> float:
-    """No less than that error: a lead exceeds its log-odds by log V at most."""
-    return documented("float64", abs(odds) + math.log(words), words)
-
-
 def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Row and position of `count` positions of one row, and the grid of those that compete: all."""
     return (torch.zeros(count, dtype=torch.int64), torch.arange(count)), torch.ones(1, count, dtype=torch.bool)
@@ -114,7 +109,8 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
         assert misplaced(z, chosen, c, lambda odds: float(log_f_error(torch.tensor(odds)))) == []
         return
     settled = set(chosen.nonzero()[:, 0].tolist())
-    assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
+    words = z.shape[1]  # a lead exceeds its log-odds by log V at most
+    assert misplaced(z, chosen, c, lambda odds: documented("float64", abs(odds) + math.log(words), words)) == []
     if settled != best or int(choice.ties[0]) != level:
         assert int(choice.near_ties[0]) > 0  # what float64 cannot tell apart is said to be near
 

@@ -45,7 +45,15 @@ def batches(draw: st.DrawFn) -> tuple[list[list[float]], list[list[bool]], list[
     return values, candidates, [draw(st.integers(0, sum(row))) for row in candidates]
 
 
+def level(width: int) -> tuple[list[list[float]], list[list[bool]], list[int]]:
+    """Many equal values, in rows longer than those that any sort leaves in order."""
+    values = [[float(p % 3 == 1) for p in range(width)], [0.0] * width]
+    return values, [[p % 4 != 0 for p in range(width)]] * 2, [width // 2, width // 5]
+
+
 @given(batches())
+@example(level(17))
+@example(level(300))
 @example(([[0.0, -0.0, 0.0]], [[True, True, True]], [1]))
 @example(([[-math.inf, 3.0, -math.inf]], [[True, False, True]], [2]))
 @example(([[1.0, 1.0]], [[True, True]], [0]))
@@ -57,47 +65,27 @@ def test_select_top_is_the_slow_selection(batch: tuple[list[list[float]], list[l
     assert ties.tolist() == [count for _, count in expected]
 
 
-@pytest.mark.parametrize("width", [17, 300])
-def test_among_many_equal_values_the_leftmost_go_first_too(width: int) -> None:
-    """Longer rows than those that any sort leaves in order."""
-    values = [[float(p % 3 == 1) for p in range(width)], [0.0] * width]
-    candidates = [[p % 4 != 0 for p in range(width)]] * 2
-    ks = [width // 2, width // 5]
-    chosen, ties = select_top(torch.tensor(values), torch.tensor(candidates), torch.tensor(ks))
-    expected = [slow_select(*row) for row in zip(values, candidates, ks, strict=True)]
-    assert chosen.tolist() == [row for row, _ in expected] and ties.tolist() == [count for _, count in expected]
-
-
-def random_logits(rows: int, vocabulary: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(seed)) * 3
-    return logits, logits.argmax(-1)
-
-
 @pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("factor", [0.1, 1.0, 2.37, 32.0])
 def test_probability_is_what_public_decoders_compute(precision: str, factor: float) -> None:
-    logits, best = random_logits(100, 30)
+    logits = torch.randn(100, 30, generator=torch.Generator().manual_seed(0)) * 3
+    best = logits.argmax(-1)
     scaled = logits.to(getattr(torch, precision)) * factor
     expected = torch.softmax(scaled, dim=-1)[torch.arange(100), best]
     assert torch.equal(rank_values(logits, best, factor, "probability", precision), expected.double())
 
 
-def ask(z: np.ndarray, k: int, low: float, high: float, error: float = 0.0) -> bool:
-    logits, count = torch.tensor(z), len(z)
-    coordinates = torch.zeros(count, dtype=torch.int64), torch.arange(count)
-    everywhere = torch.ones(1, count, dtype=torch.bool)
-    errors = torch.full((count,), error)
-    return bool(certain(logits, logits.argmax(-1), *coordinates, everywhere, torch.tensor([k]), low, high, errors))
-
-
 def test_most_sets_that_stay_are_proved() -> None:
     rng, stays, proved = np.random.default_rng(0), 0, 0
+    everywhere, row, k = torch.ones(1, 6, dtype=torch.bool), torch.zeros(6, dtype=torch.int64), torch.tensor([2])
     for _ in range(150):
         z = rng.normal(size=(6, 8)) * 3
         z[np.arange(6), 0] += rng.uniform(0, 12, size=6)
         if len(selection_path(z, 2, 0.025, 8.0).pieces) == 1:
             stays += 1
-            proved += ask(z, 2, 0.025, 8.0)
+            logits = torch.tensor(z)
+            candidates = logits.argmax(-1), row, torch.arange(6)
+            proved += bool(certain(logits, *candidates, everywhere, k, 0.025, 8.0, torch.zeros(6)))
     assert stays > 50 and proved >= 0.95 * stays
 
 
@@ -116,8 +104,6 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
 
 
 class Operations(TorchDispatchMode):
-    """Counts PyTorch's operations, and the float64 numbers of the largest result that is new."""
-
     count = largest = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

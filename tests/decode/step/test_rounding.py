@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiny_models import fixed_predictor
 
-from rws_decode import CallablePredictor, Options, Shape, Temperature, decode
+from rws_decode import Options, Shape, Temperature, decode
 from rws_decode.step.rounding import logit_error, near_ties, value_range
 from rws_decode.step.select import rank_values, select_deferring, select_top
 
@@ -99,13 +99,6 @@ def test_a_token_is_near_another_where_both_logits_may_be_off_by_their_error(err
     assert trace.near_tokens.tolist() == [near]
 
 
-def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:
-    """Margins 21, 22, ..., 28: in bfloat16 and float32 all probabilities are 1."""
-    table = torch.zeros(8, 12, dtype=dtype)
-    table[:, 9] = torch.arange(21.0, 29.0).to(dtype)
-    return fixed_predictor(table, mask_id=4)
-
-
 DOWN, UP, NONE, ALL = [3, 3, 2, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 4, [8, 6, 4, 2]
 
 
@@ -125,7 +118,9 @@ DOWN, UP, NONE, ALL = [3, 3, 2, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 
 )
 def test_a_trace_says_what_rounding_did(dtype: str, scale: float, ranking: Any, precision: Any, expected: Any) -> None:
     told, shape = Options(ranking=ranking, precision=precision), Shape(8, 4, 8)
-    (trace,) = decode(staircase(getattr(torch, dtype)), [[]], Temperature(scale), shape, options=told)
+    table = torch.zeros(8, 12, dtype=getattr(torch, dtype))
+    table[:, 9] = torch.arange(21.0, 29.0).to(table.dtype)  # margins: in bfloat16 and float32 all probabilities are 1
+    (trace,) = decode(fixed_predictor(table, mask_id=4), [[]], Temperature(scale), shape, options=told)
     logits = torch.cat([torch.zeros(8, 11), torch.arange(21.0, 29.0)[:, None]], dim=1)
     logits[:, 0] = -math.inf  # the mask
     values = rank_values(logits, torch.full((8,), 11), scale, ranking, precision)

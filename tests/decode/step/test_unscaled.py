@@ -9,7 +9,7 @@ import torch
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from table_models import END, LENGTH, MASK, REWARD
+from table_models import END, LENGTH, MASK, REWARD, numbered
 
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
@@ -29,10 +29,7 @@ SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH,
 
 
 def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> CallablePredictor:
-    """Float64 logits that the other tokens move; multiples of `grid`, so that positions tie, unless it is 0.
-
-    Positions 1 and 2, 4 and 5 have the same logits, in another order unless `reorder` is False.
-    """
+    """Logits that the other tokens move, multiples of `grid` unless it is 0; positions 1, 2 and 4, 5 are equal."""
     rng = np.random.default_rng(seed)
     weight = torch.from_numpy(1.2 * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
     orders = torch.from_numpy(np.stack([rng.permutation(MASK) if reorder else np.arange(MASK) for _ in range(2)]))
@@ -44,14 +41,7 @@ def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> Callabl
             rows[:, position + 1, :MASK] = rows[:, position, orders[number]]
         return rows
 
-    return CallablePredictor(
-        logits,
-        mask_id=MASK,
-        end_id=END,
-        vocab_size=MASK + 1,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(map(str, ids)),
-    )
+    return numbered(logits)
 
 
 def confidence(logits: np.ndarray, token: int, options: Options) -> float:

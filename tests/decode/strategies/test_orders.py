@@ -10,22 +10,8 @@ import torch
 from grouped import grouped
 from tiny_models import llada_predictor
 
-from rws_decode import (
-    RWS,
-    Abilities,
-    CallablePredictor,
-    CallableReward,
-    MaskedPositions,
-    RewardReplay,
-    RWSEvery,
-    Schedule,
-    Shape,
-    Temperature,
-    constant_of,
-    decode,
-    recorded,
-    shuffled,
-)
+import rws_decode as rws
+from rws_decode import RWS, CallablePredictor, CallableReward, RewardReplay, Schedule, Shape, decode, recorded, shuffled
 from rws_theory import factor_range
 
 PREDICTOR = llada_predictor()
@@ -46,7 +32,7 @@ def counting() -> tuple[CallableReward, list[str]]:
 @pytest.mark.parametrize("every", [1, 2, 7])
 def test_the_reward_is_asked_every_so_many_steps_and_the_factor_is_one_between(every: int) -> None:
     reward, asked = counting()
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], RWSEvery(8.0, every), reward=reward, **grouped(**SIZE))
+    (trace,) = decode(PREDICTOR, PROMPTS[:1], rws.RWSEvery(8.0, every), reward=reward, **grouped(**SIZE))
     called = [step % every == 0 for step in range(6)]
     assert trace.reward_asked.tolist() == called
     assert (trace.factor[~trace.reward_asked] == 1).all() and (trace.factor[trace.reward_asked] != 1).all()
@@ -54,17 +40,15 @@ def test_the_reward_is_asked_every_so_many_steps_and_the_factor_is_one_between(e
     assert for_the_trace == ([] if trace.text in by_steps else [trace.text])
     assert trace.reward_calls + trace.reward_calls_saved == sum(called)
     if every == 1:
-        (rws,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=counting()[0], **grouped(**SIZE))
-        assert np.array_equal(rws.value, trace.value, equal_nan=True) and np.array_equal(rws.factor, trace.factor)
+        (same,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=counting()[0], **grouped(**SIZE))
+        assert np.array_equal(same.value, trace.value, equal_nan=True) and np.array_equal(same.factor, trace.factor)
 
 
 class Odd:
-    """A strategy whose order, or factor, is a function."""
-
     name = "odd"
     needs_reward = False
 
-    def __init__(self, **methods: Callable[[MaskedPositions], object]) -> None:
+    def __init__(self, **methods: Callable[[rws.MaskedPositions], object]) -> None:
         vars(self).update(methods)
 
 
@@ -79,7 +63,7 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
     table[:, 5] = 16.0
     strategy = Odd(order=lambda view: torch.tensor([0.0, distance * 2.0**-13], dtype=torch.float64)[view.position])
     if sensitivity is not None:
-        strategy.abilities = Abilities(sensitivity=sensitivity)  # type: ignore[attr-defined]
+        strategy.abilities = rws.Abilities(sensitivity=sensitivity)  # type: ignore[attr-defined]
     (trace,) = decode(
         CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(length=2, steps=2, block=2)
     )
@@ -121,4 +105,4 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
     assert shuffled(list(RUN), np.random.default_rng(4)) == RewardReplay(8.0, rows, 1e-5)
     assert recorded(run) == Schedule(tuple(run.factor.tolist()))
     assert recorded([run]) == Schedule((tuple(run.factor.tolist()),))
-    assert constant_of([run]) == Temperature((float(run.factor.mean()),))
+    assert rws.constant_of([run]) == rws.Temperature((float(run.factor.mean()),))

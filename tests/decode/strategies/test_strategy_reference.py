@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from grouped import grouped
-from slow_rows import Row, Rule, by_value, confidence, slow_decode
+from slow_rows import Rule, by_value, confidence, slow_decode
 from tiny_models import EOS, bert_predictor, modernbert_predictor
+from torch import Tensor
 
 import rws_decode as rws
 from rws_decode import RWS, CallableReward, Entropy, Margin, MaskPredictor, RWSEvery, Shape, Strategy, decode, shuffled
@@ -38,13 +39,8 @@ def rws_factor(reward: float) -> float:
     return S_R * math.sqrt(1 / (1 + math.exp(-reward)) + EPS)
 
 
-def probability_margin(row: Row, i: int) -> float:
-    first, second, *_ = sorted(row.history[-1][i].tolist(), reverse=True)
-    return first - second
-
-
-def logit_margin(row: Row, i: int) -> float:
-    first, second, *_ = sorted(row.logits[i].tolist(), reverse=True)
+def margin(values: Tensor) -> float:
+    first, second = values.topk(2).values.tolist()
     return first - second
 
 
@@ -72,8 +68,8 @@ def rules(predictor: MaskPredictor, run_options: dict[str, Any]) -> dict[str, tu
         "shuffled": (shuffled(run, np.random.default_rng(5)), lambda step, answer: rws_factor(float(permuted[step]))),
     }
     orders: dict[str, tuple[Strategy, Rule]] = {
-        "margin": (Margin(), by_value(probability_margin)),
-        "logit-margin": (Margin("logit"), by_value(logit_margin)),
+        "margin": (Margin(), by_value(lambda row, i: margin(row.history[-1][i]))),
+        "logit-margin": (Margin("logit"), by_value(lambda row, i: margin(row.logits[i]))),
         "entropy": (Entropy(), by_value(lambda row, i: -row.entropy[i])),
         "random-order": (rws.RandomOrder(7), by_value(lambda row, i: float(drawn[i]))),
         "left-to-right": (rws.LeftToRight(), by_value(lambda row, i: -i)),

@@ -1,19 +1,15 @@
 """What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from tiny_models import CLS, MASK, SEP, bert_predictor
-from trace_files import SCHEMA
 
 import rws_decode as rws
-from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode, load_trace
+from rws_decode import RWS, CallableReward, FlippedReward, Shape, WorldPredictor, decode
 from rws_decode.text.dialogue import row_of
 
 BERT = bert_predictor()
@@ -46,11 +42,6 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
     return CallableReward(score, mean=4.0, std=1.5, name="different words")
 
 
-def raw_and_normalised(trace: rws.Trace) -> tuple[float, float]:
-    assert trace.final_reward is not None and list(trace.final_reward) == ["model", "raw", "normalised"]
-    return trace.final_reward["raw"], trace.final_reward["normalised"]
-
-
 @pytest.mark.parametrize(("strategy", "prompt"), list(zip(STRATEGIES, [*PROMPTS, *PROMPTS], strict=False)), ids=str)
 def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
     strategy: Any, prompt: str
@@ -58,10 +49,8 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
     seen: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
     scored = len(seen)
-    assert raw_and_normalised(trace) == tuple(
-        rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
-    )
-    assert trace.final_reward is not None and trace.final_reward["model"] == "different words"
+    raw, normalised = rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
+    assert trace.final_reward == {"model": "different words", "raw": raw, "normalised": normalised}
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
     # The text is not scored again if a step has scored it.
@@ -76,16 +65,6 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
         assert replace(trace, final_reward=None) == plain
 
 
-def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
-    """Return log p of an answer in the masks of a row: word by word from the left, each given all that is known."""
-    canvas, total = torch.tensor([row]), 0.0
-    for column, token in zip(np.flatnonzero(np.array(row) == predictor.mask_id).tolist(), answer, strict=True):
-        logits = predictor.logits(canvas, None)[0, column].double().numpy()
-        total += logits[token] - np.logaddexp.reduce(logits)
-        canvas[0, column] = token
-    return total
-
-
 @pytest.mark.parametrize(
     ("prompt", "length", "strategy"),
     [
@@ -96,36 +75,10 @@ def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[in
 def test_the_log_probability_is_the_world_s(english: WorldPredictor, prompt: str, length: int, strategy: str) -> None:
     (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=rws.load_reward("era"))
     row = row_of(trace.prompt.tolist(), english.mask_id, length)
-    assert trace.log_prob is not None and trace.log_prob < 0
-    assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
+    canvas, total = torch.tensor([row]), 0.0  # word by word from the left, each given all that is known
+    for column, token in zip(np.flatnonzero(np.array(row) == english.mask_id).tolist(), trace.tokens, strict=True):
+        logits = english.logits(canvas, None)[0, column].double().numpy()
+        total += logits[token] - np.logaddexp.reduce(logits)
+        canvas[0, column] = int(token)
+    assert trace.log_prob == pytest.approx(total, abs=1e-9) and total < 0
     assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
-
-
-DIFFERENT = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5, name="different")
-(TRACE,) = decode(BERT, "the cat sat", RWS(0.2), Shape(12, 5, 12), reward=DIFFERENT)
-
-
-def written(path: Path, *, version: int = 6, without: tuple[str, ...] = (), **fields: Any) -> Path:
-    """Write TRACE with other fields; None as a field's value is null, `...` leaves it out."""
-    TRACE.save(path)
-    header = json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
-    header["version"] = version
-    for name, value in fields.items():
-        header["trace"][name] = value
-        if value is ...:
-            del header["trace"][name]
-    table = pq.read_table(path)
-    table = table.drop_columns(list(without))
-    pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(header)}), path)
-    return path
-
-
-@pytest.mark.parametrize("version", [4, 7])
-def test_files_of_other_versions_are_refused_by_their_number(tmp_path: Path, version: int) -> None:
-    with pytest.raises(ValueError, match=rf"version {version}: .*5 to 6"):
-        load_trace(written(tmp_path / "old.parquet", version=version))
-
-
-def test_a_file_of_the_version_before_is_read_and_the_same_bytes_are_written(tmp_path: Path) -> None:
-    old = load_trace(written(tmp_path / "old.parquet", version=5))
-    assert old == TRACE and old.save(tmp_path / "new.parquet").read_bytes() == TRACE.save(tmp_path / "t").read_bytes()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from trace_files import trace_bytes
 from transformers import PreTrainedTokenizerFast
 
-from rws_decode import HFMaskPredictor, MaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
+from rws_decode import HFMaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
 from rws_decode.gpu import decode_compact
 from rws_decode.text.words import END
 
@@ -40,13 +41,6 @@ def byte_level() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=core, **NAMES)
 
 
-def named(name: str) -> MaskPredictor:
-    if name in ("mini", "english"):
-        return load_predictor(name)
-    codec = {"word piece": word_piece, "byte level": byte_level}[name]()
-    return HFMaskPredictor(bert(vocab_size=len(codec)), codec, name=name)
-
-
 PROMPTS = {
     "mini": "sort : two one",
     "english": "we ask for peace",
@@ -56,14 +50,14 @@ PROMPTS = {
 
 
 def held(trace: Trace) -> set[int]:
-    """Return the ids that a trace holds."""
     ids = {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate.flatten().tolist()}
     return ids - {-1}
 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_every_id_of_prompt_answer_and_candidates_has_its_piece(name: str, tmp_path: Path) -> None:
-    predictor = named(name)
+    codec: Any = {"word piece": word_piece, "byte level": byte_level}.get(name, lambda: None)()
+    predictor: Any = HFMaskPredictor(bert(vocab_size=len(codec)), codec, name=name) if codec else load_predictor(name)
     for options in (Options(), Options(sampling_temperature=1.0)):
         (trace,) = decode(predictor, PROMPTS[name], "default", Shape(8, 8, 8), options=options)
         assert set(trace.pieces) == {str(token) for token in held(trace)} and len(held(trace)) > 4
@@ -77,11 +71,6 @@ def test_every_id_of_prompt_answer_and_candidates_has_its_piece(name: str, tmp_p
     assert set(compact.pieces) == {str(token) for token in held(compact)}
 
 
-def with_pieces(trace: Trace) -> Trace:
-    """Return the trace with a piece for each of its tokens, and for one that it does not hold."""
-    return replace(trace, pieces={str(token): f" w{token}"[:7] for token in [*held(trace), 126_001]})
-
-
 @pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (512, 512, 512)])
 @pytest.mark.parametrize("changing", [0.02, 1.0])
 def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], changing: float) -> None:
@@ -90,5 +79,6 @@ def test_pieces_leave_a_trace_within_its_size(shape: tuple[int, int, int], chang
     for step in range(trace.steps_run):  # of a run whose scale chose others at every step
         known = np.flatnonzero(trace.eligible[step] & (trace.candidate[step] >= 0))
         unscaled[step, np.random.default_rng(step).permutation(known)[: trace.chosen[step].sum()]] = True
-    trace = with_pieces(replace(trace, unscaled=unscaled))
+    pieces = {str(token): f" w{token}"[:7] for token in [*held(trace), 126_001]}  # one that it does not hold
+    trace = replace(trace, unscaled=unscaled, pieces=pieces)
     assert len(trace_bytes(trace)) <= 1024 * shape[0]

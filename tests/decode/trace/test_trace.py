@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,42 +13,27 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
+from documented_commands import page, snippets
 from examples import examples
-from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
-from tiny_models import bert_predictor
-from trace_files import NOT_NEEDED, SCHEMA
+from trace_files import PREDICTOR, SCHEMA, TRACE, run, unneeded
 
-from rws_decode import RWS, CallableReward, Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
+from rws_decode import Shape, Trace, constant_of, decode, load_trace, recorded, replay, shuffled
 from rws_decode.canvas.layout import Canvas
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.step.record import Record
 from rws_theory import generation_order_deviation
 
-REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
-PREDICTOR = bert_predictor()
-PAGE = Path(__file__).parents[3] / "docs" / "trace-format.md"
-
-
-def run(**options: object) -> Trace:
-    settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
-    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
-    return trace
-
-
-TRACE = run()
+PAGE = "docs/trace-format.md"
 
 
 def made(
     length: int, steps: int, block: int, *, changing: float = 0.05, seed: int = 0, grid: float = 0.0, fewer: int = 0,
     asked: bool = True, vocabulary: int = 126_000,
 ) -> Trace:  # fmt: skip
-    """Make a trace as a decode would: candidates that change with a probability in each step, random values.
-
-    grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
-    """
+    """Make a trace as a decode would, of random values that are multiples of `grid`; fewer: steps that are not run."""
     rng = np.random.default_rng(seed)
     answer = 60 + torch.arange(length)[None]
     record = Record([0], Canvas(torch.zeros(1, 60 + length), None, answer, answer < 0), steps)
@@ -89,6 +73,7 @@ def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) ->
     assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
     assert load_trace(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
     assert load_trace(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+    assert load_trace(rewritten(path, version=5)) == TRACE  # a file of the version before
 
 
 @settings(max_examples=examples(150))
@@ -112,25 +97,24 @@ def test_whatever_was_kept_comes_back_and_replays(
 
 
 def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    text, code = page(PAGE), "\n".join(snippets(PAGE))
     assert "rws_decode import" not in code and "import rws_decode" not in code
     for trace in (TRACE, made(20, 10, 10, fewer=2)):
         names: dict[str, Any] = {"path": trace.save(tmp_path / "t.parquet")}
-        exec(compile(code, str(PAGE), "exec"), names)
+        exec(compile(code, PAGE, "exec"), names)
         assert np.array_equal(names["tokens"], trace.tokens)
         assert np.array_equal(names["commit_step"], trace.commit_step)
         for step in range(trace.steps_run):
             assert np.array_equal(names["canvas"](step), trace.canvas[step])
             assert np.array_equal(names["completion"](step), trace.candidate[step])
         pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
-        section = page.split("## Columns")[1].split("## Metadata")[0]
+        section = text.split("## Columns")[1].split("## Metadata")[0]
         described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
         assert described == list(names["frame"].columns)
         parts = "schema version prompt uncommitted_token whole_candidates spelled trace"
         assert set(names["metadata"]) == set(parts.split())
         for name in trace.metadata():
-            assert f"`{name}`" in page
+            assert f"`{name}`" in text
 
 
 def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
@@ -156,7 +140,6 @@ CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
 
 
 def settings_of(**changed: object) -> dict[str, Any]:
-    """The metadata of a file, with other settings of the trace."""
     return {"trace": TRACE.metadata() | changed}
 
 
@@ -173,7 +156,7 @@ def settings_of(**changed: object) -> dict[str, Any]:
         (changed("ties", LAST, 99), "ties"),
         (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), "reward_raw"),
         (changed("value", CHOSEN, None), "value holds NaN"),
-        ({"version": 2}, "version 2"),
+        *(({"version": number}, f"version {number}: ... 5 to 6") for number in (2, 4, 7)),
         ({"trace": {}}, "parts of a trace"),
         ({"prompt": ["a"]}, "'a'"),
         ({"uncommitted_token": None}, "uncommitted_token"),
@@ -202,12 +185,6 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
             refused(lambda: load_trace(path), f"{path}: not a whole Parquet file: ")
 
 
-def at(array: Any, index: Any, value: object) -> Any:
-    array = array.copy()
-    array[index] = value
-    return array
-
-
 def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
     assert TRACE.god_tokens == generation_order_deviation(TRACE.commit_step, "tokens")
     assert TRACE.god_steps == generation_order_deviation(TRACE.commit_step, "steps")
@@ -217,19 +194,8 @@ def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_com
     assert early.god_tokens == generation_order_deviation(written, "tokens")
 
 
-def unneeded(trace: Trace, step: int) -> Trace:
-    """Return the trace as it is where no reward was needed at a step."""
-    names = ("factor", "reward_raw", "reward_normalised", "value")
-    arrays = {name: getattr(trace, name).copy() for name in names}
-    use = trace.reward_use.copy()
-    use[step] = NOT_NEEDED
-    for array in arrays.values():
-        array[step] = np.nan
-    return replace(trace, reward_use=use, **arrays)
-
-
 def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
-    trace = unneeded(TRACE, 2)
+    trace = unneeded(TRACE, 2, "value")
     assert load_trace(trace.save(tmp_path / "t.parquet")) == trace
     assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
     table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()

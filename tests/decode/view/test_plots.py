@@ -14,19 +14,7 @@ from misuse import refused
 
 import rws_decode as rws
 import rws_theory as theory
-from rws_decode import (
-    RWS,
-    Ablation,
-    ScalePath,
-    Shape,
-    StepLogits,
-    Trace,
-    WorldPredictor,
-    decode,
-    load_reward,
-    plots,
-    scale_path,
-)
+from rws_decode import RWS, ScalePath, Shape, StepLogits, Trace, WorldPredictor, decode, load_reward, plots, scale_path
 from rws_decode.ablation.result import TwinComparison
 from rws_theory.worlds import NGram, frontier
 
@@ -99,7 +87,7 @@ def lane_of(bar: Any) -> int:
 def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[ScalePath]) -> dict[str, Figure]:
     path = theory.selection_path(ranked.logits, 2, 0.01, 32.0)
     twin = TwinComparison("fixed factor", 0.1, -0.1, 0.3, "undecided", 9, 9, 0)
-    ablation = Ablation("rws:8", "mini", "undecided", (twin,), 0.1, None, 9, 12, 1.0, 0.1, 0.95, 3.0)
+    ablation = rws.Ablation("rws:8", "mini", "undecided", (twin,), 0.1, None, 9, 12, 1.0, 0.1, 0.95, 3.0)
     return {
         "ablation": plots.ablation(ablation),
         "order": plots.order(guided, plain),
@@ -209,13 +197,6 @@ def test_steps_mark_each_use_of_the_reward_and_where_the_scale_changed_the_commi
     assert len(alone.axes) == 1 and "No reward was asked at 6 steps." in plots.caption(alone)
 
 
-def dots(axes: Axes) -> list[tuple[float, float, str]]:
-    """Return the crossings that are marked: scale, height, and colour."""
-    single = [line for line in axes.lines if line.get_marker() == "o" and len(np.atleast_1d(line.get_xdata())) == 1]
-    at = [(float(np.atleast_1d(line.get_xdata())[0]), float(np.atleast_1d(line.get_ydata())[0])) for line in single]
-    return [(*place, str(line.get_color())) for place, line in zip(at, single, strict=True)]
-
-
 def test_curves_are_exact_confidences_and_dots_their_certified_crossings(ranked: StepLogits) -> None:
     figure = plots.confidence_curves(ranked, scale_min=0.05, scale_max=20.0)
     (axes,) = figure.axes
@@ -224,9 +205,10 @@ def test_curves_are_exact_confidences_and_dots_their_certified_crossings(ranked:
         np.testing.assert_allclose(curve, theory.log_odds(ranked.logits[row], np.array(scale)), rtol=1e-12)
     pairs = [theory.crossings(a, b) for i, a in enumerate(ranked.logits) for b in ranked.logits[i + 1 :]]
     inside = [crossing for pair in pairs for crossing in pair.crossings if 0.05 <= crossing.root <= 20]
-    shown = dots(axes)
+    dots = [np.atleast_1d(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"]
+    shown = [float(place[0]) for place in dots if len(place) == 1]
     assert len(shown) == len(inside) > 0
-    assert all(any(one.lower <= at <= one.upper for one in inside) for at, _, _ in shown)
+    assert all(any(one.lower <= at <= one.upper for one in inside) for at in shown)
     assert f"{len(inside)} crossing" in plots.caption(figure)
     assert upright(axes)[-1] == ranked.factor
 
@@ -266,12 +248,6 @@ def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(tem
 ROWS = np.random.default_rng(0).normal(0, 3, (6, 40))
 
 
-def unproved(a: Any, b: Any) -> theory.Crossings:
-    pair = theory.crossings(a, b)
-    cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
-    return replace(pair, crossings=(cluster,), complete=False)
-
-
 def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     path = theory.selection_path(APPENDIX_D, 1, 0.1, 10.0)
     wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
@@ -281,8 +257,10 @@ def test_what_is_not_proved_is_hatched_and_said(monkeypatch: pytest.MonkeyPatch)
         (plots.threshold_counts(counts), plots.threshold_counts(replace(counts, certified=False))),
         (plots.stability([radius]), plots.stability([replace(radius, certified=False)])),
     ]
-    proved = plots.confidence_curves(APPENDIX_D)
-    monkeypatch.setattr("paper_figures.extra.scale_pictures.curves.crossings", unproved)
+    proved, pair = plots.confidence_curves(APPENDIX_D), theory.crossings(*APPENDIX_D)
+    cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
+    unproved = replace(pair, crossings=(cluster,), complete=False)
+    monkeypatch.setattr("paper_figures.extra.scale_pictures.curves.crossings", lambda a, b: unproved)
     pairs.append((proved, plots.confidence_curves(APPENDIX_D)))
     for sure, unsure in pairs:
         assert "not proved" not in plots.caption(sure) and "hatched" in plots.caption(unsure)

@@ -13,14 +13,7 @@ import torch
 from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
-from rws_decode import (
-    RWS,
-    CallableReward,
-    FactorStrategy,
-    MaskPredictor,
-    Shape,
-    strategy_log_prob,
-)
+from rws_decode import RWS, CallableReward, FactorStrategy, MaskPredictor, Shape, strategy_log_prob
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.extra.adapters.lm_eval import RWSLM
@@ -40,19 +33,10 @@ def words(ids: list[int]) -> str:
     return CODEC.decode(ids, skip_special_tokens=True)
 
 
-def keep_tokens(step: int | None, x: Tensor, logits: Tensor | None) -> Tensor:
-    """Return the tokens as they are, as Dream's default hook does."""
-    return x
-
-
 def dream(
     tokens_hook: Hook, logits_hook: Hook, *, steps: int = 5, alg: str = "maskgit_plus", dtype: torch.dtype | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Sample as Dream does at temperature 0: a timetable from 1 to eps, int(masks (1 - s / t)) commits, topk by row.
-
-    Written from its description; the network here predicts each position in place, so nothing is shifted. Returns the
-    final canvas and the canvas after each step.
-    """
+    """Sample as Dream does: int(masks (1 - s / t)) commits, topk by row; return the last canvas and all."""
     x = torch.nn.functional.pad(IDS, (0, LENGTH), value=MASK)
     times = torch.linspace(1, 1e-3, steps + 1)
     x, history = tokens_hook(None, x, None), []
@@ -111,7 +95,7 @@ def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) ->
     rws = hooks(RWS(8.0))
     for _ in range(2):  # a second run starts anew
         final, history = dream(rws.tokens, rws.logits, alg=alg)
-    expected, slow_history = dream(keep_tokens, slow, alg=alg)
+    expected, slow_history = dream(lambda step, x, logits: x, slow, alg=alg)
     assert torch.equal(final, expected) and not bool((final == MASK).any())
     assert all(map(torch.equal, history, slow_history))
     assert [done.step for done in rws.steps] == [0, 1, 2, 3, 4]

@@ -2,27 +2,19 @@
 
 import io
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
 import readme_pictures
 from PIL import Image, ImageColor, ImageSequence
-from table_models import REWARD, table_predictor
+from table_models import run
 
 from paper_figures.extra.animation.animation import animate, layout_of
 from paper_figures.extra.animation.lockstep import frames_of, prompt_before
-from rws_decode import Animation, Shape, Trace, decode, diff
+from rws_decode import Animation, Trace, diff
 from rws_decode.common.palette import AMBER, BLUE, RULE
 
-SHAPE = Shape(length=8, steps=4, block=8)
 WHITE = (255, 255, 255)
-
-
-@cache
-def run(strategy: str = "rws:4", seed: int = 5, shape: Shape = SHAPE) -> Trace:
-    (trace,) = decode(table_predictor(seed), "", strategy, shape, reward=REWARD)
-    return trace
 
 
 def pictures(animation: Animation) -> list[Image.Image]:
@@ -94,7 +86,12 @@ def test_the_pictures_are_small_and_made_anew(tmp_path: Path) -> None:
     stale = [number for number, (new, old) in enumerate(zip(ours, theirs, strict=True)) if new != old]
     assert stale == [], "run make pictures"
     assert kept.stat().st_size < MEGABYTE
-    for name, least, most, size in (("decodes.gif", 900, 1000, MEGABYTE), ("frontier.png", 800, 1100, MEGABYTE / 5)):
+    stills = [path.name for path in readme_pictures.IMAGES.glob("*.png")]
+    assert {"frontier.png", "ablations.png", "theorems-crossing.png"} < set(stills)
+    for name, least, most, size in (
+        ("decodes.gif", 900, 1000, MEGABYTE),
+        *((n, 700, 1100, MEGABYTE / 5) for n in stills),
+    ):
         path = readme_pictures.IMAGES / name
         assert path.stat().st_size < size
         with Image.open(path) as picture:

@@ -56,7 +56,6 @@ def run(_small: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 
 
 def measured(settings: BenchSettings = PLAN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return what is measured of whole decodes, and its ways by name."""
     saved: list[dict[str, Any]] = []
     measure(settings, CPU, Ceilings(1e9, 1e9, "float32"), time.perf_counter(), saved.append)
     return saved[-1], {row["way"]: row for row in saved[-1]["ways"]}
@@ -158,9 +157,6 @@ def test_the_command_prints_what_it_writes(
     parts = ["self-check: 6 of 6", "predictor 23712, reward 21952", "3 x 96 logits", "not run: triton", "rws every 1"]
     parts += ["published, float64", "over the least time", "naive rws over rws", "every step", "1 of 1 as plain"]
     assert [part for part in parts if part not in text] == []
-
-
-TINY = SHAPES["tiny"]
 
 
 def test_the_shapes_have_the_published_numbers_of_weights() -> None:

@@ -12,7 +12,6 @@ from rws_theory.printed import printed_in
 
 
 def _drawn(axes: Axes) -> dict[str, list[float]]:
-    """Return the values of each label, from the top."""
     drawn: dict[str, list[float]] = {}
     for container in axes.containers:
         drawn.setdefault(container.get_label(), []).append(float(container.lines[0].get_xdata()[0]))

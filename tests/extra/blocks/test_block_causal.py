@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from block_layouts import BLOCK_LAYOUTS
-from documented_commands import ran
+from documented_commands import page, ran
 from misuse import refused
 from torch import Tensor
 
@@ -54,6 +54,7 @@ AUTHORS = {
     ("llada2", 12, 2): [13, 187, 120, 204, 204, 187, 187, 13],
     ("a2d-bd3lm", 8, 1): [39] * 4 + [44] * 2 + [39] * 3 + [188] * 2 + [44] + [39] * 3 + [188] * 2,
 }
+Models = dict[str, BlockCausalPredictor]
 SAVINGS = (CompactSavings(), CompactSavings.nothing())
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(ord, prompt + answer)) % 97), mean=48.0, std=20.0)
 
@@ -65,13 +66,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def models(folders: dict[str, Path]) -> dict[str, BlockCausalPredictor]:
+def models(folders: dict[str, Path]) -> Models:
     loaded: Any = {name: load_predictor(str(each), chat=False, progress=False) for name, each in folders.items()}
     return loaded
 
 
 @pytest.fixture(scope="module")
-def networks(models: dict[str, BlockCausalPredictor]) -> dict[str, Callable[..., Tensor]]:
+def networks(models: Models) -> dict[str, Callable[..., Tensor]]:
     """Logits [L, V] of one row by transformers' own class and eager attention, everything at once, nothing kept."""
     made = {}
     for name, model in models.items():
@@ -101,7 +102,7 @@ def prompts(*lengths: int) -> list[list[int]]:
 @pytest.mark.parametrize("name", MODELS)
 @torch.inference_mode()
 def test_logits_of_a_batch_are_those_of_each_row_alone(
-    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], name: str, side: str
+    models: Models, networks: dict[str, Any], name: str, side: str
 ) -> None:
     model, block = models[name], models[name].block
     rows = [torch.tensor(ids + [model.mask_id] * 8) for ids in prompts(3, 9, 0, 6)]
@@ -133,11 +134,9 @@ def published_loop(
     after: int = 0,
     factor: float = 1.0,
 ) -> tuple[list[int], int]:
-    """Fill block after block as the loops of SDAR, LLaDA2, Dream-Reasoner and BD3LM do: no later block is there yet.
+    """Fill block after block as the loops of SDAR, LLaDA2, Dream-Reasoner and BD3LM do; return tokens and forwards.
 
-    Those of probability above tau go, or else the `each` most probable. What `decode` never commits is no best token;
-    the loops close nothing. LLaDA2.1: tokens give way to others above `edit`, in `after` forwards of a full block too.
-    Returns the tokens and the number of forwards.
+    Above tau, or else `each` go. LLaDA2.1: tokens give way above `edit`, in `after` forwards of a full block too.
     """
     forwards = 0
     row, mask, block = torch.tensor(prompt), model.mask_id, model.block
@@ -164,7 +163,7 @@ def published_loop(
 
 @pytest.mark.parametrize(("name", "each", "tau"), RULED)
 def test_tokens_are_those_of_the_published_loop(
-    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], name: str, each: int, tau: float
+    models: Models, networks: dict[str, Any], name: str, each: int, tau: float
 ) -> None:
     model = models[name]
     block = model.block
@@ -179,7 +178,7 @@ def test_tokens_are_those_of_the_published_loop(
 
 @pytest.mark.parametrize(("edit", "tau", "factor"), EDITS)
 def test_replaced_tokens_are_those_of_the_published_loop(
-    models: dict[str, BlockCausalPredictor], networks: dict[str, Any], edit: float, tau: float, factor: float
+    models: Models, networks: dict[str, Any], edit: float, tau: float, factor: float
 ) -> None:
     model, given, shape = models["llada2"], prompts(2 * BLOCK, BLOCK, 7), Shape(2 * BLOCK, block=BLOCK)
     rule = f"edit:{edit}+threshold:{tau}+temperature:{factor}"
@@ -191,9 +190,7 @@ def test_replaced_tokens_are_those_of_the_published_loop(
 
 
 @pytest.mark.parametrize(("name", "length", "each"), AUTHORS)
-def test_tokens_are_those_of_the_authors_code(
-    models: dict[str, BlockCausalPredictor], name: str, length: int, each: int
-) -> None:
+def test_tokens_are_those_of_the_authors_code(models: Models, name: str, length: int, each: int) -> None:
     block, expected = models[name].block, AUTHORS[name, length, each]
     given, shape = dict(zip((8, 12), prompts(8, 12), strict=True))[length], Shape(2 * block, 2 * block // each, block)
     (trace,) = decode(models[name], [given], "default", shape, options=Options(ranking="topk"))
@@ -201,9 +198,7 @@ def test_tokens_are_those_of_the_authors_code(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(
-    models: dict[str, BlockCausalPredictor], name: str
-) -> None:
+def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(models: Models, name: str) -> None:
     model, text, read = models[name], "the cat", []
 
     def score(prompt: str, answer: str) -> float:
@@ -227,7 +222,7 @@ def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(
 @pytest.mark.parametrize("savings", SAVINGS)
 @pytest.mark.parametrize("name", SMALL)
 def test_the_compact_decoder_and_every_batch_commit_the_same(
-    models: dict[str, BlockCausalPredictor], name: str, savings: CompactSavings
+    models: Models, name: str, savings: CompactSavings
 ) -> None:
     model, texts, shape = models[name], ["the cat", "a longer prompt", "it"], Shape(8, 4)
     given: dict[str, Any] = {"reward": REWARD, "options": Options(padding="left" if name == "sdar" else "right")}
@@ -241,7 +236,7 @@ def test_the_compact_decoder_and_every_batch_commit_the_same(
 
 
 @pytest.mark.parametrize("name", [*RIVALS, *STEERED])
-def test_every_way_fills_block_after_block(models: dict[str, BlockCausalPredictor], name: str) -> None:
+def test_every_way_fills_block_after_block(models: Models, name: str) -> None:
     texts, given = ["the cat", "a longer prompt"], {"reward": REWARD, "shape": Shape(3 * BLOCK)}
     way = steer if name in STEERED else decode
     traces = way(models["sdar"], texts, name, **given)
@@ -253,7 +248,7 @@ def test_every_way_fills_block_after_block(models: dict[str, BlockCausalPredicto
 
 
 @torch.inference_mode()
-def test_a_step_computes_its_block_alone(models: dict[str, BlockCausalPredictor]) -> None:
+def test_a_step_computes_its_block_alone(models: Models) -> None:
     model, widths = models["sdar"], []
     hook = model.model.model.embed_tokens.register_forward_hook(lambda _, given, out: widths.append(given[0].shape[1]))
     try:
@@ -263,7 +258,7 @@ def test_a_step_computes_its_block_alone(models: dict[str, BlockCausalPredictor]
     assert widths == [9, *[4] * 4, 4, *[4] * 4, 4, *[4] * 4]  # what is kept of the prompt, then of each block
 
 
-def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -> None:
+def test_blocks_lie_within_the_models(models: Models) -> None:
     model, text = models["sdar"], "the cat"
     (trace,) = decode(model, text, "default", Shape(64))
     assert (trace.block, trace.steps) == (4, 32)
@@ -289,8 +284,7 @@ def test_blocks_lie_within_the_models(models: dict[str, BlockCausalPredictor]) -
 
 
 def test_the_guide_counts_these_cases() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "extra" / "blocks.md").read_text(encoding="utf-8")
-    table = guide.partition("| model | layout |")[2].partition("\n\n")[0].splitlines()[2:]
+    table = page("docs/extra/blocks.md").partition("| model | layout |")[2].partition("\n\n")[0].splitlines()[2:]
     named = dict(zip(MODELS, table, strict=True))
     for name, line in named.items():
         layouts = [changes for layout, changes in BLOCK_LAYOUTS if layout == name]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_lines import figures as main
+from command_lines import outcome
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
@@ -30,11 +31,6 @@ ROWS = [
 ]
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="module")
 def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint("classifier", tmp_path_factory.mktemp("models") / "tiny", files={"reward.json": None})
@@ -42,17 +38,14 @@ def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("data") / "nectar.jsonl", ROWS)
+    path = tmp_path_factory.mktemp("data") / "nectar.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
 
 
 def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple[int, Any, str]:
-    status = main(["calibrate", *map(str, options), "--json"])
-    captured = capsys.readouterr()
-    return status, json.loads(captured.out) if captured.out else None, captured.err
-
-
-def pairs() -> list[Pair]:
-    return read_pairs(ROWS)
+    status, out, err = outcome(main, ["calibrate", *options, "--json"], capsys)
+    return status, json.loads(out) if out else None, err
 
 
 def test_known_layouts_are_found_and_others_named() -> None:
@@ -102,7 +95,8 @@ def test_it_writes_what_load_reward_reads(
     assert status == 0 and "calibrate" in err
     assert json.loads((folder / "reward.json").read_text()) == report
     loaded = load_reward(str(folder))
-    scores = loaded.score(*(list(column) for column in zip(*((p.prompt, p.answer) for p in pairs()), strict=True)))
+    read = read_pairs(ROWS)
+    scores = loaded.score([each.prompt for each in read], [each.answer for each in read])
     assert (loaded.mean, loaded.std) == (pytest.approx(np.mean(scores)), pytest.approx(np.std(scores, ddof=1)))
     about = report["calibration"]
     assert (about["n"], about["rows"], about["pairs"], about["chosen"], about["skipped"]) == (24, 12, 24, "all", 0)
@@ -116,7 +110,7 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
     assert calibrate(capsys, *options, "--seed", "3", "--batch", "2")[1]["mean"] == pytest.approx(first["mean"])
     _, other, _ = calibrate(capsys, *options, "--seed", "4")
     assert other["calibration"]["chosen"] != first["calibration"]["chosen"]
-    drawn = [pairs()[2 * row + number] for row, number in first["calibration"]["chosen"]]
+    drawn = [read_pairs(ROWS)[2 * row + number] for row, number in first["calibration"]["chosen"]]
     scores = load_reward(str(reward), mean=0, std=1).score([p.prompt for p in drawn], [p.answer for p in drawn])
     assert first["mean"] == pytest.approx(np.mean(scores)) and len(scores) == 6
 
@@ -141,8 +135,6 @@ def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
     steps: list[int] = []
     asked[:] = ["-"] * 6
     done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
-    assert (
-        done == [float(row) for row in range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
-    )
+    assert done == [*range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
     progress.write_text("{")
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")

@@ -17,7 +17,6 @@ SHAPE = Shape(16, 8, 8)
 
 
 def slow_factor(rewards: list[float], scale: float, spread: float) -> float:
-    """Return the factor of a run's last draft."""
     s = spread or statistics.pstdev(rewards)
     z = 0.0 if s < 1e-9 else (rewards[-1] - statistics.fmean(rewards)) / s
     return scale * math.sqrt(1 / (1 + math.exp(-z)) + 1e-5)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from command_lines import decoding as main
+from command_lines import outcome
+from documented_commands import page, ran, shown
 
 from rws_decode import compare_digests, load_digest
 from rws_decode.extra.testing import tiny_checkpoint
@@ -28,11 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    capsys.readouterr()
-    status = main(["check", *map(str, words)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return status, captured.out
+    status, out, err = outcome(main, ["check", *words], capsys)
+    assert "Traceback" not in err
+    return status, out
 
 
 def test_the_same_machine_finds_nothing_and_another_model_is_named(
@@ -77,7 +77,7 @@ def test_another_setting_runs_in_a_process_of_its_own(folder: Path, capsys: pyte
     assert each["last_digits"]["logits"] < 1e-4
 
 
-GUIDE = Path(__file__).parents[3] / "docs" / "extra" / "check.md"
+GUIDE = "docs/extra/check.md"
 
 
 def shapes(text: str) -> set[str]:
@@ -90,14 +90,12 @@ def shapes(text: str) -> set[str]:
 @pytest.mark.long
 def test_the_guide_is_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = GUIDE.read_text(encoding="utf-8")
-    same, dtype = re.findall(r"```text\n(.*?)```\n", text, flags=re.DOTALL)
+    same, dtype = shown(GUIDE)
     assert said(capsys, "mini", "--reward", "mini", "-o", "mini.json")[0] == 0
-    assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in text
+    assert f"{round(Path('mini.json').stat().st_size / 1000)} KB for `mini`" in page(GUIDE)
     digest = load_digest(Path("mini.json"))
     assert f"{compare_digests(digest, digest)}".strip() == same.strip()
     status, out = said(capsys, "mini", "--reward", "mini", "--dtype", "bfloat16", "--against", "mini.json")
     assert status == 1 and shapes(dtype) <= shapes(out)
-    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    exec(compile(snippet, str(GUIDE), "exec"), {})
+    ran(GUIDE)
     assert "in all 8 decodes" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from checkpoint_files import edit_json
 from safetensors.torch import load_file, save_file
 
 import rws_decode
@@ -34,14 +35,8 @@ def mini() -> Digest:
 
 @pytest.fixture(scope="module")
 def small() -> Digest:
-    """The same of two prompts and short answers."""
     predictor = load_predictor("mini")
     return checked(predictor, load_reward("mini"), prompts=predictor.prompts[:2])
-
-
-def beside(digest: Digest, predictor: Any, reward: Any = None) -> rws_decode.DigestDiff:
-    """Return how a digest of the same prompts, made of another model, differs."""
-    return rws_decode.compare_digests(digest, rws_decode.check_digest(predictor, reward, like=digest))
 
 
 def test_a_digest_is_small_and_is_read_as_it_was_written(mini: Digest, tmp_path: Path) -> None:
@@ -108,22 +103,6 @@ def test_another_dtype_is_the_same_checkpoint_and_the_likely_cause(mini: Digest)
         assert row.tokens == sum(a != b for a, b in zip(mine.tokens, theirs.tokens, strict=True))
 
 
-def copied(name: str, folder: Path, change: Callable[[Path], None]) -> Any:
-    """Return a predictor of changed files of a shipped model."""
-    shutil.copytree(models_directory() / name, folder / name, ignore=shutil.ignore_patterns("digests.json"))
-    change(folder / name)
-    return load_predictor(str(folder / name))
-
-
-def of_json(file: str, change: Callable[[Any], None]) -> Callable[[Path], None]:
-    def changed(folder: Path) -> None:
-        content = json.loads((folder / file).read_text(encoding="utf-8"))
-        change(content)
-        (folder / file).write_text(json.dumps(content), encoding="utf-8")
-
-    return changed
-
-
 def a_weight(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     (name,) = (name for name in weights if name.endswith("layers.3.mlp.Wo.weight"))
@@ -137,7 +116,7 @@ def rounded(folder: Path) -> None:
 
 
 def entry(**changed: Any) -> Callable[[Path], None]:
-    return of_json("config.json", lambda raw: raw.update(changed))
+    return lambda folder: edit_json(folder / "config.json", **changed)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +132,10 @@ def entry(**changed: Any) -> Callable[[Path], None]:
 def test_what_differs_in_the_files_is_named(
     change: Callable[[Path], None], named: str, said: str, small: Digest, tmp_path: Path
 ) -> None:
-    diff = beside(small, copied("mini", tmp_path, change))
+    shutil.copytree(models_directory() / "mini", tmp_path / "mini", ignore=shutil.ignore_patterns("digests.json"))
+    change(tmp_path / "mini")
+    other = load_predictor(str(tmp_path / "mini"))
+    diff = rws_decode.compare_digests(small, rws_decode.check_digest(other, None, like=small))
     assert not diff.same and diff.kinds[0] == "checkpoint" and said in str(diff)
     data = json.loads(json.dumps(diff.as_json(), allow_nan=False))
     assert data["same"] is False and data["decodes"] == 4

@@ -6,22 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 import transformers
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    CLS,
-    EOS,
-    MASK,
-    PAD,
-    VOCABULARY,
-    bert_predictor,
-    full_modernbert_predictor,
-    llada_predictor,
-    word_tokenizer,
-)
+from tiny_models import EOS, PAD, VOCABULARY, bert_predictor, full_modernbert_predictor, llada_predictor, word_tokenizer
 from torch.overrides import TorchFunctionMode
 
 import rws_decode as rws
@@ -34,27 +25,20 @@ from rws_decode.extra.compact import rewards as scoring
 from rws_decode.extra.compact import step as gpu_step
 from rws_decode.extra.compact.forward import Network
 from rws_decode.extra.compact.llama import LeanLlama
-from rws_decode.extra.compact.rewards import DeviceScorer, scores_there
+from rws_decode.extra.compact.rewards import DeviceScorer
 from rws_decode.extra.compact.step import CompactSteps
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
 
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
+SIZES = tiny_models.LLAMA_SIZES | {
     "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
     "intermediate_size": 48,
-    "max_position_embeddings": 128,
     "initializer_range": 0.4,
-    "tie_word_embeddings": False,
-    "bos_token_id": CLS,
-    "eos_token_id": EOS,
     "pad_token_id": PAD,
 }
+SIZES |= {"tie_word_embeddings": False}
 LLAMA = transformers.LlamaForCausalLM, transformers.LlamaConfig
 NETWORKS: dict[str, Any] = {
     "llama": (*LLAMA, {}),
@@ -248,25 +232,12 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     assert sum(done.reward is not None for done in did) == asked
 
 
-def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
-    reward = causal_reward()
-    texts = [reward.ids("the cat", "sat"), reward.ids("a", ""), reward.ids("a dog", "ran under the tree " * 9)]
-    with torch.inference_mode():
-        scores = scores_there(reward, texts)
-        again = scores_there(reward, texts[::-1])
-    np.testing.assert_allclose(scores.numpy(), reward.score_ids(texts), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(again.numpy()[::-1], scores.numpy(), rtol=1e-5, atol=1e-5)
-    assert reward.body.replays.recorded == 1  # both fill up to one shape
-
-
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):
         table[position, EOS if position > 4 else 7] = 20.0 - position
-    predictor = rws.CallablePredictor(
-        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
-        mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
-    )  # fmt: skip
+    options = {"mask_id": tiny_models.MASK, "end_id": EOS, "vocab_size": VOCABULARY, "decode": str}
+    predictor = tiny_models.fixed_predictor(table, **options)
     options = {"length": 12, "steps": 12, "block": 6}
     (full,) = decode_compact(predictor, [[6]], Confidence(), savings=CompactSavings.nothing(), **grouped(**options))
     (short,) = decode_compact(predictor, [[6]], Confidence(), **grouped(**options))

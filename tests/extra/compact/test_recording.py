@@ -97,10 +97,7 @@ class _Graph:
 
 
 class _Recording:
-    """As torch.cuda.graph: what is recorded has not run; a failure leaves the stream of the recording the current one.
-
-    On a CPU it has run, so everything that it made is overwritten.
-    """
+    """As torch.cuda.graph: what is recorded has not run, so on a CPU all that it made is overwritten."""
 
     def __init__(self, cuda: Cuda, graph: _Graph, **options: Any) -> None:
         self.cuda, self.graph, self.options = cuda, graph, options
@@ -125,7 +122,7 @@ class _Recording:
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     cuda = Cuda()
-    stand_ins: dict[str, Any] = {
+    for name, stand_in in {
         "device": lambda device: nullcontext(),
         "Stream": cuda.new_stream,
         "stream": cuda.on,
@@ -133,31 +130,23 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
         "CUDAGraph": _Graph,
         "graph_pool_handle": cuda.new_pool,
         "graph": lambda graph, **options: _Recording(cuda, graph, **options),
-    }
-    for name, stand_in in stand_ins.items():
+    }.items():
         monkeypatch.setattr(torch.cuda, name, stand_in)
 
-    def record(replays: Replays, name: Any, function: Any, buffers: Any) -> Any:
-        return replays._captured(name, function, buffers, CPU)
-
-    monkeypatch.setattr(Replays, "_record", record)
+    monkeypatch.setattr(Replays, "_record", lambda replays, *given: replays._captured(*given, CPU))
     monkeypatch.setattr(Replays, "_lose_the_last", lambda replays: None)
     return cuda
-
-
-def network(**changes: Any) -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = LlamaConfig(**sizes | {"num_key_value_heads": 2, "intermediate_size": 48} | changes)
-    config._attn_implementation = attend_both_ways()
-    return LlamaForCausalLM(config).eval()
 
 
 @pytest.mark.parametrize(
     ("causal", "masked", "precise"), [(True, False, True), (False, False, False), (False, True, True)]
 )
 def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool, masked: bool, precise: bool) -> None:
-    model = network(attention_bias=True)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 2, "intermediate_size": 48}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, attention_bias=True)).eval()
+    model.set_attn_implementation(attend_both_ways())
     if precise:
         BidirectionalPredictor(model, word_tokenizer(), precise_rotary=True, mask_id=1)
     lean, replays = LeanLlama(model.model, causal=causal), Replays()

@@ -75,13 +75,9 @@ def test_a_stop_ends_its_batch_alone() -> None:
     np.testing.assert_array_equal(again[0].tokens, traces[1].tokens)
 
 
-def words(ids: list[int]) -> str:
-    return PREDICTOR.decode_answer(ids) or ""
-
-
 def test_drafts_show_the_canvas_and_end_with_the_text() -> None:
     out = io.StringIO()
-    streamer = DraftStreamer(words, out)
+    streamer = DraftStreamer(lambda ids: PREDICTOR.decode_answer(ids) or "", out)
     streamer.put(torch.tensor([1, 2, 3]))
     (trace,) = run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
     streamer.end()

@@ -8,12 +8,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from command_lines import figures as main
+from command_lines import outcome
 from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, fails, longer, sends
 from misuse import refused
 
@@ -48,19 +50,11 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    servers: list[JudgeServer] = []
-
-    def started(rule: Rule = longer, **options: Any) -> JudgeServer:
-        servers.append(JudgeServer(rule, **options))
-        return servers[-1]
-
-    yield started
-    for server in servers:
-        server.__exit__()
+    with ExitStack() as stack:
+        yield lambda rule=longer: stack.enter_context(JudgeServer(rule))
 
 
 def judge_at(server: JudgeServer, **options: Any) -> LLMJudge:
-    """A judge that asks one at a time."""
     return LLMJudge("judge", server.url, **{"concurrency": 1, **options})
 
 
@@ -73,7 +67,6 @@ def outcomes(pairs: list[PairVerdict]) -> list[str]:
 
 
 def in_turn(*steps: str | Behaviour) -> Rule:
-    """Do the steps in turn, then answer."""
     return lambda number, body: steps[number] if number < len(steps) else longer(number, body)
 
 
@@ -118,18 +111,6 @@ def test_outcomes_of_both_orders_are_fastchats_and_rates_average_the_orders() ->
     always_one = judge_rates([PairVerdict(verdict("1"), verdict("1"))] * 3, np.random.default_rng(0))
     assert (always_one.first_chosen, always_one.agreement, always_one.both.draws) == (1.0, 0.0, 3)
     assert (always_one.forward.wins, always_one.backward.losses) == (3, 3)
-
-
-def test_both_orders_are_asked_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
-    server = serve()
-    judged = ask(server, tmp_path, concurrency=3)
-    assert outcomes(judged) == ["win", "loss", "loss"]
-    orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
-    assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
-    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "2")
-    first = judged[0].forward
-    assert (first.model, first.attempts, first.tokens_in, first.tokens_out) == ("judge-2025-01-01", 1, 50, 1)
-    assert not first.cached and first.finish == "stop" and first.seconds > 0
 
 
 def test_texts_arrive_unaltered_and_the_request_is_what_the_judge_says(serve: Serve, tmp_path: Path) -> None:
@@ -271,14 +252,19 @@ def test_as_many_requests_at_a_time_as_said(serve: Serve, tmp_path: Path) -> Non
     assert server.most_active == 3 and len(server.arrivals) == 12
 
 
-def test_nothing_is_asked_twice(serve: Serve, tmp_path: Path) -> None:
+def test_both_orders_are_asked_once_and_results_keep_the_order_of_the_pairs(serve: Serve, tmp_path: Path) -> None:
     server = serve()
-    first = ask(server, tmp_path)
+    first = ask(server, tmp_path, concurrency=3)
+    assert outcomes(first) == ["win", "loss", "loss"]
+    orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
+    assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
+    one = first[0].forward
+    assert (one.choice, first[0].backward.choice, one.model) == ("1", "2", "judge-2025-01-01")
+    assert (one.attempts, one.tokens_in, one.tokens_out, one.cached, one.finish) == (1, 50, 1, False, "stop")
     # Neither how it is asked nor the form of a number is what is asked.
     other = judge_at(server, temperature=0, timeout=9, max_retries=0, concurrency=2, repeats=7)
     second = compare(other, PAIRS, tmp_path, progress=False)
-    assert len(server.arrivals) == 6
-    assert outcomes(second) == outcomes(first)
+    assert len(server.arrivals) == 6 and outcomes(second) == outcomes(first)
     assert all(side.cached for pair in second for side in (pair.forward, pair.backward))
     assert [pair.forward.seconds for pair in first] == [pair.forward.seconds for pair in second]
 
@@ -377,18 +363,14 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
     def ran(url: str, *options: str) -> tuple[int, str, str]:
         words = [str(file), "--judge-model", "judge", "--base-url", url, "--cache", str(tmp_path / "cache"), *options]
-        status = main(["judge", *words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return outcome(main, ["judge", *words], capsys)
 
     return ran
 
 
 def test_the_command_prints_rates_and_nothing_else(command: Command, serve: Serve) -> None:
     server = serve()
-    status, out, err = command(server.url, "--dry-run")
-    assert (status, out, len(server.arrivals)) == (0, "", 0)
-    assert "6 requests (0 verdicts are stored)" in err and "up to 3 times" in err
+    assert "6 requests (0 verdicts are stored)" in command(server.url, "--dry-run")[2]
     status, out, err = command(server.url, "--dry-run", "--json")
     assert (status, json.loads(out), len(server.arrivals)) == (0, {"requests": 6, "stored": 0}, 0)
     status, out, err = command(server.url)

@@ -4,11 +4,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from command_lines import figures as main
 from grouped import grouped
@@ -47,17 +47,7 @@ def options(models: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def small(options: list[str], models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
-    """Run it on three dialogues and one guide, for tests of what is asked; return its options and its folder."""
-    out = tmp_path_factory.mktemp("small")
-    words = [*options, "--rewards", str(models / "one"), "--prompts", "3"]
-    assert main([*words, "--out", str(out)]) == 0
-    return words, out
-
-
-@pytest.fixture(scope="module")
 def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tables, JudgeServer]]:
-    """Run it whole, with a server as judge that prefers longer answers."""
     out = tmp_path_factory.mktemp("judged")
     with JudgeServer(longer) as server:
         code, tables, _ = asked(options, out, server)
@@ -67,18 +57,12 @@ def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tuple[int, Tables, dict[str, Any]]:
     """Run with this server as judge; return the exit status, the tables and all that --json prints."""
-    from contextlib import redirect_stdout
-
     words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, "--yes", "--json", *extra]
     output = io.StringIO()
     with redirect_stdout(output):
         code = main(words)
     whole = json.loads(output.getvalue()) if code == 0 else {}
     return code, whole.get("tables", {}), whole
-
-
-def spoken(out: Path) -> pd.DataFrame:
-    return dialogues_of(answers_of(read_unit_rows(out)))
 
 
 def test_turns_are_decoded_after_the_methods_own_answers(
@@ -105,7 +89,7 @@ def test_turns_are_decoded_after_the_methods_own_answers(
 
 def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path, Tables, JudgeServer]) -> None:
     out, _, server = judged
-    whole = spoken(out)
+    whole = dialogues_of(answers_of(read_unit_rows(out)))
     wanted = set()
     for row in whole[whole["method"].isin(["rws", "constant"])].to_dict("records"):
         ours, default = "\n\n".join(row["replied"]), "\n\n".join(row["default_replied"])
@@ -151,9 +135,11 @@ def test_tables_follow_from_the_verdicts(judged: tuple[Path, Tables, JudgeServer
 
 
 def test_second_run_and_summarize_ask_nothing(
-    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+    options: list[str], models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options, out = small
+    options, out = [*options, "--rewards", str(models / "one"), "--prompts", "3"], tmp_path
+    assert main([*options, "--out", str(out)]) == 0
+    assert "no LLM judge has judged" in capsys.readouterr().out
     with JudgeServer(longer) as server:
         _, tables, _ = asked(options, out, server)
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}

@@ -27,28 +27,15 @@ NAMES = (
     "parallel-factor:1 entropy-bound:0.3 klass:0.4 dus:2 certainty-prior:2 information-gain:3 lookum:2 lopa:0.5 "
     "random-order left-to-right default+spacing:2 rws:8+spacing:3 random-order+spacing:2 threshold:0.4+spacing:2"
 ).split()
-COUNTING = (
-    "threshold:0.5",
-    "parallel-factor:1",
-    "entropy-bound:0.3",
-    "klass:0.4",
-    "dus:2",
-    "lopa:0.5",
-    "threshold:0.4+spacing:2",
-)
+COUNTING = "threshold:0.5 parallel-factor:1 entropy-bound:0.3 klass:0.4 dus:2 lopa:0.5 threshold:0.4+spacing:2".split()
 ONE_BY_ONE = [name for name in NAMES if name not in COUNTING]
 
 
 def table_predictor(seed: int) -> CallablePredictor:
     """Return a predictor whose logits are drawn for every canvas by itself: its conditionals fit no joint law."""
     logits = torch.from_numpy(np.random.default_rng(seed).normal(0, 2, (*(WORDS + 1,) * LENGTH, LENGTH, WORDS + 1)))
-    return CallablePredictor(
-        lambda canvas: logits[tuple(canvas.T)].clone(),
-        mask_id=WORDS,
-        vocab_size=WORDS + 1,
-        encode=lambda text: [int(digit) for digit in text.split()],
-        decode=lambda ids: " ".join(map(str, ids)),
-    )
+    texts = {"encode": lambda text: [*map(int, text.split())], "decode": lambda ids: " ".join(map(str, ids))}
+    return CallablePredictor(lambda c: logits[tuple(c.T)].clone(), mask_id=WORDS, vocab_size=WORDS + 1, **texts)
 
 
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(int, answer.split()))), mean=4.0, std=2.0)
@@ -114,7 +101,6 @@ def test_it_is_the_log_likelihood_of_the_order_taken(name: str) -> None:
 
 
 def frequencies(name: str, options: Options, draws: int = 2_000) -> np.ndarray:
-    """Return how often each text is drawn, [81]."""
     told = replace(options, seed=tuple(range(draws)), record="tokens")
     run = decode(table_predictor(7), [[]] * draws, name, SHAPE, reward=REWARD, options=told)
     return np.bincount(run.tokens @ WORDS ** np.arange(LENGTH - 1, -1, -1), minlength=len(TEXTS))

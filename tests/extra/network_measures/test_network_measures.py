@@ -8,12 +8,7 @@ import pytest
 import torch
 from documented_commands import ROOT
 
-from paper_figures.extra.network_measures import (
-    MEASURES,
-    measure_intervals,
-    network_measures,
-    pseudo_log_likelihood,
-)
+from paper_figures.extra.network_measures import MEASURES, measure_intervals, network_measures, pseudo_log_likelihood
 from paper_figures.recorded import FOLDER
 from paper_figures.studies.evidence_arms import WORLDS
 from paper_figures.studies.prompts import prompts_of

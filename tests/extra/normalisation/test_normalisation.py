@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_lines import figures as main
 
-from paper_figures.extra.normalisation import search, study
+from paper_figures.extra.normalisation import again, search, study
 from paper_figures.statistics.significance import holm
 
 NAME = "english:era/16/8"
@@ -16,14 +17,9 @@ ROOT = Path(__file__).parents[3]
 WORDS = ["experiment", "normalisation", "--cells", NAME, "--prompts", "5", "--most-settings", "6"]
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "RUNGS", ((6, 2), (3, 4), (2, 6)))
     monkeypatch.setitem(study.CELLS, NAME, study.CELLS[NAME]._replace(length=8, steps=4))
-
-
-@pytest.mark.usefixtures("small")
-def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     assert main([*WORDS, "--out", str(first), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -49,6 +45,24 @@ def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.Capt
     assert [(first / "normalisation" / name).read_bytes() for name in files] == [
         (second / "normalisation" / name).read_bytes() for name in files
     ]
+
+
+def test_texts_of_the_record_are_computed_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, about = study.read_record()
+    arms = frame[frame["stage"] == "test"].groupby(["arm", "cell"]).head(1)
+    few = pd.concat(
+        [arms[arms["cell"] == NAME], frame[(frame["cell"] == NAME) & (frame["stage"] == "validation")][::900]]
+    )
+    words = ["verify", "--study", "normalisation", "--sample", "1000", "--json"]
+    monkeypatch.setattr(again, "read_record", lambda: (few, about))
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["checked"] == found["equal"] >= 7
+    monkeypatch.setattr(again, "read_record", lambda: (few.assign(reward=few["reward"] + 0.1), about))
+    assert main(words) == 1
+    assert len(json.loads(capsys.readouterr().out)["differ"]) == found["checked"]
 
 
 def test_all_settings_are_those_of_the_plan() -> None:

@@ -29,7 +29,8 @@ TEMPLATE = "{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% en
 TEXTS = st.text("ab .1", max_size=12)
 
 
-def chat_scorer() -> CausalScorer:
+@pytest.fixture(scope="module")
+def stand_in() -> CausalScorer:
     """Return a random Llama that reads bytes, and a letter with the blank before it as one token, as SmolLM2 does."""
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -44,11 +45,6 @@ def chat_scorer() -> CausalScorer:
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=tokens, **named)
     tokenizer.chat_template = TEMPLATE
     return CausalScorer(llama(vocab_size=len(pieces), max_position_embeddings=1024), tokenizer, "smollm2")
-
-
-@pytest.fixture(scope="module")
-def stand_in() -> CausalScorer:
-    return chat_scorer()
 
 
 def slow(causal: CausalScorer, prompt: str, answer: str) -> float:

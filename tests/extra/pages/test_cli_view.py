@@ -4,24 +4,23 @@ from pathlib import Path
 
 import pytest
 from command_lines import decoding as main
+from command_lines import outcome
 from interactive_pages import data_of
-from table_models import table_predictor
+from table_models import run
 
-from rws_decode import Page, Shape, decode, load_trace
+from rws_decode import Page, load_trace
 
 
 @pytest.fixture
 def traces(tmp_path: Path) -> list[Path]:
-    rules = ("default", "temperature:6")
-    runs = [decode(table_predictor(5), "", rule, Shape(length=8, steps=4, block=8))[0] for rule in rules]
-    return [run.save(tmp_path / f"{number}.parquet") for number, run in enumerate(runs)]
+    rules = enumerate(("default", "temperature:6"))
+    return [run(rule).save(tmp_path / f"{number}.parquet") for number, rule in rules]
 
 
 def viewed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    status = main(["view", *map(str, words)])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return status, captured.err
+    status, out, err = outcome(main, ["view", *words], capsys)
+    assert out == ""
+    return status, err
 
 
 def test_traces_become_a_page(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,24 +2,17 @@
 
 import math
 import re
-from functools import cache
 from html import unescape
 
 import numpy as np
 import pytest
 from html_elements import Elements
 from interactive_pages import HOSTILE, data_of, hostile_predictor, written
-from table_models import REWARD, table_predictor
+from table_models import run, table_predictor
 
-from rws_decode import Shape, Trace, decode, diff
+from rws_decode import Shape, decode, diff
 
 SHAPE = Shape(length=8, steps=4, block=8)
-
-
-@cache
-def run(strategy: str = "rws:4", shape: Shape = SHAPE) -> Trace:
-    (trace,) = decode(table_predictor(5), "", strategy, shape, reward=REWARD)
-    return trace
 
 
 @pytest.mark.parametrize("two", [False, True], ids=["one", "two"])

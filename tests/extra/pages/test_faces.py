@@ -44,8 +44,7 @@ def runs() -> rws_decode.Comparison:
 
 @cache
 def path(over: Any = "temperature") -> rws_decode.ScalePath:
-    shape = rws_decode.Shape(8, 4, 8)
-    return rws_decode.scale_path(mini(), mini().prompts[0], 0.5, 8.0, shape, over=over, reward=reward())
+    return rws_decode.scale_path(mini(), mini().prompts[0], 0.5, 8.0, SHAPE, over=over, reward=reward())
 
 
 def usual() -> rws_decode.Trace:
@@ -56,31 +55,23 @@ def guided() -> rws_decode.Trace:
     return runs()["guided"][0]
 
 
-def callable_predictor() -> CallablePredictor:
-    return CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, name=HOSTILE)
-
-
-def classifier() -> Any:
-    return rws_decode.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0.1, std=2.0, name=HOSTILE)
-
-
 @cache
 def noisy() -> rws_decode.DiffusionGemma:
     return rws_decode.DiffusionGemma(diffusion_gemma(), word_tokenizer(), name=HOSTILE)
 
 
-def made(entry: Any) -> Any:
-    """Return the strategy or the steering method of a line of its table, with the usual numbers that it needs."""
-    return entry.kind(**{name: number.usual for name, number in entry.numbers.items() if number.needed})
-
-
 LINES = [STRATEGIES[name] for name in offered() if "run" not in STRATEGIES[name].reads]
 # What makes an object, by the name of its public class, and further ones of it.
 OBJECTS: dict[str, Callable[[], Any]] = {
-    **{entry.kind.__name__: partial(made, entry) for entry in [*LINES, *METHODS.values()]},
+    **{
+        entry.kind.__name__: partial(
+            entry.kind, **{name: number.usual for name, number in entry.numbers.items() if number.needed}
+        )
+        for entry in [*LINES, *METHODS.values()]
+    },
     "Spacing": lambda: rws_decode.Spacing(rws_decode.RandomOrder(tuple(range(99))), 3),
     "SpacingChoice": lambda: rws_decode.SpacingChoice(rws_decode.Threshold(0.9, scaled=rws_decode.RWS(8.0)), 3),
-    "CallablePredictor": callable_predictor,
+    "CallablePredictor": lambda: CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, name=HOSTILE),
     "CallableReward": lambda: rws_decode.CallableReward(len, name=HOSTILE, bounds=(0.0, 1.0)),
     "CausalReward": lambda: rws_decode.CausalReward(
         llama_classifier(), word_tokenizer(), mean=0.0, std=1.0, name=HOSTILE
@@ -101,10 +92,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Options": lambda: rws_decode.Options(seed=tuple(range(99)), end_ids=tuple(range(99)), cfg=0.5, padding="left"),
     "PathDiagnostics": lambda: rws_decode.path_diagnostics(usual(), mini()),
     "RandomOrder": lambda: rws_decode.RandomOrder(tuple(range(99))),
-    "Reach": lambda: reach(),
+    "Reach": lambda: rws_decode.compare_reach(path(), path("reward-scale")),
     "RecordedOrder": lambda: rws_decode.RecordedOrder(np.random.default_rng(0).random((2, 30, 40))),
     "ScalePath": path,
-    "SequenceClassifierReward": classifier,
+    "SequenceClassifierReward": lambda: rws_decode.SequenceClassifierReward(
+        bert_classifier(), word_tokenizer(), mean=0.1, std=2.0, name=HOSTILE
+    ),
     "StepLogits": lambda: rws_decode.step_logits(guided(), mini(), 1),
     "Temperature of many": lambda: rws_decode.Temperature(tuple(np.linspace(1, 2, 99).tolist())),
     "TextLaw": lambda: rws_decode.strategy_log_prob(mini(), mini().prompts[0], [mini().prompts[1]]),
@@ -122,10 +115,6 @@ def digest(name: str = "table") -> rws_decode.Digest:
     table = torch.eye(4)[:3]
     predictor = CallablePredictor(lambda canvas: table[canvas % 3], mask_id=0, name=name)
     return rws_decode.check_digest(predictor, prompts=[[1, 1 + (name == HOSTILE)]], shape=rws_decode.Shape(4, 2, 4))
-
-
-def reach() -> rws_decode.Reach:
-    return rws_decode.compare_reach(path(), path("reward-scale"))
 
 
 @pytest.mark.parametrize("name", OBJECTS)

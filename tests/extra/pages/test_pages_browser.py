@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from chromium import CONTRASTS, Chromium, Tab
 from interactive_pages import data_of, hostile_predictor
-from table_models import REWARD, table_predictor
+from table_models import REWARD, run, table_predictor
 
-from rws_decode import Page, Shape, Trace, decode, scale_path, step_logits
+from rws_decode import Page, Shape, decode, scale_path, step_logits
 from rws_decode.extra.pages.case_pages import OrdersCase, orders_page
 
 SHAPE = Shape(length=8, steps=4, block=8)
@@ -24,10 +24,6 @@ SPILT = """[...document.body.querySelectorAll("main *")]
   .filter(one => one.checkVisibility() && !one.closest(".wide, .spoken"))
   .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map(one => one.outerHTML.slice(0, 90))"""
-
-
-def run(strategy: str = "rws:4") -> Trace:
-    return decode(table_predictor(5), "", strategy, SHAPE, reward=REWARD)[0]
 
 
 @pytest.fixture(scope="module")

@@ -7,29 +7,22 @@ import numpy as np
 import pytest
 import torch
 from chromium import Chromium
-from table_models import REWARD, table_predictor
+from table_models import run
+from tiny_models import fixed_predictor
 
-from rws_decode import CallablePredictor, Page, Shape, Trace, decode, scale_path, step_logits
+from rws_decode import CallablePredictor, Page, Shape, decode, scale_path, step_logits
 
 SHAPE = Shape(length=8, steps=4, block=8)
 SEEN = "[...document.querySelectorAll('.word')].filter(word => word.checkVisibility()).map(word => word.textContent)"
 TIP = "[...document.querySelectorAll('#tip > *')].map(line => line.textContent)"
 
 
-def run(strategy: str, shape: Shape = SHAPE) -> Trace:
-    return decode(table_predictor(5), "", strategy, shape, reward=REWARD)[0]
-
-
 def ending() -> CallablePredictor:
     """A predictor of "word word [EOS] [EOS] ...": six ends of text, which are the surest."""
     table = torch.zeros(8, 3, dtype=torch.float64)
     table[:2, 0], table[2:, 1] = 1.0, 2.0
-    return CallablePredictor(
-        lambda canvas: table.expand(len(canvas), -1, -1),
-        mask_id=2,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids),
-    )
+    words = {"encode": lambda text: [], "decode": lambda ids: " ".join(("word", "[EOS]", "?")[token] for token in ids)}
+    return fixed_predictor(table, mask_id=2, **words)
 
 
 def opened(browser: Chromium, page: Page, folder: Path, width: int = 1200) -> Any:
@@ -43,19 +36,15 @@ SPILT = """[...document.querySelectorAll("main *")].filter(one => one.checkVisib
   .map(one => one.outerHTML.slice(0, 90))"""
 
 
-def speaker() -> CallablePredictor:
+@pytest.mark.parametrize(("prompt", "width"), [("", 390), ("of [MASK:3] of of [MASK:5] of", 1200)])
+def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, prompt: str, width: int) -> None:
     table = torch.randn(8, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    return CallablePredictor(
+    predictor = CallablePredictor(
         lambda canvas: table[torch.arange(canvas.shape[1]) % 8].expand(len(canvas), -1, -1),
         mask_id=4,
         encode=lambda text: [1 for _ in text.split()],
         decode=lambda ids: " ".join((*LONG, "?")[token] for token in ids),
     )
-
-
-@pytest.mark.parametrize(("prompt", "width"), [("", 390), ("of [MASK:3] of of [MASK:5] of", 1200)])
-def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path, prompt: str, width: int) -> None:
-    predictor = speaker()
     first, second = (decode(predictor, [prompt], each, SHAPE)[0] for each in ("default", "temperature:9"))
     path = scale_path(predictor, prompt, 0.1, 20.0, SHAPE)
     for page in (first.view(second, predictor), step_logits(first, predictor, 0).view(), path.view()):
@@ -67,7 +56,7 @@ def test_no_word_is_cut_or_makes_a_page_wider(browser: Chromium, tmp_path: Path,
 
 
 def test_two_runs_stand_at_one_height_and_have_one_scale(browser: Chromium, tmp_path: Path) -> None:
-    first, second = run("default"), run("rws:4", Shape(length=8, steps=8, block=8))
+    first, second = run("default"), run(shape=Shape(8, 8, 8))
     tab = opened(browser, first.view(second), tmp_path)
     figures = "[...document.querySelectorAll('#runs > section')].map(s => [...s.querySelectorAll('.drawn > *')]"
     tops = tab.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top))")

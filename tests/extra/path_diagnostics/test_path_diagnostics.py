@@ -2,12 +2,12 @@
 
 import re
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from documented_commands import page, snippets
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
@@ -30,12 +30,9 @@ def test_exact_conditionals_give_every_order_the_same_sum(seed: int) -> None:
         (trace,) = decode(predictor, [[]], order, Shape(4, 4, 4), options=options)
         path = path_diagnostics(trace, predictor)
         assert path.total == pytest.approx(table.log_prob(trace.tokens.tolist()), abs=1e-9)
-        assert path.entropy_left[0] == pytest.approx(marginal_entropy(table, 4), abs=1e-9)
-
-
-def marginal_entropy(table: object, length: int) -> float:
-    conditionals = table.conditionals([-1] * length)  # type: ignore[attr-defined]
-    return -float(np.where(conditionals > -np.inf, np.exp(conditionals) * conditionals, 0.0).sum())
+        first = table.conditionals([-1] * 4)
+        entropy = -float(np.where(first > -np.inf, np.exp(first) * first, 0.0).sum())
+        assert path.entropy_left[0] == pytest.approx(entropy, abs=1e-9)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 2))
@@ -62,17 +59,14 @@ def test_several_runs_are_one_frame_beside_those_of_their_traces() -> None:
 
 
 def test_the_page_runs_and_names_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    page, *others = (
-        (Path(__file__).parents[3] / "docs" / f"{name}.md").read_text(encoding="utf-8")
-        for name in ("likelihood", "sampling-distributions", "headroom")
-    )
     names: dict[str, Any] = {}
-    for code in re.findall(r"```python\n(.*?)```", page + "".join(others), flags=re.DOTALL):
+    pages = ("likelihood", "sampling-distributions", "headroom")
+    for code in [code for name in pages for code in snippets(f"docs/{name}.md")]:
         small = code.replace("[:40]", "[:3]").replace("Shape(8, 4, 8)", "Shape(4, 2, 4)")
         small = small.replace(', "best-order:64", "best-of:8"', "")
         small = re.sub('"english:era", .*"antibody:human"', '"english:era",', small).replace("data, 64", "data, 2")
         exec(compile(small, "docs", "exec"), names)
-    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(names["steps"].columns)
+    assert re.findall(r"^\| `(\w+)` \|", page("docs/likelihood.md"), flags=re.MULTILINE) == list(names["steps"].columns)
     assert len(names["words"]) == 12 and "tokens_per_forward" in capsys.readouterr().out
 
 
@@ -80,7 +74,6 @@ WORDS, LENGTH, MASK = 3, 3, 3
 
 
 def weights(seed: int, canvas: tuple[int, ...], position: int) -> np.ndarray:
-    """Return whole numbers for each word that depend on the canvas and on nothing else: of no joint law."""
     digits = [token % 4 for token in canvas]
     return np.random.default_rng([seed, position, *digits]).integers(0, 6, WORDS) + np.eye(WORDS, dtype=int)[0]
 

@@ -1,8 +1,6 @@
 """The playground's engine, in a browser, against Python: tokens, steps, crossings, rewards, log-probabilities."""
 
 import json
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +10,12 @@ from chromium import Chromium, Tab
 from numpy.typing import NDArray
 from proved_crossings import HIGH, LOW, missed_crossings
 
-from rws_decode import Options, Shape, Trace, decode, load_predictor, load_reward
+from rws_decode import Options, Shape, decode, load_predictor, load_reward
 from rws_decode.extra.playground.page import playground_page
 from rws_theory import crossings, selection_path
 
 
 class Setting(NamedTuple):
-    """What a decode is asked for, beside its prompt."""
-
     strategy: str
     reward: str
     length: int
@@ -53,7 +49,7 @@ DECODE = """async job => {
   return {
     k: run.records[step].chosen.length, changes: engine.changes(curves, places, run.records[step].chosen.length),
     tokens: run.canvas, commit: run.commitStep, factor: run.records.map(record => record.factor),
-    near: run.records.map(record => record.near), ties: run.records.map(record => record.ties),
+    near: run.records.map(record => record.near || record.unsure || 0), ties: run.records.map(record => record.ties),
     reward: engine.rewardOf(run, run.canvas), logProb: model.exact ? model.logProb(prompt, run.canvas) : null,
     before: before.map(token => (token < 0 ? model.mask : token)), places,
     crossings: others.slice(0, 3).map(curve => engine.crossings(first, curve)),
@@ -61,31 +57,12 @@ DECODE = """async job => {
 }"""
 
 
-@cache
-def written(folder: Path, model: str = "english") -> str:
-    """Return the address of the page."""
-    return playground_page(model).save(folder / f"{model}.html").as_uri()
-
-
 @pytest.fixture(scope="module")
 def tab(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Tab:
-    """Return the page of the 4-gram model, once it has decoded."""
-    opened = browser.open(written(tmp_path_factory.getbasetemp()), width=1280)
+    page = playground_page("english").save(tmp_path_factory.mktemp("english") / "page.html")
+    opened = browser.open(page.as_uri(), width=1280)
     opened.until("document.getElementById('answer').dataset.tokens")
     return opened
-
-
-def in_page(tab: Tab, prompt: str, setting: Setting) -> dict[str, Any]:
-    job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
-    return tab.evaluate(f"({DECODE})({job})")
-
-
-def logits_of(found: dict[str, Any], prompt: list[int]) -> NDArray[np.float64]:
-    """Return the logits of the masked positions of the step that was looked at."""
-    predictor: Any = load_predictor("english")
-    canvas = torch.tensor([[*prompt, *found["before"]]])
-    rows: NDArray[np.float64] = predictor.logits(canvas, None)[0, len(prompt) :].numpy()[found["places"]]
-    return rows
 
 
 def check_changes(found: dict[str, Any], logits: NDArray[np.float64]) -> None:
@@ -100,10 +77,7 @@ def check_changes(found: dict[str, Any], logits: NDArray[np.float64]) -> None:
 
 
 def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool = False) -> dict[str, int]:
-    """Decode prompts in the page and in Python; return how many decodes were compared, and what was near-tied.
-
-    changes: also compare where a step's chosen set changes.
-    """
+    """Compare decodes of the page and of Python, and changes of a chosen set if asked; count decodes and near-ties."""
     counts = {"decodes": 0, "near-tied": 0, "otherwise": 0, "missed": 0}
     predictor: Any = load_predictor("english")
     for setting in settings:
@@ -111,28 +85,27 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool
         reward = load_reward(setting.reward)
         run = decode(predictor, prompts, setting.strategy, shape, reward=reward, options=Options(seed=SEED))
         for prompt, trace in zip(prompts, run, strict=True):
-            found = in_page(tab, prompt, setting)
+            job = json.dumps({"prompt": prompt, "seed": SEED} | setting._asdict())
+            found = tab.evaluate(f"({DECODE})({job})")
             counts["decodes"] += 1
             counts["near-tied"] += any(found["near"])
             if found["tokens"] != trace.tokens.tolist() or found["commit"] != trace.commit_step.tolist():
                 assert any(found["near"]) or trace.near_tokens.any(), (prompt, setting)
                 counts["otherwise"] += 1
                 continue
-            same_numbers(found, trace)
-            logits = logits_of(found, predictor.encode_prompt(prompt))
+            assert trace.final_reward is not None and trace.log_prob is not None
+            assert abs(found["reward"] - trace.final_reward["raw"]) <= 1e-9
+            assert abs(found["logProb"] - trace.log_prob) <= 1e-9
+            np.testing.assert_allclose(found["factor"], trace.factor, rtol=1e-12)
+            assert [near > 0 for near in found["near"]] == (trace.near_ties > 0).tolist()
+            assert found["ties"] == trace.ties.tolist()
+            ids = predictor.encode_prompt(prompt)
+            logits = predictor.logits(torch.tensor([[*ids, *found["before"]]]), None)[0, len(ids) :]
+            logits = logits.numpy()[found["places"]]
             counts["missed"] += missed_crossings(logits[:4], found["crossings"], rtol=1e-9)
             if changes:
                 check_changes(found, logits)
     return counts
-
-
-def same_numbers(found: dict[str, Any], trace: Trace) -> None:
-    assert trace.final_reward is not None and trace.log_prob is not None
-    assert abs(found["reward"] - trace.final_reward["raw"]) <= 1e-9
-    assert abs(found["logProb"] - trace.log_prob) <= 1e-9
-    np.testing.assert_allclose(found["factor"], trace.factor, rtol=1e-12)
-    assert [near > 0 for near in found["near"]] == (trace.near_ties > 0).tolist()
-    assert found["ties"] == trace.ties.tolist()
 
 
 def test_the_page_decodes_as_python_does(tab: Tab) -> None:

@@ -50,9 +50,7 @@ def test_the_fragment_is_decoded_at_load_and_nothing_is_asked_of_a_network(brows
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=16&strategy=rws:8")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 16), reward=load_reward("era"))
     assert json.loads(tab.evaluate(DECODED)) == trace.tokens.tolist()
-    assert (
-        json.loads(tab.evaluate("document.getElementById('answer').dataset.commitStep")) == trace.commit_step.tolist()
-    )
+    assert json.loads(tab.evaluate(COMMITTED)) == trace.commit_step.tolist()
     assert tab.messages == [] and [url for url in tab.requests if not url.startswith("file:")] == []
 
 
@@ -116,7 +114,7 @@ def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
 
 def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
-    tab.evaluate("document.getElementById('forward').click()")
+    click(tab, "forward")
     marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
     before, at = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
     drag = (
@@ -174,17 +172,14 @@ def test_the_trace_is_the_one_of_python(strategy: str, browser: Chromium, addres
     data = tab.evaluate("kept.arrayBuffer().then(data => btoa(String.fromCharCode(...new Uint8Array(data))))")
     (tmp_path / "trace.parquet").write_bytes(base64.b64decode(data))
     found = load_trace(tmp_path / "trace.parquet")
-    options = Options(seed=2)
-    (mine,) = decode(
-        load_predictor("english"), [PROMPT], strategy, Shape(16, 8), reward=load_reward("era"), options=options
-    )
+    given = {"reward": load_reward("era"), "options": Options(seed=2)}
+    (mine,) = decode(load_predictor("english"), [PROMPT], strategy, Shape(16, 8), **given)
     mine = load_trace(mine.save(tmp_path / "mine.parquet"))
     for name, array in mine.arrays().items():
         np.testing.assert_allclose(found.arrays()[name], array, rtol=1e-9, err_msg=name)
     differ = {name for name, value in mine.metadata().items() if found.metadata()[name] != value}
-    assert differ <= {"savings", "log_prob", "final_reward"} and found.log_prob == pytest.approx(
-        mine.log_prob, abs=1e-9
-    )
+    assert differ <= {"savings", "log_prob", "final_reward"}
+    assert found.log_prob == pytest.approx(mine.log_prob, abs=1e-9)
     assert main(["view", str(tmp_path / "trace.parquet"), "-o", str(tmp_path / "view.html")]) == 0
 
 

@@ -18,7 +18,6 @@ EXAMPLE = ["--example", "3"]
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, list[str]]:
-    """Run a command with --json; return what it printed, and its notes."""
     assert main([*words, "--json"]) == 0
     out, err = capsys.readouterr()
     return json.loads(out), err.splitlines()

@@ -1,11 +1,13 @@
 """Presets: what is printed elsewhere, with its source; what is given wins; and each runs."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_lines import decoding as main
+from documented_commands import listed
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
@@ -18,57 +20,10 @@ NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.proces
 PREDICTOR = llada_predictor()
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
 
-# Copied from the tables of ML-GSAI/LLaDA, EVAL.md: length, block, logits_eos_inf, confidence_eos_eot_inf.
-LLADA = {
-    "llada-mmlu": (3, 3, False, False),
-    "llada-mmlu-pro": (256, 256, False, False),
-    "llada-hellaswag": (3, 3, False, False),
-    "llada-arc-c": (512, 512, False, False),
-    "llada-gsm8k": (512, 512, False, True),
-    "llada-math": (512, 512, False, True),
-    "llada-gpqa": (64, 64, False, True),
-    "llada-humaneval": (512, 512, True, False),
-    "llada-mbpp": (256, 256, False, True),
-    "llada-gsm8k-blocks": (256, 8, False, False),
-    "llada-math-blocks": (512, 64, False, False),
-    "llada-1.5-gsm8k": (256, 16, False, True),
-    "llada-1.5-math": (1024, 128, False, True),
-    "llada-1.5-gpqa": (256, 16, False, False),
-    "llada-1.5-humaneval": (512, 32, False, True),
-    "llada-1.5-mbpp": (512, 32, False, True),
-    "llada-1.5-ifeval": (256, 16, False, True),
-}
-# Of DreamLM/Dream, eval_instruct/eval.sh and eval/*.sh: size, temperature, top_p.
-DREAM = {
-    "dream-mmlu": (128, 0.1, 0.9),
-    "dream-mmlu-pro": (128, 0.1, 0.9),
-    "dream-gsm8k": (256, 0.1, 0.9),
-    "dream-math": (512, 0.1, 0.9),
-    "dream-humaneval": (768, 0.1, 0.9),
-    "dream-mbpp": (1024, 0.1, 0.9),
-    "dream-ifeval": (1280, 0.1, 0.9),
-    "dream-base-humaneval": (512, 0.2, 0.95),
-    "dream-base-gsm8k": (256, 0.0, 0.95),
-    "dream-base-mbpp": (512, 0.2, 0.95),
-    "dream-base-math": (512, 0.0, 0.95),
-    "dream-base-bbh": (512, 0.0, 0.95),
-    "dream-base-sudoku": (24, 0.0, 1.0),
-    "dream-base-countdown": (32, 0.0, 1.0),
-    "dream-base-trip": (256, 0.0, 1.0),
-    "dream-demo": (512, 0.2, 0.95),
-}
-
-
-# Of models that fill block after block, as their scripts have them: length, block, threshold, temperature.
-BLOCKS = {
-    "sdar": (128, 4, None, 0.0),
-    "sdar-dynamic": (256, 4, 0.9, 1.0),
-    "fast-dllm-v2": (2048, 8, 0.9, 0.0),
-    "llada2": (128, 32, 0.95, 0.0),
-    "llada2.1": (128, 32, 0.95, 0.0),
-    "dream-reasoner": (2048, 32, None, None),
-    "a2d-bd3lm": (128, 32, None, 0.0),
-}
+LLADA, DREAM, BLOCKS = (
+    {name: ast.literal_eval(numbers) for name, numbers in rows.items()}
+    for rows in listed("../extra/presets/printed.txt").values()
+)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

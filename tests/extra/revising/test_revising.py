@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from documented_commands import snippets
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ from rws_decode.strategies.protocol import Evidence, describe
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
-SHAPE = Shape(length=12, steps=12, block=6)
+SHAPE, DRAWN = Shape(length=12, steps=12, block=6), rws.Options(sampling_temperature=1.0)
 
 
 @dataclass(frozen=True)
@@ -122,15 +122,9 @@ def check_history(trace: Trace) -> None:
 TRACES = [
     *decode(LLADA, PROMPTS, Doubting("visible", -2.0), SHAPE),
     *decode(LLADA, PROMPTS, Doubting("left-out", -2.0, 2), Shape(12, 12, 12)),
-    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=rws.Options(sampling_temperature=1.0)),
+    *decode(BERT, PROMPTS, Chance(3), SHAPE, options=DRAWN),
     *decode(LLADA, PROMPTS, Edit(0.1, 0.5), SHAPE),
-    *decode(
-        LLADA,
-        PROMPTS,
-        Edit(0.3, 0.3, scaled=rws.Temperature(2.0)),
-        SHAPE,
-        options=rws.Options(sampling_temperature=1.0),
-    ),
+    *decode(LLADA, PROMPTS, Edit(0.3, 0.3, scaled=rws.Temperature(2.0)), SHAPE, options=DRAWN),
 ]
 
 
@@ -140,9 +134,8 @@ def test_a_revising_run_is_saved_read_and_shown(trace: Trace, tmp_path: Path) ->
     path = trace.save(tmp_path / "t.parquet")
     assert load_trace(path) == trace and trace_bytes(load_trace(path)) == path.read_bytes()
     assert len(path.read_bytes()) <= 1024 * trace.chosen.sum()
-    page = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"path": path}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), names)
+    exec("\n".join(snippets("docs/trace-format.md")), names)
     assert names["tokens"].tolist() == trace.tokens.tolist()
     assert names["commit_step"].tolist() == trace.commit_step.tolist()
     for step in range(trace.steps_run):

@@ -38,12 +38,6 @@ def whole(problem: loaders.HumanEvalProblem) -> str:
     return problem.prompt + problem.canonical_solution
 
 
-def alone_of(problem: loaders.HumanEvalProblem) -> str:
-    """The function without what its prompt has before it."""
-    lines = whole(problem).split("\n")
-    return "\n".join(lines[function_of(whole(problem), problem.entry_point).lineno - 1 :])  # type: ignore[attr-defined]
-
-
 def indented(text: str, by: str) -> str:
     return textwrap.indent(text, by, lambda line: True)
 
@@ -82,8 +76,8 @@ ANSWERS = {
 
 
 def in_style(style: str, problem: loaders.HumanEvalProblem) -> str:
-    """Return the canonical solution of a problem as an answer in a style."""
-    body, alone = problem.canonical_solution, alone_of(problem)
+    first = function_of(whole(problem), problem.entry_point).lineno  # type: ignore[attr-defined]
+    body, alone = problem.canonical_solution, "\n".join(whole(problem).split("\n")[first - 1 :])
     return ANSWERS[style][1].format(
         name=problem.entry_point,
         body=body,
@@ -132,7 +126,6 @@ RUN = {
 
 
 def answered(problem: loaders.HumanEvalProblem, answer: str) -> tuple[str, str]:
-    """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
     execution = execute(
         program.source,

@@ -25,7 +25,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two problems in the benchmark's layout."""
     path = tmp_path_factory.mktemp("problems") / "problems.jsonl"
     row = {"entry_point": "next_of", "canonical_solution": "    return x + 1\n"}
     row |= {"test": "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(-1) == 0\n"}

@@ -6,27 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import (
-    EOS,
-    MASK,
-    VOCABULARY,
-    bert_classifier,
-    bert_predictor,
-    fixed_predictor,
-    llada_predictor,
-    modernbert_predictor,
-)
+from tiny_models import EOS, MASK, VOCABULARY, bert_classifier, fixed_predictor, llada_predictor, modernbert_predictor
 from tiny_models import word_tokenizer as tiny_tokenizer
 
 import rws_decode as rws
 from rws_decode import RWS, CallablePredictor, CallableReward, Confidence, MaskedPositions, RWSEvery, Savings, decode
 from rws_decode.job import batches
 
-PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
+PREDICTORS = {"bert": tiny_models.bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {
     "words": CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words"),
     "classifier": rws.SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),

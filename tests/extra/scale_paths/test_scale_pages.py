@@ -9,7 +9,7 @@ import pytest
 from html_elements import Elements
 from interactive_pages import HOSTILE, data_of, hostile_predictor
 from misuse import refused
-from table_models import REWARD, table_predictor
+from table_models import REWARD, run, table_predictor
 
 import rws_decode as rws
 from rws_decode.extra.scale_paths.page import PAPER_GRID
@@ -18,9 +18,7 @@ from rws_theory import crossings, log_odds, selection_path
 
 @pytest.fixture(scope="module")
 def step() -> rws.StepLogits:
-    predictor = table_predictor(5)
-    (trace,) = rws.decode(predictor, "", "rws:4", rws.Shape(length=8, steps=4, block=8), reward=REWARD)
-    return rws.step_logits(trace, predictor, 0)
+    return rws.step_logits(run(), table_predictor(5), 0)
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,6 @@ def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dic
 
 
 def installed(root: Path, name: str, version: str) -> None:
-    """Write what pip would of an installed package."""
     (root / f"{name}-1.0.dist-info").mkdir(exist_ok=True)
     text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     (root / f"{name}-1.0.dist-info" / "METADATA").write_text(text)

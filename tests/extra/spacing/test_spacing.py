@@ -12,18 +12,6 @@ from rws_decode import CallablePredictor, Margin, Options, RandomOrder, Shape, S
 from rws_decode.extra.testing.strategies import mask_predictors, shapes
 
 
-def spaced(value: dict[int, float], waits: set[int], least: int, k: int) -> list[int]:
-    """Return k of the positions that have a value, one after another."""
-    chosen: list[int] = []
-    for _ in range(k):
-        left = [at for at in sorted(value) if at not in chosen]
-        left = [at for at in left if at not in waits] or left
-        far = {at: min([least, *(abs(at - other) for other in chosen)]) for at in left}
-        furthest = [at for at in left if far[at] == max(far.values())]
-        chosen.append(max(furthest, key=lambda at: (value[at], -at)))
-    return chosen
-
-
 def spacing_rule(order: Any, least: int, end: int) -> Rule:
     """A position whose best word is `end` waits for the others of its block."""
 
@@ -34,7 +22,13 @@ def spacing_rule(order: Any, least: int, end: int) -> Rule:
             value = dict(enumerate(np.random.default_rng(order.seed).random(len(row.answer))))
             value = {at: value[at] for at in row.masked}
         waits = {at for at in row.masked if int(row.logits[at].argmax()) == end}
-        return spaced(value, waits, least, row.k), set()
+        chosen: list[int] = []
+        for _ in range(row.k):
+            left = [at for at in sorted(value) if at not in chosen]
+            left = [at for at in left if at not in waits] or left
+            far = {at: min([least, *(abs(at - other) for other in chosen)]) for at in left}
+            chosen.append(max(left, key=lambda at: (far[at], value[at], -at)))
+        return chosen, set()
 
     return rule
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from misuse import refused
-from tiny_models import EOS, MASK, bert, bert_classifier, word_tokenizer
+from tiny_models import EOS, MASK, bert_classifier, bert_predictor, word_tokenizer
 from torch import Tensor
 
 import rws_decode as rws
@@ -19,11 +19,8 @@ SHAPE = Shape(6, 6, 6)
 
 
 def tiny_pair() -> tuple[MaskPredictor, RewardModel]:
-    from rws_decode.predictors.masked_language_model import HFMaskPredictor
-
-    tokenizer = word_tokenizer()
-    predictor = HFMaskPredictor(bert(), tokenizer, name="tiny")
-    return predictor, rws.SequenceClassifierReward(bert_classifier(), tokenizer, mean=0, std=1, name="tiny-reward")
+    reward = rws.SequenceClassifierReward(bert_classifier(), word_tokenizer(), mean=0, std=1, name="tiny-reward")
+    return bert_predictor(), reward
 
 
 def english_pair(reward: str = "era") -> tuple[MaskPredictor, RewardModel]:
@@ -91,17 +88,8 @@ def test_without_a_step_it_is_the_plain_sampled_decode(pair: Any, mix: str) -> N
     predictor, reward = pair()
     prompts = ["the cat and the dog", "and then it was"]
     options, order = Options(sampling_temperature=1.0, seed=(5, 6)), rws.RandomOrder(3)
-    guided = steer(
-        predictor,
-        prompts,
-        "gradient-guidance:2",
-        SHAPE,
-        reward=reward,
-        strategy=order,
-        options=options,
-        step_size=0.0,
-        mix=mix,
-    )
+    given = {"reward": reward, "strategy": order, "options": options, "step_size": 0.0, "mix": mix}
+    guided = steer(predictor, prompts, "gradient-guidance:2", SHAPE, **given)
     plain = decode(predictor, prompts, order, SHAPE, reward=reward, options=options)
     for one, other in zip(guided, plain, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
@@ -127,13 +115,8 @@ def test_a_prompts_answer_does_not_depend_on_its_batch(method: str) -> None:
 @pytest.mark.parametrize("prompt", ["{}", "{} the [MASK:2] and the [MASK:4] then"])
 @pytest.mark.parametrize("kind", ["mini", "keywords:peace,the people", "tiny"])
 def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt: str) -> None:
-    predictor, reward = (
-        tiny_pair()
-        if kind == "tiny"
-        else english_pair(kind)
-        if "key" in kind
-        else (load_predictor("mini"), load_reward(kind))
-    )
+    pairs = {"mini": lambda: (load_predictor("mini"), load_reward("mini")), "tiny": tiny_pair}
+    predictor, reward = pairs.get(kind, lambda: english_pair(kind))()
     beginning = {"mini": "write a short story .", "tiny": "the small dog"}.get(kind, "the people of")
     text = prompt.format(beginning)
     answers, rng = SoftAnswers(predictor, reward), np.random.default_rng(1)

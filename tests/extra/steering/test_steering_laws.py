@@ -18,16 +18,10 @@ V, N = 3, 3
 WORLD = JointTable(np.random.default_rng(5).normal(0, 0.7, (V,) * N))
 WORDS = np.array([0.0, 0.7, -0.8])
 PAIR = 0.9  # for equal neighbours, so that a greedy completion misjudges texts
-
-
-def reward_of(tokens: tuple[int, ...]) -> float:
-    return float(WORDS[list(tokens)].sum() + PAIR * sum(a == b for a, b in itertools.pairwise(tokens)))
-
-
 PREDICTOR = tabulated_predictor(WORLD)
 TEXTS = list(itertools.product(range(V), repeat=N))
 P = np.exp([WORLD.log_prob(text) for text in TEXTS])
-R = np.array([reward_of(text) for text in TEXTS])
+R = np.array([WORDS[list(text)].sum() + PAIR * sum(a == b for a, b in itertools.pairwise(text)) for text in TEXTS])
 REWARD = TableReward(R.reshape(V, V, V))
 BETA = 1.0
 

@@ -30,10 +30,21 @@ END = PREDICTOR.words.end
 WORTH = np.array(REWARD.score([""] * END, [PREDICTOR.decode_answer([word]) or "" for word in range(END)]))
 
 
+def logits(answer: list[int]) -> torch.Tensor:
+    return PREDICTOR.logits(torch.tensor([PROMPT + answer]), None)[0, len(PROMPT) :]
+
+
+def full(answer: list[int], z: torch.Tensor) -> list[int]:
+    best = z.argmax(-1).tolist()
+    return [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
+
+
+def worth(answer: list[int]) -> float:
+    return float(REWARD.score([""], [PREDICTOR.decode_answer(answer) or ""])[0])
+
+
 @dataclass
 class Copy:
-    """One copy of the decode, from left to right."""
-
     seed: int
     answer: list[int] = field(default_factory=list)
 
@@ -41,8 +52,7 @@ class Copy:
         self.generator = torch.Generator().manual_seed(self.seed)
 
     def logits(self) -> torch.Tensor:
-        canvas = torch.tensor([PROMPT + self.answer + [PREDICTOR.mask_id] * (N - len(self.answer))])
-        return PREDICTOR.logits(canvas, None)[0, len(PROMPT) + len(self.answer) :]
+        return logits([*self.answer, *[PREDICTOR.mask_id] * (N - len(self.answer))])[len(self.answer) :]
 
     def step(self, beta: float | None = None) -> float:
         """Draw a word, guided at a weight beta; return its ln p / q."""
@@ -64,7 +74,7 @@ class Copy:
 
     def value(self) -> float:
         completed = self.answer + (self.logits().argmax(-1).tolist() if len(self.answer) < N else [])
-        return float(REWARD.score([""], [PREDICTOR.decode_answer(completed) or ""])[0])
+        return worth(completed)
 
 
 def copies(n: int) -> list[Copy]:
@@ -124,9 +134,9 @@ def slow_best_of(n: int, beta: float) -> list[int]:
     for slot in slots:
         for _ in range(N):
             slot.step()
-    if math.isinf(beta):
-        return max(slots, key=Copy.value).answer
-    return slots[int(rng.choice(n, p=share([beta * slot.value() for slot in slots])))].answer
+    values = [slot.value() for slot in slots]
+    at = int(np.argmax(values) if math.isinf(beta) else rng.choice(n, p=share([beta * value for value in values])))
+    return slots[at].answer
 
 
 BETAS = st.floats(-2, 4)
@@ -157,19 +167,6 @@ def test_a_method_is_the_slow_one(name: str, data: st.DataObject) -> None:
     method = data.draw(methods)
     run = steer(PREDICTOR, [PROMPT], method, SHAPE, reward=REWARD, strategy="left-to-right", options=SAMPLED)
     assert run[0].tokens.tolist() == slow(method)
-
-
-def logits(answer: list[int]) -> torch.Tensor:
-    return PREDICTOR.logits(torch.tensor([PROMPT + answer]), None)[0, len(PROMPT) :]
-
-
-def full(answer: list[int], z: torch.Tensor) -> list[int]:
-    best = z.argmax(-1).tolist()
-    return [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
-
-
-def worth(answer: list[int]) -> float:
-    return float(REWARD.score([""], [PREDICTOR.decode_answer(answer) or ""])[0])
 
 
 def slow_lookahead(width: int, beta: float) -> list[int]:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from command_lines import decoding as main
-from documented_commands import ROOT
+from documented_commands import page, ran, shown
 from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
@@ -27,7 +26,7 @@ from rws_theory import local_arness
 
 MAP = Trace.from_step_map(None, [0, 2, 0, 1], texts=["a", " cat", " is", "."], prompt="name a pet", model="llada")
 OTHER = Trace.from_step_map(None, [0, 1, 0, 2], texts=["a", " dog", " is", "."], prompt="name a pet")
-PAGE = (ROOT / "docs/extra/step_maps.md").read_text(encoding="utf-8")
+PAGE = page("docs/extra/step_maps.md")
 
 
 @cache
@@ -36,7 +35,6 @@ def mini() -> Any:
 
 
 def mapped(trace: Trace, **more: Any) -> Trace:
-    """Return the step map of a decode, as a trace."""
     given_: dict[str, Any] = {"prompt": trace.prompt_text, "prompt_ids": trace.prompt.tolist()}
     given_ |= {"model": trace.predictor, "block": trace.block, "mask_id": trace.mask_id, "tokenizer": mini().tokenizer}
     masks = trace.masked.sum(axis=1).tolist()
@@ -110,8 +108,8 @@ def test_the_page_and_the_command_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], {})
-    assert capsys.readouterr().out == PAGE.split("```text\n")[1].split("```")[0]
+    ran("docs/extra/step_maps.md")
+    assert capsys.readouterr().out == shown("docs/extra/step_maps.md")[0]
     Path("runs.jsonl").write_text(PAGE.split("```json\n")[1].split("```")[0] + "\n")
     assert main("import runs.jsonl -o out --json".split()) == 0
     first, second = json.loads(capsys.readouterr().out)

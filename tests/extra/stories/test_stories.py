@@ -9,18 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.extra.story_tasks import KINDS, corrupt, sample_task
+from rws_decode.extra.stories import grammar
 from rws_decode.extra.stories.answers import judge
 from rws_decode.extra.stories.check import VIOLATIONS, read_story
-from rws_decode.extra.stories.grammar import (
-    BANDS,
-    START,
-    WEIGHTS,
-    PlotState,
-    after,
-    allowed_beats,
-    domain,
-    feasible_beats,
-)
+from rws_decode.extra.stories.grammar import START, WEIGHTS, PlotState, after, allowed_beats, domain, feasible_beats
 from rws_decode.extra.stories.sample import sample_story
 
 STORY = (
@@ -31,11 +23,7 @@ STORY = (
 seeds = st.integers(0, 2**32 - 1)
 
 
-def kinds(text: str, **options: object) -> set[str]:
-    return {violation.kind for violation in read_story(text, **options).violations}  # type: ignore[arg-type]
-
-
-@given(seeds, st.sampled_from(sorted(BANDS)), st.sampled_from(KINDS))
+@given(seeds, st.sampled_from(sorted(grammar.BANDS)), st.sampled_from(KINDS))
 def test_every_sampled_answer_is_coherent_with_positive_probability(seed: int, band: str, kind: str) -> None:
     task = sample_task(Random(seed), kind, band)
     judged = judge(task.prompt, task.answer)
@@ -81,7 +69,7 @@ def test_coherence_is_positive_probability_for_broken_texts_too(seed: int, count
 def test_each_rule_broken_is_named(old: str, new: str, kind: str) -> None:
     assert read_story(STORY, band="short").violations == ()
     assert old in STORY
-    assert kind in kinds(STORY.replace(old, new), band="short")
+    assert kind in {each.kind for each in read_story(STORY.replace(old, new), band="short").violations}
 
 
 def _completions(state: PlotState, left: int) -> list[tuple[str, ...]]:
@@ -140,6 +128,3 @@ def test_sampled_frequencies_follow_the_probabilities() -> None:
             probability *= _share(beat, state, len(beats) - index)
             state = after(state, beat)
         assert abs(times / count - probability) < 5 * math.sqrt(probability / count)
-
-
-# Puzzle sets: held out, without repetition, and judged by their one right answer.

@@ -17,10 +17,6 @@ from rws_decode.rewards import PUBLISHED
 SHAPE = Shape(length=4, steps=2, block=4)
 
 
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
 @pytest.mark.parametrize("layout", tiny_checkpoints("predictor"))
 def test_a_predictor_of_each_layout_loads_and_decodes(layout: str, tmp_path: Path) -> None:
     files: Any = {"examples.json": [{"prompt": "the cat"}]}
@@ -48,9 +44,8 @@ def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_
 
 @pytest.mark.parametrize("layout", ["llada", "bert", "qrm", "causal", "world"])
 def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(layout: str, tmp_path: Path) -> None:
-    one, two, other = (
-        bytes_of(tiny_checkpoint(layout, tmp_path / str(number), seed=seed)) for number, seed in enumerate((5, 5, 6))
-    )
+    made = (tiny_checkpoint(layout, tmp_path / str(number), seed=seed) for number, seed in enumerate((5, 5, 6)))
+    one, two, other = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in made)
     assert one == two
     differing = {name for name in one if one[name] != other[name]}
     assert differing and all(name.endswith((".safetensors", ".npz")) for name in differing)

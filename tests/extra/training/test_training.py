@@ -18,15 +18,9 @@ from command_lines import decoding as main
 from misuse import refused
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from paper_figures.extra.training import causal, english, evaluate, loop, mini, recipes, reward
+from paper_figures.extra.training import causal, english, evaluate, loop, mini, objective, recipes, reward
 from paper_figures.extra.training.export import export, restore
-from paper_figures.extra.training.objective import (
-    decoding_loss,
-    decoding_masks,
-    encode_tasks,
-    masked_loss,
-    story_tokenizer,
-)
+from paper_figures.extra.training.objective import decoding_loss, decoding_masks, encode_tasks, story_tokenizer
 from rws_decode import WorldPredictor, load_predictor
 
 TINY = mini.MiniRecipe(
@@ -91,7 +85,7 @@ def test_masked_loss_equals_the_definition(tokenizer) -> None:
     masked = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(5)) < rate[:, None])
     with torch.inference_mode():
         for weighted in (False, True):
-            got, accuracy = masked_loss(
+            got, accuracy = objective.masked_loss(
                 model, ids, canvas, attend, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(5), weighted
             )
             log_p = model(input_ids=ids.masked_fill(masked, 4), attention_mask=attend).logits.log_softmax(-1)
@@ -190,16 +184,12 @@ TEXT = "we ask the congress for peace and for the good of the people. the people
 FILES = ("config.json", "digests.json", "examples.json", "openings.json", "rewards.json", "words.json", "world.npz")
 
 
-def archive(path: Path, members: dict[str, bytes], link: str | None = None) -> Path:
+def archive(path: Path, members: dict[str, bytes]) -> Path:
     with tarfile.open(path, "w:gz") as made:
         for name, data in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(data)
             made.addfile(info, io.BytesIO(data))
-        if link is not None:
-            info = tarfile.TarInfo(link)
-            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            made.addfile(info)
     return path
 
 

@@ -22,12 +22,8 @@ REWARD = CallableReward(lambda prompt, answer: float(answer.count("cat")), mean=
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_checkpoint("diffusion-gemma", tmp_path_factory.mktemp("checkpoints") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def predictor(folder: Path) -> DiffusionGemma:
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> DiffusionGemma:
+    folder = tiny_checkpoint("diffusion-gemma", tmp_path_factory.mktemp("checkpoints") / "tiny")
     loaded = load_uniform(str(folder), progress=False)
     with torch.no_grad():  # layers that say less: a random network never comes to rest
         for name, weights in loaded.model.named_parameters():

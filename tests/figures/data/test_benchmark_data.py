@@ -128,13 +128,6 @@ class _Rows(list):
     _fingerprint = "f1"
 
 
-def library(monkeypatch: pytest.MonkeyPatch, load: Callable[..., Any]) -> None:
-    # What the loaders use of the library datasets, which is no dependency: its call, and what it gives back.
-    module = types.ModuleType("datasets")
-    module.__dict__.update(load_dataset=load)
-    monkeypatch.setitem(sys.modules, "datasets", module)
-
-
 def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
 
@@ -142,7 +135,7 @@ def test_the_datasets_library_is_asked_for_the_split(monkeypatch: pytest.MonkeyP
         asked.append((names, options))
         return _Rows(REWARD_BENCH)
 
-    library(monkeypatch, load)
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load))
     benchmark = loaders.load_reward_bench()
     assert [row.name for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
     assert benchmark.origin == Origin("allenai/reward-bench", fingerprint="f1")

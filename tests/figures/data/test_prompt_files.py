@@ -18,7 +18,6 @@ PROMPTS = ["the cat sat", 'say "yes", twice', "caf\u00e9 ?"]
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    """Write rows as the file's ending says."""
     lines = "\n".join(map(json.dumps, rows))
     if path.name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist(rows), path)

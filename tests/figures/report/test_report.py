@@ -13,6 +13,8 @@ import pytest
 from command_lines import figures as main
 from PIL import Image
 from report_pages import elements_of, results, small_page
+from report_pages import page as page
+from report_pages import small as small
 
 from paper_figures.exhibits import NAMES
 from paper_figures.report.page import QUESTIONS
@@ -24,16 +26,6 @@ LARGEST = 10_000_000
 MOST_WORDS = 2_560  # before the appendix
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_page(tmp_path_factory.mktemp("work") / "out")
-
-
-@pytest.fixture(params=["small", "figure_page"])
-def page(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(request.param)
-
-
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
     parsed, text = elements_of(page), page.read_text(encoding="utf-8")
     assert len(text.encode()) < LARGEST
@@ -42,16 +34,13 @@ def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
     (policy,) = (element["content"] or "" for element in parsed.named("meta") if "http-equiv" in element)
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-")
     assert "unsafe-inline" not in policy.partition("script-src")[2]
-    scripts = [script for frame in parsed.named("iframe") for script in _scripts(frame["srcdoc"] or "")]
+    frames = " ".join(frame["srcdoc"] or "" for frame in parsed.named("iframe"))
+    scripts = re.findall(r"<script>(.*?)</script>", frames, re.DOTALL)
     digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
     assert scripts and {f"'sha256-{digest}'" for digest in digests} == set(policy.partition("script-src ")[2].split())
     (icon,) = parsed.named("link")
     assert icon["href"] == "data:,"  # else browsers ask for one
     assert str(page.parent) not in text and str(Path.home()) not in text
-
-
-def _scripts(html: str) -> list[str]:
-    return re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
 
 
 def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
@@ -209,4 +198,4 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
     sections = [element["id"] for element in elements_of(out / "index.html").named("section")]
     assert [name for name in sections if name in NAMES] == ["fig3_method", "appendix_d", "table8_temperature", "ledger"]
-    assert "fig1_commit_order" in text.split("Not drawn: ")[1]
+    assert "fig1_commit_order" in text.split("Not plotted: ")[1]

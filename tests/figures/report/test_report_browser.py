@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from chromium import CONTRASTS, Chromium
-from report_pages import small_page
+from report_pages import page as page
+from report_pages import small as small
 
 BROKEN = "[...document.images].filter(one => !one.complete || !one.naturalWidth || !one.alt).length"
 SPILT = """[...document.body.querySelectorAll("figure, .wide, pre, dl, ul, p, h1, h2, h3, h4, summary")]
@@ -13,16 +14,6 @@ SPILT = """[...document.body.querySelectorAll("figure, .wide, pre, dl, ul, p, h1
   .map(one => one.outerHTML.slice(0, 80))"""
 WRAPPED = """[...document.querySelectorAll("td.text")]
   .filter(one => getComputedStyle(one).whiteSpace !== "normal").length"""
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_page(tmp_path_factory.mktemp("work") / "out")
-
-
-@pytest.fixture(params=["small", "figure_page"])
-def page(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(request.param)
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)], ids=["desk in light", "phone in dark"])

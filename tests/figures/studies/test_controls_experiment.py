@@ -1,7 +1,4 @@
-"""Studies, by the controls experiment on tiny checkpoints: rows are those of plain decodes, controls are controls.
-
-That worker processes decode the same is tested, byte by byte, in tests/decode/test_determinism.py.
-"""
+"""Studies, by the controls experiment on tiny checkpoints: rows are those of plain decodes, controls are controls."""
 
 import json
 from pathlib import Path
@@ -24,7 +21,6 @@ SHAPE = {"length": 16, "steps": 8, "block": 8}  # of fewer steps most rewards ar
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Save tiny checkpoints, and name them in options."""
     root = tmp_path_factory.mktemp("models")
     save_models(root)
     words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES)]
@@ -34,7 +30,6 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the experiment once, for tests that only read it."""
     out = tmp_path_factory.mktemp("finished")
     assert main([*options, "--out", str(out)]) == 0
     return out

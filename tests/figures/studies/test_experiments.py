@@ -4,7 +4,6 @@ import json
 import math
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,10 +19,6 @@ from rws_decode import Temperature, decode
 from rws_decode.extra.stories.answers import judge
 from rws_decode.trace.trace import load
 
-GRID = (1.0, 8.0)
-PROMPTS = 3
-CHOSEN = ("0", "1", "2")
-
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -32,50 +27,23 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def options(models: Path) -> list[str]:
-    words = ["--prompts", str(PROMPTS), "--scales", *map(str, GRID)]
+SIZE = [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(models: Path, tmp_path: Path) -> None:
+    words = ["experiment", "temperature", "--out", str(tmp_path), *SIZE, "--prompts", "3", "--scales", "1", "8"]
     for name, saved in (("model", "model"), ("reward", "guide"), ("judge", "other"), ("causal", "causal")):
         words += [f"--{name}", str(models / saved)]
-    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-
-
-def temperature(out: Path, options: list[str], *extra: str) -> int:
-    return main(["experiment", "temperature", "--out", str(out), *options, *extra])
-
-
-@pytest.fixture(scope="module")
-def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the experiment once, for tests that only read it."""
-    out = tmp_path_factory.mktemp("finished")
-    assert temperature(out, options) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def frame(finished: Path) -> pd.DataFrame:
-    return read_unit_rows(finished)
-
-
-def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
-    method_rows = frame[frame["method"] == method]
-    if scale is not None:
-        method_rows = method_rows[
-            method_rows["reward_scale"].where(method_rows["reward_scale"].notna(), method_rows["scale"]) == scale
-        ]
-    records = method_rows.sort_values("example").to_dict("records")
-    assert [row["example"] for row in records] == list(CHOSEN)
-    return records
-
-
-def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
+    assert main(words) == 0
+    frame = read_unit_rows(tmp_path).sort_values("example")
     for name, twin in (("temperature", False), ("temperature-bf16", True)):
         method_rows = frame[frame["method"] == name]
         wanted = ("probability", "bfloat16") if twin else ("log-odds", "float64")
         assert set(zip(method_rows["ranking"], method_rows["precision"], strict=True)) == {wanted}
         assert (method_rows[method_rows["scale"] == 8.0]["saturated"].sum() > 0) == twin
-    same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
-    assert same[0] == same[1]
+    one, default = frame.query("method == 'temperature' and scale == 1"), frame.query("method == 'default'")
+    assert one["example"].tolist() == default["example"].tolist() == ["0", "1", "2"]
+    assert one["text"].tolist() == default["text"].tolist()
 
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:
@@ -101,16 +69,11 @@ def test_a_true_story_is_measured_by_its_true_probability() -> None:
     assert (differences["coherent"], differences["exact"], differences["reward"]) == (-1.0, -3.0, -28.0)
 
 
-def commit_order(out: Path, models: Path, *extra: str) -> dict[str, Any]:
-    words = ["--model", str(models / "model"), "--reward", str(models / "guide"), "--examples", "3", "1"]
-    words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-    assert main(["experiment", "commit-order", "--out", str(out), *words, *extra]) == 0
-    return json.loads((out / "commit-order/results.json").read_text())
-
-
 def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(models: Path, tmp_path: Path) -> None:
-    results = commit_order(tmp_path, models)
+    words = ["--model", str(models / "model"), "--reward", str(models / "guide"), "--examples", "3", "1", *SIZE]
+    assert main(["experiment", "commit-order", "--out", str(tmp_path), *words]) == 0
     folder = tmp_path / "commit-order"
+    results = json.loads((folder / "results.json").read_text())
     traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
     assert set(traces) == {
         f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)

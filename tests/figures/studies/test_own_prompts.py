@@ -4,9 +4,11 @@ import json
 import shutil
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_lines import figures as main
+from command_lines import outcome
 
 from paper_figures.runner.results import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
@@ -28,45 +30,28 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def said_by(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Run a command and return its status, standard output and standard error."""
-    capsys.readouterr()
-    status = main(words)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-@pytest.fixture(scope="module")
-def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Return the ways to name the second and third held-out prompt of the model."""
-    folder = tmp_path_factory.mktemp("prompts")
-    (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": text}) + "\n" for text in TEXTS))
-    (folder / "rows.json").write_text(json.dumps([{"id": 7, "prompt": text} for text in TEXTS]))
-    (folder / "rows.csv").write_text("prompt\n" + "\n".join(TEXTS) + "\n")
-    (folder / "rows.txt").write_text("\n".join(TEXTS))
-    (folder / "rows").write_text("\n".join(TEXTS))
-    named = {name: ["--data", str(folder / name)] for name in ("rows.jsonl", "rows.json", "rows.csv", "rows.txt")}
-    named["text"] = ["--data", f"text:{folder / 'rows'}"]
-    return named | {
-        "prompt": [word for text in TEXTS for word in ("--prompt", text)],
-        "examples": ["--examples", "1", "2"],
-    }
-
-
 def test_the_same_prompts_by_another_way_are_the_same_units(
-    models: Path, ways: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["experiment", "precision", "--out", str(tmp_path), "--model", str(models / "model"), *SHAPE, "--json"]
-    words += ["--scales", "2", "--strategies", "temperature", "--reward", str(models / "guide")]
+    """The second and third held-out prompt of the model, by number, as texts, and in files."""
+    files = {"rows.jsonl": "".join(json.dumps({"prompt": text}) + "\n" for text in TEXTS)}
+    files |= {"rows.json": json.dumps([{"id": 7, "prompt": text} for text in TEXTS])}
+    files |= {"rows.csv": "\n".join(["prompt", *TEXTS]) + "\n", "rows.txt": "\n".join(TEXTS), "rows": "\n".join(TEXTS)}
+    ways = {"examples": ["--examples", "1", "2"], "prompt": [word for text in TEXTS for word in ("--prompt", text)]}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+        ways[name] = ["--data", f"text:{tmp_path / name}" if name == "rows" else str(tmp_path / name)]
+    words = ["experiment", "precision", "--out", str(tmp_path / "out"), "--model", str(models / "model"), *SHAPE]
+    words += ["--json", "--scales", "2", "--strategies", "temperature", "--reward", str(models / "guide")]
     results = {}
     for number, way in enumerate(ways):
-        status, out, _ = said_by([*words, *ways[way]], capsys)
+        status, out, _ = outcome(main, [*words, *ways[way]], capsys)
         assert status == 0
         report = json.loads(out)
         assert (report["units"]["computed"] == 0) is (number > 0), way
         results[way] = report["tables"]
     assert len({json.dumps(tables) for tables in results.values()}) == 1
-    assert set(read_unit_rows(tmp_path)["example"]) == {"1", "2"}
+    assert set(read_unit_rows(tmp_path / "out")["example"]) == {"1", "2"}
 
 
 @pytest.mark.parametrize("option", ["--model", "--rewards", "--judges", "--causal", "a bare function"])
@@ -78,28 +63,25 @@ def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
     shutil.copytree(models / ("model" if option == "--model" else "causal" if option == "--causal" else "guide"), "bad")
     Path("bad/model.safetensors").unlink()
     given = ["--rewards", "bare:length"] if option.startswith("a") else [option, "./bad"]
-    status, _, err = said_by([*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys)
+    status, _, err = outcome(
+        main, [*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys
+    )
     assert status == 2 and ("bare" if option.startswith("a") else "bad") in err.splitlines()[-1]
     assert not [*tmp_path.glob("controls/*/*.failed.json"), *tmp_path.glob("controls/*/*.parquet")]
 
 
 @pytest.mark.parametrize(("study", "seconds"), [("controls", 20.0), ("controls", 0.0), ("precision", 20.0)])
 def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
-    study: str,
-    seconds: float,
-    models: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    study: str, seconds: float, models: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("paper_figures.studies.study._TIMING", seconds)
     words = [*words_of(study, models, "model", tmp_path / "out"), "--prompts", "2", "--json"]
-    status, out, err = said_by([*words, "--dry-run"], capsys)
+    status, out, err = outcome(main, [*words, "--dry-run"], capsys)
     plan = json.loads(out)
     assert status == 0 and not (tmp_path / "out").exists() and plan["seconds"] > 0
     # The model does not speak the language of examples:keywords, so its own prompts are asked.
     assert study != "controls" or "note: --data is examples:a, prompts that" in err
-    status, out, _ = said_by(words, capsys)
+    status, out, _ = outcome(main, words, capsys)
     rows, asked = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
     assert (status, plan["prompts"]) == (0, 2) and asked <= plan["units"] <= 2 * asked
     assert plan["forwards"] == rows["forwards" if study == "controls" else "steps_run"].sum()
@@ -125,7 +107,6 @@ REFUSED = {
 
 
 def words_of(study: str, models: Path, model: str, out: Path) -> list[str]:
-    """Return the words that run a study on two prompts."""
     words = ["experiment", study, "--out", str(out), "--model", str(models / model), *SHAPE, *MORE.get(study, [])]
     if study in ("commit-order", "rivals", "precision", "scale-path"):
         words += ["--reward", str(models / "guide")]
@@ -146,7 +127,7 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
     study: str, model: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*words_of(study, models, model, tmp_path / "out"), "--prompt", TEXTS[0], "--prompt", TEXTS[1]]
-    status, out, err = said_by(words, capsys)
+    status, out, err = outcome(main, words, capsys)
     if study in REFUSED:
         assert (status, out) == (2, "") and err.count("\n") == 1 and not (tmp_path / "out").exists()
         assert REFUSED[study].format(model=models / model) in err

@@ -1,16 +1,14 @@
 """The precision experiment on a tiny checkpoint: its numbers are those of decodes, and it resumes."""
 
 import csv
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import single_stage_runs
 from grouped import grouped
-from single_stage_runs import PROMPTS, options_of, save_models
+from single_stage_runs import PROMPTS, options_of, results_of, run, save_models
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.significance import holm
@@ -22,24 +20,15 @@ STRATEGIES = ("temperature", "rws", "constant", "shuffled")
 SHAPE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 
 
-precision = partial(single_stage_runs.run, "precision")
-results_of = partial(single_stage_runs.results_of, experiment="precision")
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
-def options(models: Path) -> list[str]:
-    return options_of(models, **SHAPE, scales=SCALES, strategies=STRATEGIES)
-
-
-@pytest.fixture(scope="module")
-def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished")
-    assert precision(out, options) == 0
+    assert run("precision", out, options_of(models, **SHAPE, scales=SCALES, strategies=STRATEGIES)) == 0
     return out
 
 
@@ -70,7 +59,7 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
 
 
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
-    summary, frame = results_of(finished)["summary"], read_unit_rows(finished)
+    summary, frame = results_of(finished, "precision")["summary"], read_unit_rows(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["strategy"], line["scale"], line["ranking"]) for line in table] == [

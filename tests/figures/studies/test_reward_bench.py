@@ -95,7 +95,6 @@ LINES = ["the cat sat on a mat .", "red blue", "a dog ran", "it was red and blue
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
-    """Run reward-bench once on tiny checkpoints; return its options and its folder."""
     root = tmp_path_factory.mktemp("selection")
     (root / "prompts.txt").write_text("\n".join(LINES))
     words = ["experiment", "reward-bench", *save_models(root), "--data", f"text:{root / 'prompts.txt'}"]

@@ -1,12 +1,11 @@
 """The rivals study: its rows are what decoding gives, and its table compares each strategy with the default."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import single_stage_runs
+from single_stage_runs import run
 
 from paper_figures.runner.results import read_unit_rows
 from paper_figures.statistics.causal_scores import load_causal
@@ -21,13 +20,11 @@ STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "
 WORLDS = ["--worlds", "mini:mini", "english:era"]
 SIZE = ["--prompts", "2", "--length", "8", "--steps", "4", "--block", "8", "--strategies", *STRATEGIES]
 
-run = partial(single_stage_runs.run, "rivals")
-
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished")
-    assert run(out, [*SIZE, *WORLDS]) == 0
+    assert run("rivals", out, [*SIZE, *WORLDS]) == 0
     return out
 
 
@@ -57,7 +54,7 @@ def test_rows_are_what_decoding_gives(finished: Path, model: str, reward: str) -
 def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--prompts", "2", "--length", "8", "--steps", "8", "--block", "8"]
     methods = ["--strategies", "best-of", "particle-gibbs+sweeps:2", "svdd:2"]
-    assert run(tmp_path, [*size, *methods, "--budget", "32"]) == 0
+    assert run("rivals", tmp_path, [*size, *methods, "--budget", "32"]) == 0
     frame = read_unit_rows(tmp_path)
     assert set(frame["method"]) == {"default", "best-of:4", "particle-gibbs:2+sweeps:2", "svdd:2"}
     assert frame["forwards"].max() <= 32
@@ -66,7 +63,7 @@ def test_a_budget_gives_methods_their_numbers(tmp_path: Path) -> None:
 def test_perplexities_are_those_of_the_world_and_of_the_causal_model(tmp_path: Path) -> None:
     size = ["--model", "english", "--reward", "era", "--data", "examples:opening", "--prompts", "12", "--length", "8"]
     more = ["--steps", "4", "--block", "8", "--strategies", "rws:8", "--causal", "mini-causal"]
-    assert run(tmp_path, [*size, *more]) == 0
+    assert run("rivals", tmp_path, [*size, *more]) == 0
     frame, predictor, causal = read_unit_rows(tmp_path), load_predictor("english"), load_causal("mini-causal")
     assert isinstance(predictor, WorldPredictor)
     texts = {row["prompt"]: split_words(row["answer"])[:8] for row in predictor.examples if len(row["answer"]) > 0}

@@ -13,18 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rws_theory import output_law, parallel_distances
-from rws_theory.orders.invariance import (
-    Canvas,
-    Law,
-    Order,
-    Rows,
-    by_confidence,
-    drawn_first_law,
-    exchange_distance,
-    table_conditionals,
-    table_law,
-    total_variation,
-)
+from rws_theory.orders import invariance
+from rws_theory.orders.invariance import Canvas, Law, Order, Rows, table_conditionals, table_law, total_variation
 from rws_theory.testing.worlds import canvases
 from rws_theory.worlds import JointTable, constant_rule, decode_masked
 
@@ -49,7 +39,7 @@ def scrambled(seed: int) -> Order:
     return order
 
 
-ORDERS = st.one_of(st.integers(0, 10**6).map(scrambled), st.sampled_from([0.1, 1.0, 7.0]).map(by_confidence))
+ORDERS = st.one_of(st.integers(0, 10**6).map(scrambled), st.sampled_from([0.1, 1.0, 7.0]).map(invariance.by_confidence))
 
 
 def share(table: np.ndarray, canvas: Canvas) -> Fraction:
@@ -108,7 +98,9 @@ def test_argmax_writes_one_text(table: np.ndarray, order: Order) -> None:
 def test_argmax_by_confidence_is_the_reference_decoder(table: np.ndarray, scale: float, per_step: int) -> None:
     # The decoder computes in float64, where two confidences that tie may differ: such tables are left out by weights.
     table = table * 1000 + np.arange(table.size).reshape(table.shape) ** 2
-    law = output_law(table_conditionals(table), table.ndim, by_confidence(scale), per_step=per_step, commit="argmax")
+    law = output_law(
+        table_conditionals(table), table.ndim, invariance.by_confidence(scale), per_step=per_step, commit="argmax"
+    )
     decode = decode_masked(JointTable(np.log(table)), constant_rule(scale), per_step=per_step)
     assert law == {tuple(decode.tokens.tolist()): 1}
 
@@ -132,7 +124,7 @@ def test_no_table_loses_more_than_groups_of_equal_tokens(table: np.ndarray, orde
 
 @given(tables(least=1))
 def test_ranking_by_the_draw_keeps_likely_tokens_too_often(table: np.ndarray) -> None:
-    law, p = drawn_first_law(table_conditionals(table), table.ndim), table_law(table)
+    law, p = invariance.drawn_first_law(table_conditionals(table), table.ndim), table_law(table)
     assert sum(law.values()) == 1
     if table.ndim == 1:
         assert law == p
@@ -168,25 +160,18 @@ def free_rows(draw: st.DrawFn) -> tuple[int, int, dict[Canvas, Rows]]:
     return length, words, rows
 
 
-def fixed_orders(length: int) -> list[Order]:
-    ranks = itertools.permutations(range(length))
-    return [lambda canvas, rows, rank=rank: sorted(rows, key=rank.__getitem__) for rank in ranks]
-
-
-def exchanges(length: int, rows: dict[Canvas, Rows]) -> list[Fraction]:
-    return [
-        exchange_distance(rows.get, canvas, i, j)
-        for canvas in rows
-        for i, j in itertools.combinations([i for i in range(length) if canvas[i] < 0], 2)
-    ]
-
-
 @settings(max_examples=examples(300))
 @given(free_rows())
 def test_orders_agree_exactly_where_every_exchange_does(case: tuple[int, int, dict[Canvas, Rows]]) -> None:
     length, _, rows = case
-    laws = [output_law(rows.get, length, order) for order in fixed_orders(length)]
-    assert (max(exchanges(length, rows)) == 0) == all(law == laws[0] for law in laws)
+    laws = [
+        output_law(rows.get, length, lambda canvas, rows, rank=rank: sorted(rows, key=rank.__getitem__))
+        for rank in itertools.permutations(range(length))
+    ]
+    pairs = ((c, *two) for c in rows for two in itertools.combinations([i for i in range(length) if c[i] < 0], 2))
+    assert (max(invariance.exchange_distance(rows.get, *pair) for pair in pairs) == 0) == all(
+        law == laws[0] for law in laws
+    )
 
 
 @given(tables(least=1), free_rows(), ORDERS)

@@ -13,7 +13,6 @@ from rws_decode.extra.testing import exact_predictor, token_reward
 from rws_theory import reward_factor
 from rws_theory.worlds import JointTable, ensembles, reward_statistics, rws_less_reward_example
 from rws_theory.worlds import reference_decoder as decoder
-from rws_theory.worlds.joint_table import Floats
 
 EPS = Fraction(1, 100_000)
 
@@ -86,7 +85,14 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
                 factors.append([decode.factors for decode in (run, *others)])
                 final.append([np.sign(reward[tuple(run.tokens)] - reward[tuple(other.tokens)]) for other in others])
                 counted = (run, 0), (run, 1), (others[0], 1)
-                before, ours, theirs = (expected_after(table, reward, *each) for each in counted)
+                after = []  # E_p[R | the first so many commits of a decode]
+                for computed, commits in counted:
+                    p = np.exp(table.log_p)
+                    for position in np.flatnonzero(computed.commit_step < commits):
+                        others_at = np.arange(p.shape[position]) != computed.tokens[position]
+                        p[(slice(None),) * int(position) + (others_at,)] = 0.0
+                    after.append(float((p * reward).sum() / p.sum()))
+                before, ours, theirs = after
                 first.append([np.sign(ours - theirs) * (abs(ours - theirs) > 1e-12), np.sign(ours - before)])
             for index in range(5):
                 assert next(batched).factors == pytest.approx(np.array(factors)[:, index], rel=1e-9)
@@ -97,15 +103,6 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
                 assert [[c.more, c.equal, c.less] for c in computed] == counted
     assert (study.models, study.seed) == (models, 9)
     assert {name: getattr(study, name) for name in shape} == shape
-
-
-def expected_after(table: JointTable, reward: Floats, computed: decoder.MaskedDecode, commits: int) -> float:
-    """E_p[R | the first so many commits of a decode]."""
-    p = np.exp(table.log_p)
-    for position in np.flatnonzero(computed.commit_step < commits):
-        others = np.arange(p.shape[position]) != computed.tokens[position]
-        p[(slice(None),) * int(position) + (others,)] = 0.0
-    return float((p * reward).sum() / p.sum())
 
 
 def test_rws_provably_earns_less_on_the_smallest_model() -> None:
@@ -144,11 +141,7 @@ def test_both_decoders_do_on_it_what_is_proved() -> None:
 
 
 def test_no_smaller_total_weight_lets_a_factor_reverse_two_positions() -> None:
-    """Of three words and a total up to 6, the more confident position stays so at every c > 0.
-
-    If for every m the product of a's m largest ratios q_k is at most b's, then F_a <= F_b at every c (weak majorisation
-    of the logarithms, under the increasing convex exp(c x)); this is decided in rational arithmetic.
-    """
+    """Up to a total of 6 all products of largest ratios are ordered, so F_a <= F_b at every c by weak majorisation."""
 
     def stays(total: int) -> bool:
         shares = [m for m in itertools.product(range(total + 1), repeat=3) if sum(m) == total]

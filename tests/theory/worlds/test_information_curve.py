@@ -1,6 +1,6 @@
 """Information curves against enumeration, schedules against the law of the sampler, the best against all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from typing import Any
@@ -32,15 +32,6 @@ class GivenOrders:
 
     def order(self, view: MaskedPositions) -> Tensor:
         return -from_numpy(self.place).double()[view.row, view.position]
-
-
-def laws_of_orders(table: JointTable, counts: Sequence[int]) -> NDArray[np.float64]:
-    """Return log q of every text under the decoder's law, [orders, texts], for each order of the positions."""
-    n = table.length
-    texts, orders = list(product(range(table.vocabulary), repeat=n)), list(permutations(range(n)))
-    strategy = GivenOrders(np.repeat(orders, len(texts), axis=0))
-    law = strategy_log_prob(exact_predictor(table), [[]], texts * len(orders), strategy, Shape(n, counts=counts))
-    return law.log_prob.reshape(len(orders), len(texts))
 
 
 def compositions(n: int, steps: int) -> Iterator[tuple[int, ...]]:
@@ -113,12 +104,15 @@ def test_the_divergence_is_the_samplers_mean_over_all_orders(seed: int, size: An
     steps = data.draw(st.integers(1, length))
     counts = data.draw(st.sampled_from(list(compositions(length, steps))))
     table = random_table(seed, length, words)
-    log_p, laws = table.log_p.reshape(-1), laws_of_orders(table, counts)
+    log_p, shape = table.log_p.reshape(-1), Shape(length, counts=counts)
+    texts, orders = list(product(range(words), repeat=length)), list(permutations(range(length)))
+    strategy = GivenOrders(np.repeat(orders, len(texts), axis=0))
+    law = strategy_log_prob(exact_predictor(table), [[]], texts * len(orders), strategy, shape)
+    laws = law.log_prob.reshape(len(orders), len(texts))
     mean = (np.exp(log_p) @ (log_p - laws).T).mean()
     assert mean == pytest.approx(information_curve(table, length).schedule(counts).divergence, abs=1e-9)
     mixture = np.exp(log_p) @ (log_p - np.log(np.exp(laws).mean(axis=0)))
     assert mixture <= mean + 1e-9
-    texts, shape = list(product(range(words), repeat=length)), Shape(length, counts=counts)
     drawn = strategy_log_prob(exact_predictor(table), [[]], texts, RandomOrder(seed), shape).log_prob
     assert abs(laws - drawn).max(axis=1).min() < 1e-12  # the strategy's own order is one of them
 
