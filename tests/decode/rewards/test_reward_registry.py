@@ -223,6 +223,17 @@ def other_vocabulary(folder: Path) -> None:
     codec.save_pretrained(folder)
 
 
+def cut_short(folder: Path) -> None:
+    file = min(folder.glob("*.safetensors"))
+    file.write_bytes(file.read_bytes()[:-40])
+
+
+def pickled(folder: Path) -> None:
+    for file in folder.glob("*.safetensors*"):
+        file.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+
+
 # What every layout's loader sees to itself; the tokenizer is seen to before, so that one layout is enough for it.
 OF_LAYOUTS = [
     (lambda folder: change_weights(folder, lambda t: t.pop(HEADS.get(folder.name, "score.weight"))), "lacks wei"),
@@ -232,6 +243,8 @@ OF_LAYOUTS = [
 OF_ALL = [
     (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
     (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
+    (cut_short, r"model-00001-of-00002.safetensors is truncated"),
+    (pickled, r"only pickled weights \(pytorch_model.bin\)"),
 ]
 
 

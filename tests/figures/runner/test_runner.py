@@ -6,7 +6,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -69,6 +71,34 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("MARKS", str(tmp_path / "marks"))
     return tmp_path / "marks"
+
+
+def test_rerun_computes_only_what_is_missing(marks: Path, tmp_path: Path) -> None:
+    unit_work.run(tmp_path / "out", 10, unit_work.slow, batch=3)
+    removed = parts(tmp_path / "out")[1]
+    lost = read_part(removed).units
+    removed.unlink()
+    report = unit_work.run(tmp_path / "out", 14, unit_work.slow, batch=3)
+    assert set(lost) <= set(report.computed) and len(report.computed) == len(lost) + 4
+    asked = Counter(unit_work.asked(marks))
+    assert sorted(asked.values()) == [1] * (14 - len(lost)) + [2] * len(lost)
+    unit_work.run(tmp_path / "calm", 14)
+    assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
+
+
+def test_pool_whose_process_is_killed_goes_on(marks: Path, tmp_path: Path) -> None:
+    def kill() -> None:
+        while len(unit_work.asked(marks)) < 5:
+            time.sleep(0.005)
+        os.kill(int(next(marks.glob("*")).name), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    report = unit_work.run(tmp_path / "out", 40, unit_work.slow, batch=2, backend=processes(1))
+    killer.join()
+    assert len(report.computed) == 40 and not report.failed
+    unit_work.run(tmp_path / "calm", 40)
+    assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
 
 
 def test_failing_unit_is_recorded_and_retried_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
