@@ -47,6 +47,13 @@ def test_conditionals_partition_and_means_are_those_of_enumeration(drawn: tuple[
     assert world.divergence(case.length, case.context) == pytest.approx(divergence, abs=1e-10)
 
 
+@pytest.mark.parametrize("context", [[], [0], [2, 1]])
+def test_texts_after_a_context_have_probability_one_under_a_tilt(context: list[int]) -> None:
+    world = NGram.fit([[0, 1, 2, 0, 0, 1] * 3], 2, vocabulary=3).tilt(np.array([1.0, 0.0, -1.0]), 1.0)
+    texts = itertools.product(range(3), repeat=2)
+    assert sum(np.exp(world.log_prob(text, context)) for text in texts) == pytest.approx(1, abs=1e-12)
+
+
 @given(drawn=tilted())
 def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tuple[Case, NGram, Floats]) -> None:
     case, world, log_weight = drawn
