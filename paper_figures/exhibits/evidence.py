@@ -46,7 +46,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     for row in rows:
         measure, found, of = MEASURES[row.measure], row.found, row.by_speech
         data.append(
-            {"world": row.world, "tokens": "drawn" if row.drawn else "greedy", "measure": row.measure}
+            {"world": row.world, "tokens": "sampled" if row.drawn else "greedy", "measure": row.measure}
             | {"unit": "share" if measure.kind == "share" else measure.unit, "s_R": row.scale, "minus": row.title}
             | {"reward-blind twin": row.blind, "prompts": found.n, "distinct pairs": found.distinct}
             | {"same texts": found.equal, "difference": found.difference, "low": found.low, "high": found.high}
@@ -62,7 +62,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         kept, measure = list(group), MEASURES[name]
         distinct = [row.found.distinct for row in kept]
         shown.append(
-            {"world": world, "tokens": "drawn" if drawn else "greedy", "measure": measure.title}
+            {"world": world, "tokens": "sampled" if drawn else "greedy", "measure": measure.title}
             | {verdict: sum(row.verdict == verdict for row in kept) for verdict in VERDICTS}
             | {"distinct pairs": " to ".join(map(str, dict.fromkeys((min(distinct), max(distinct)))))}
             | {"factor varies by": variation_text(kept) or None}

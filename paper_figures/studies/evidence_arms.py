@@ -93,8 +93,8 @@ METHODS: dict[str, Line] = {
     "best-of": Line("best of N", "compute"),
     "particles": Line("N particles", "reward"),
     "lookahead": Line("reward lookahead", "reward"),
-    "tilt-decode": Line("decoding the exact tilt", "reward"),
-    "tilt-sample": Line("drawing the exact tilt", "reward"),
+    "tilt-decode": Line("decoding the reward-tilted distribution", "reward"),
+    "tilt-sample": Line("sampling the reward-tilted distribution", "reward"),
 }
 # The controls of RWS that have its s_R, in the order of tables.
 CONTROLS = tuple(name for name, line in METHODS.items() if line.kind == "factor" and name != "temperature")
@@ -260,7 +260,7 @@ def title_of(arm: Arm) -> str:
     """Return an arm's name in tables and figures.
 
     >>> title_of(Arm("rws", 8.0)), title_of(Arm("default", None, 1.0)), title_of(Arm("default", one_by_one=True))
-    ('RWS 8', 'confidence (default), drawn', 'confidence (default), one token a step')
+    ('RWS 8', 'confidence (default), sampled', 'confidence (default), one token a step')
     """
     method, number, drawn, one_by_one = arm
     title = METHODS[method].title
@@ -268,7 +268,7 @@ def title_of(arm: Arm) -> str:
         title = title.replace(" of N", f" of {number:g}") if " of N" in title else f"{title} {number:g}"
         title = title.replace("N particles", "").strip() + " particles" if title.startswith("N particles") else title
     if drawn and METHODS[method].kind in ("rws", "factor", "order"):
-        title += ", drawn"
+        title += ", sampled"
     return title + (", one token a step" if one_by_one and method != "tilt-sample" else "")
 
 

@@ -281,7 +281,7 @@ def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     )
     by_draws = told_of("antibody", True)
     constant, default = (
-        by_draws[f"{title}, drawn"]["reward"] for title in ("fixed factor of equal mean", "confidence (default)")
+        by_draws[f"{title}, sampled"]["reward"] for title in ("fixed factor of equal mean", "confidence (default)")
     )
     assert f"RWS minus its fixed factor {constant.text()}, minus confidence decoding {default.text()}." in text
     ends = best.found.difference, best.found.high, best.found.low
