@@ -287,21 +287,20 @@ def compared(
     about: of the strategy, `label`, `reward`, `judge`, `twins` by the name of their rows, `sd` of each score, `notes`.
     settings: `margin`, `level`, `corrected`, `bound`, and `blind`, the twins that do not use the reward.
     """
-    margin, level, bound = settings["margin"], settings["corrected"], settings["bound"]
+    limits = {"margin": settings["margin"], "level": settings["corrected"], "bound": settings["bound"]}
     found: dict[str, tuple[TwinComparison, ...]] = {}
     compared_rows = [rows.get(row, arm) for unit in units for row in unit for arm in ("strategy", *about["twins"])]
     known = {score: sd for score, sd in about["sd"].items() if all(row[score] is not None for row in compared_rows)}
     for score, sd in known.items():
-        found[score] = tuple(
-            _against(rows, units, arm, name, score, sd, margin, level, bound) for arm, name in about["twins"].items()
-        )
+        values = ((name, *_differences(rows, units, arm, score, sd)) for arm, name in about["twins"].items())
+        found[score] = tuple(compared_with(*each, **limits) for each in values)
     blind = [name for name in about["twins"] if name in settings["blind"]]
     verdicts = {
         score: verdict_of({each.twin: each.verdict for each in several}, blind) for score, several in found.items()
     }
     factors = [rows.get(row, "strategy").get("factors") for unit in units for row in unit]
     scaled = [np.std(run) / np.mean(run) for run in factors if run]
-    more = _more(found["reward"], blind, margin) if verdicts["reward"] == "undecided" else None
+    more = _more(found["reward"], blind, limits["margin"]) if verdicts["reward"] == "undecided" else None
     return Ablation(
         strategy=about["label"],
         reward=about["reward"],
@@ -312,9 +311,9 @@ def compared(
         stopped_after=sum(map(len, units)),
         prompts=about["prompts"],
         unit=about["sd"]["reward"],
-        margin=margin,
+        margin=settings["margin"],
         level=settings["level"],
-        bound=bound,
+        bound=settings["bound"],
         more=more,
         judge=about["judge"],
         judge_verdict=verdicts.get("judge"),
@@ -328,21 +327,13 @@ def compared(
     )
 
 
-def _against(
-    rows: AblationRows,
-    units: Sequence[Sequence[int]],
-    arm: str,
-    name: str,
-    score: str,
-    sd: float,
-    margin: float,
-    level: float,
-    bound: float,
-) -> TwinComparison:
+def _differences(
+    rows: AblationRows, units: Sequence[Sequence[int]], arm: str, score: str, sd: float
+) -> tuple[list[float], list[tuple[Hashable, Hashable]]]:
+    """Return the mean difference of a score in each unit, in SD, and the two texts of each prompt."""
     pairs = [[(rows.get(row, "strategy"), rows.get(row, arm)) for row in unit] for unit in units]
     values = [float(np.mean([(mine[score] - other[score]) / sd for mine, other in unit])) for unit in pairs]
-    texts = [(tuple(mine["tokens"]), tuple(other["tokens"])) for unit in pairs for mine, other in unit]
-    return compared_with(name, values, texts, margin=margin, level=level, bound=bound)
+    return values, [(tuple(mine["tokens"]), tuple(other["tokens"])) for unit in pairs for mine, other in unit]
 
 
 def compared_with(
