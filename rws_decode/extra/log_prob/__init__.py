@@ -62,7 +62,7 @@ def strategy_log_prob(
     Each answer is revealed along the strategy's own path. Its log-probability is the sum, over steps t and the
     positions S_t that step t commits, of log softmax(z_i / T)[x_i]: the logits z at the moment of the commit, T the
     sampling temperature; a token that top_p or top_k cuts off has -inf. (For fixed orders: DUEL, arXiv 2603.01367.) The
-    probabilities of all texts sum to one (docs/theory.md, "The law of a sampler").
+    probabilities of all texts sum to one (docs/theory.md, "The sampling distribution").
 
     The sampler chooses positions by the best tokens and then samples the tokens of these positions,
     `Options(drawing="commit")`, as `decode` does with the same options. At T = 0 one text has probability 1. Several
