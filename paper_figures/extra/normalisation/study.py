@@ -71,6 +71,9 @@ CELLS = {
         Cell("english", "era", "keywords", "openings", 32, 8, 150),
         Cell("english", "era", "keywords", "openings", 32, 32, 100),
         Cell("english", "era", "keywords", "openings", 64, 32, 100),
+        Cell("reactions", "balanced", "valid", "reactions:16", 16, 8, 150),
+        Cell("english", "smollm2", "era", "openings", 16, 8, 100),
+        Cell("antibody", "human", "humanness", "antibodies:32", 32, 16, 100),
     )
 }
 
@@ -189,7 +192,7 @@ def decode_cell(
     frame = pd.concat([search.frame(), decoded.replace({"arm": {"best of": f"best of {known['best of']}"}})])
     frame["stage"] = np.where(frame["prompt"] < len(texts), "validation", "test")
     frame["prompt"] = [[*found.validation, *found.test][row].name for row in frame["prompt"]]
-    sources = _sources(cell.model)
+    sources = _sources(cell)
     frame["source"] = [sources.get(name, name) for name in frame["prompt"]]
     frame["text"] = pd.factorize(frame.pop("tokens"))[0]
     frame.loc[frame["stage"] == "test", ["setting", "strategy", "mean", "sd"]] = (
@@ -207,11 +210,12 @@ LEVERAGE = ("attainable", "observed")
 INTERVALS = ("low", "high", "low_source", "high_source", "judge_low", "judge_high")
 
 
-def _sources(model: str) -> dict[str, str]:
+def _sources(cell: Cell) -> dict[str, str]:
     """Return what each opening is from, a speech; other prompts are their own source."""
     from paper_figures.data.examples import further_prompts
 
-    return {f"opening-{number}": row.get("address", "") for number, row in enumerate(further_prompts(model))}
+    rows = further_prompts(cell.model) if cell.data == "openings" else []
+    return {f"opening-{number}": row["address"] for number, row in enumerate(rows)}
 
 
 # The table
