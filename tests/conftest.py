@@ -15,7 +15,7 @@ from figure_runs import figure_runs as figure_runs
 from figure_runs import sketched as sketched
 from hypothesis import HealthCheck, settings
 
-from rws_decode.predictors import WorldPredictor, load_predictor
+from rws_decode import WorldPredictor, load_predictor
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Fewer than Hypothesis' own 100 at each run; `make explore` makes 20 runs.

@@ -1,7 +1,7 @@
 """Figures and tables of the page, one file each, found by listing this folder.
 
 The module of an exhibit has `NEEDS`, the studies whose results it reads, and `exhibit(runs)`, which reads, computes,
-draws, and returns a `shared.exhibit.Exhibit` with captions and conclusions. To add one, write its file: it stands last
+draws, and returns an `Exhibit` with captions and conclusions. To add one, write its file: it stands last
 under `FURTHER`. Name it in `PAGE` to place it elsewhere. Another package adds an exhibit by an entry point of the group
 `rws.exhibits`, which names such a module.
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import lazy_loader
 
 from rws_decode.common import plugins
 
@@ -50,3 +52,9 @@ def load_exhibit(name: str) -> Any:
     """Import and return the module of an exhibit."""
     own = (Path(__file__).parent / f"{name}.py").is_file()  # which no package replaces
     return import_module(f"{__name__}.{name}") if own else plugins.find(EXHIBITS, name)
+
+
+# What an exhibit is made of; no stub lists it, as results depend on the code that they reach by imports.
+__getattr__, _, _ = lazy_loader.attach(
+    __name__, submod_attrs={"shared.exhibit": "Exhibit Interactive MissingRun Picture Story figure save styled".split()}
+)

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import lazy_loader
+
 from paper_figures.recorded.completed import completed
 from rws_decode.common.files import write_bytes, write_json
 from rws_decode.common.later import pd
@@ -81,3 +83,15 @@ def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Pat
     ]
     counts = {"answers": len(answers), "frontiers": len(frontiers)}
     return [*written, write_json(folder / "about.json", {**about, **counts})]
+
+
+# No stub lists them: results depend on the code that they reach by imports.
+_NAMES = {
+    "ablations": "recorded_ablation recorded_ablations",
+    "comparisons": "Comparison compare_arms comparisons_of confidence_texts reward_answer rivals_of",
+    "completed": "with_one_score",
+    "measures": "MEASURES difference_interval differences_of scores_of",
+}
+__getattr__, _, _ = lazy_loader.attach(
+    __name__, submod_attrs={module: names.split() for module, names in _NAMES.items()}
+)

@@ -53,9 +53,9 @@ class _Strategy:
         """Return the strategy; ValueError for a run of another number of steps."""
         run = None
         if "run" in STRATEGIES[self.strategy].reads and self.run is not None:
-            from rws_decode.trace.trace import load
+            from rws_decode.trace.trace import load_trace
 
-            run = load(self.run)
+            run = load_trace(self.run)
             if not run.of_step_map and run.steps != steps:
                 raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
         numbers = {name: value for name, value in vars(self).items() if name not in ("strategy", "run", SPACING)}

@@ -170,7 +170,7 @@ class Trace(TraceData):
         return write_bytes(path, trace_bytes(self))
 
 
-def load(path: str | os.PathLike[str]) -> Trace:
+def load_trace(path: str | os.PathLike[str]) -> Trace:
     """Read a trace that `Trace.save` wrote.
 
     FileNotFoundError for a missing file; ValueError, naming the file, for one that is truncated, foreign, of another
@@ -179,7 +179,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
     >>> import tempfile
     >>> trace = Trace.from_step_map([7, 8, 9], [1, 0, 2])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load(trace.save(Path(folder) / "trace.parquet")) == trace
+    ...     load_trace(trace.save(Path(folder) / "trace.parquet")) == trace
     True
     """
     from rws_decode.trace.file import read_trace
@@ -194,7 +194,3 @@ def load(path: str | os.PathLike[str]) -> Trace:
         return trace
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
-
-
-load_trace = load
-"""`load`, by the name that `rws_decode` has it under."""

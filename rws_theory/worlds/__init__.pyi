@@ -39,3 +39,14 @@ from .reference_decoder import (
 )
 from .slopes import RewardSlopes as RewardSlopes, reward_slopes as reward_slopes
 from .tilts import Automaton as Automaton, keywords as keywords
+from .backoff import (
+    Backoff as Backoff,
+    fit_backoff as fit_backoff,
+)
+from .part_memory import (
+    PartMemory as PartMemory,
+)
+from .stored import (
+    pack as pack,
+    unpack as unpack,
+)

@@ -13,10 +13,20 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import RWS, Options, Shape, compare, decode, load_predictor, load_reward, measured_reward, steer
+from rws_decode import (
+    RWS,
+    Options,
+    Shape,
+    compare,
+    decode,
+    decode_compact,
+    load_predictor,
+    load_reward,
+    measured_reward,
+    steer,
+)
 from rws_decode.extra.adapters.generation import generate
-from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import describe
+from rws_decode.strategies import describe
 
 BERT = bert_predictor()
 SHAPE = Shape(6, 3, 6)

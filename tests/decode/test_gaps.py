@@ -16,7 +16,7 @@ import rws_decode as rws
 from rws_decode import RWS, CallableReward, LeftToRight, Options, Shape, Temperature, decode, diff, load_trace, replay
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.job import encode_prompts
-from rws_decode.strategies.table import STRATEGIES, offered
+from rws_decode.strategies import STRATEGIES, offered
 from rws_decode.text.dialogue import filled
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}

@@ -13,8 +13,7 @@ from tiny_models import word_tokenizer
 from rws_decode import CausalReward, Dialogue, HFMaskPredictor, load_predictor, load_reward
 from rws_decode.extra.adapters.lm_eval import RWSLM
 from rws_decode.extra.reward_layouts.quantile import QuantileReward
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.published_rewards import published_tokenizer
+from rws_decode.extra.testing import published_tokenizer, tiny_checkpoint
 from rws_decode.networks.modernbert import FileTokenizer
 from rws_decode.rewards.templates import Template, text_encoder
 

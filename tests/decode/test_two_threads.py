@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from rws_decode import Shape, decode, load_predictor, load_reward
+from rws_decode import Shape, decode, decode_compact, load_predictor, load_reward
 from rws_decode.extra.compact.llama import LeanLlama
-from rws_decode.extra.steering.soft_rewards import soft_reward
+from rws_decode.extra.steering import soft_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.gpu import decode_compact
 from rws_decode.text.prompt_ids import encoded
-from rws_theory.worlds.part_memory import PartMemory
+from rws_theory.worlds import PartMemory
 
 
 def together(model: Any, *calls: Callable[[], Any]) -> list[Any]:

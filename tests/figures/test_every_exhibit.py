@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from handmade_runs import assert_whole, read_csv
 
-from paper_figures.exhibits import NAMES, load_exhibit
-from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun, save, styled
+from paper_figures.exhibits import NAMES, Exhibit, MissingRun, load_exhibit, save, styled
 from rws_theory import printed
 
 # Of the recorded studies, whose numbers and words the page of all exhibits has too.

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from evidence_records import answer_of, evidence_record
+from json_files import write_json
 
-from paper_figures.exhibits import evidence
+from paper_figures.exhibits import Exhibit, evidence, save
 from paper_figures.exhibits.shared import evidence as reader
 from paper_figures.exhibits.shared.evidence import (
     arms_of,
@@ -17,15 +18,13 @@ from paper_figures.exhibits.shared.evidence import (
     interval_of,
     source_line,
 )
-from paper_figures.exhibits.shared.exhibit import Exhibit, save
-from paper_figures.recorded import Recorded
-from paper_figures.recorded.comparisons import VERDICTS, comparisons_of
+from paper_figures.recorded import Recorded, comparisons_of
+from paper_figures.recorded.comparisons import VERDICTS
 from paper_figures.recorded.completed import completed
-from paper_figures.runner.parts import write_manifest, write_part
+from paper_figures.runner import write_manifest, write_part
 from paper_figures.studies.evidence_arms import WORLDS, Arm, from_run, independent, unit_of
 from paper_figures.studies.prompts import Prompt
-from rws_decode.common.files import write_json
-from rws_decode.rewards import load_reward
+from rws_decode import load_reward
 
 ENGLISH, MINI = "english:era", "mini:mini"
 PROMPTS = [f"p{index:02}" for index in range(12)]

@@ -9,9 +9,8 @@ from handmade_runs import END, MASK, write_commit_order
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from paper_figures.exhibits import fig3_method, fig4_worked_decode
-from paper_figures.exhibits.shared.exhibit import styled
-from rws_decode.rewards import CallableReward
+from paper_figures.exhibits import fig3_method, fig4_worked_decode, styled
+from rws_decode import CallableReward
 from rws_theory import reward_factor
 
 LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 16, 8, 8, 9, 4.0

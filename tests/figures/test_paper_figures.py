@@ -11,14 +11,13 @@ import pytest
 import torch
 from command_lines import figures as main
 from handmade_runs import END, read_csv, summary_row, write_commit_order, write_run
+from json_files import write_json
 
 from paper_figures.commands import figures
-from paper_figures.exhibits import fig1_commit_order, table4_humaneval
-from paper_figures.exhibits.shared.exhibit import Exhibit, MissingRun
+from paper_figures.exhibits import Exhibit, MissingRun, fig1_commit_order, table4_humaneval
 from paper_figures.exhibits.shared.traces import STRATEGIES, commit_orders
 from paper_figures.report.provenance import run_facts
-from rws_decode.common.files import write_json
-from rws_decode.rewards import CallableReward
+from rws_decode import CallableReward
 
 NAMES = ("fig1_commit_order", "appendix_d")
 LENGTH, BLOCK = 8, 4

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from json_files import write_json
 
 from paper_figures.exhibits import saturation
-from rws_decode.common.files import write_json
 
 SCALES = (1.0, 16.0, 32.0)
 SHAPE = {"model": "tiny", "length": 64, "steps": 32, "block": 32}

@@ -7,11 +7,10 @@ from grouped import grouped
 from single_stage_runs import options_of, results_of, run, save_models
 
 from paper_figures.exhibits import scale_path as figure
-from paper_figures.exhibits.shared.exhibit import styled
+from paper_figures.exhibits import styled
 from paper_figures.studies.options import GRID
 from rws_decode import RWS, Decoding, Strategy, Temperature, decode, load_predictor, load_reward
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import bert_classifier
+from rws_decode.extra.testing import bert_classifier, tiny_checkpoint
 
 PROMPTS = ["the cat sat on a mat .", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}

@@ -4,7 +4,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.means import Summary, summary_table
+from paper_figures.statistics import Summary, summary_table
 from paper_figures.table import Brief, Table
 from paper_figures.table_text import WIDTH, fitted, terminal_text
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from json_files import write_json
 from study_runs import answer_row, score_row
 
 from paper_figures.exhibits import fig5_mean_win_rate, table1_win_rate
 from paper_figures.exhibits.shared.results import Difference, rws_minus
 from paper_figures.studies import reward_bench
-from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
 GUIDES = {"grm": 2.0, "mini": 4.0}

@@ -8,7 +8,7 @@ import pytest
 from command_lines import figures as main
 from command_lines import outcome
 
-from paper_figures.statistics.sampler_divergence import sampler_divergence
+from paper_figures.statistics import sampler_divergence
 from rws_decode import Shape, load_predictor, load_reward, strategy_log_prob
 
 SHAPE = ["--length", "6", "--steps", "3", "--block", "6"]

@@ -12,8 +12,7 @@ from command_lines import figures, rws
 from documented_commands import GUIDES, ROOT, block_lines, page, ran, section, shown, snippets
 
 import rws_theory
-from paper_figures.recorded import FOLDER
-from paper_figures.recorded.measures import MEASURES
+from paper_figures.recorded import FOLDER, MEASURES
 from paper_figures.studies.evidence_arms import GRID, METHODS, WORLDS
 
 # How many snippets of a page the tests below execute; those of other pages have tests elsewhere.

@@ -19,11 +19,10 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
+from paper_figures.statistics import CausalScorer, answer_scores, load_causal
 from paper_figures.studies.prompts import prompts_of
-from rws_decode import CallablePredictor, CallableReward, Shape, decode, load_predictor, load_reward
+from rws_decode import CallablePredictor, CallableReward, Shape, decode, load_predictor, load_reward, load_trace
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.trace.trace import load
 
 INF, HUGE = math.inf, 10**400
 SURROGATE = "caf\udce9"
@@ -123,7 +122,7 @@ def test_any_text_is_a_prompt_and_is_kept_as_it_is(text: str, tmp_path: Path) ->
     (trace,) = guided(prompts=[text])
     assert trace.prompt_text == text and math.isfinite(trace.reward_raw[0])
     assert tiny().mask_id not in trace.prompt.tolist() + trace.tokens.tolist()
-    assert load(trace.save(tmp_path / "trace.parquet")) == trace
+    assert load_trace(trace.save(tmp_path / "trace.parquet")) == trace
     assert math.isfinite(mini_reward().score([text], [text])[0])
     assert answer_scores(causal(), [text], [text])[0].perplexity > 1
 

@@ -17,9 +17,9 @@ from unittest import mock
 import pytest
 from command_lines import decoding
 
+from rws_decode import load_trace
 from rws_decode.cli.exits import CLOSED, TERMINATED, ended
 from rws_decode.common import files as rws_files
-from rws_decode.trace.trace import load
 
 ROOT = Path(__file__).parents[2]
 CROSSINGS = ["-m", "rws_decode", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
@@ -194,4 +194,4 @@ def test_a_trace_that_cannot_be_written_leaves_the_old_one(
     assert [path.name for path in tmp_path.iterdir()] == ["trace.parquet"]
     assert (tmp_path / "trace.parquet").read_bytes() == old
     if number == errno.ENOSPC:  # nothing lost: the same command, once there is room
-        assert decoding(words) == 0 and load(tmp_path / "trace.parquet").length == 8
+        assert decoding(words) == 0 and load_trace(tmp_path / "trace.parquet").length == 8

@@ -9,7 +9,7 @@ from documented_commands import GUIDES, PROGRAM, ROOT, block_lines, options_show
 from paper_figures.exhibits import NAMES
 from paper_figures.studies import STUDIES, every_study
 from rws_decode.cli.app import complete_app, entry_points
-from rws_decode.strategies.table import offered
+from rws_decode.strategies import offered
 
 # Options of pytest's, pip's, accelerate's and the harness's own.
 OTHERS = {"--multi_gpu", "--num_processes", "--model_args", "--tasks", "--python", "--constraints"}

@@ -29,9 +29,7 @@ def printed(run: Callable[[list[str]], int], words: list[str], path: Path) -> No
 
 
 def shipped(out: Path) -> None:
-    from rws_decode import RWS, load_predictor, load_reward
-    from rws_decode.decode import decode
-    from rws_decode.gpu import decode_compact
+    from rws_decode import RWS, decode, decode_compact, load_predictor, load_reward
 
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [example["prompt"] for example in predictor.examples[:3]]

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from json_files import write_json
 from safetensors.torch import load_file
 from torch import Tensor
 
-from rws_decode.common.files import write_json
-from rws_decode.extra.testing.networks import write_weights
+from rws_decode.extra.testing import write_weights
 
 
 def stored_weights(folder: Path) -> dict[str, Tensor]:

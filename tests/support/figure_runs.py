@@ -8,12 +8,12 @@ from unittest import mock
 
 import pytest
 from filelock import FileLock
+from json_files import write_json
 from matplotlib.figure import Figure
 from scipy.stats import bootstrap
 
 from paper_figures.plan import PLAN, make_missing
 from paper_figures.runner.claims_run import NAME, SCHEMA, claims_sources
-from rws_decode.common.files import write_json
 
 LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 8 --steps 4 --block 8"

@@ -35,12 +35,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor
 
-from rws_decode import RWS, Shape, decode
-from rws_decode.checkpoints.files import DIGESTS, models_directory
+from rws_decode import RWS, CallableReward, Shape, decode, load_predictor, load_reward, load_trace
+from rws_decode.checkpoints import DIGESTS, models_directory
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.trace.trace import load
 from rws_theory import selection_path
 from rws_theory.__main__ import read_npy
 
@@ -248,8 +245,8 @@ def _make_trace(folder: Path) -> None:
 
 
 def _read_trace(folder: Path) -> None:
-    trace = load(folder / "trace.parquet")
-    assert load(trace.save(folder / "again.parquet")) == trace
+    trace = load_trace(folder / "trace.parquet")
+    assert load_trace(trace.save(folder / "again.parquet")) == trace
 
 
 def _read_predictor(folder: Path) -> None:

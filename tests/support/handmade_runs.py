@@ -6,14 +6,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from json_files import write_json
 from matplotlib.text import Text
 from tiny_models import fixed_predictor
 from torch import Tensor
 
-from paper_figures.exhibits.shared.exhibit import Exhibit, Picture
-from rws_decode import RWS, Confidence, Shape, Strategy, decode
-from rws_decode.common.files import write_json
-from rws_decode.rewards import RewardModel
+from paper_figures.exhibits import Exhibit, Picture
+from rws_decode import RWS, Confidence, RewardModel, Shape, Strategy, decode
 
 Row = dict[str, Any]
 MASK, END = 0, 1

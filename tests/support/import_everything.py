@@ -44,14 +44,13 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
 
     from paper_figures.__main__ import main as studying
     from paper_figures.data.loaders import load_humaneval
+    from paper_figures.extra.judging import LLMJudge
     from paper_figures.extra.judging.asking import endpoint_of
-    from paper_figures.extra.judging.judge import LLMJudge
-    from paper_figures.runner.executors import on_cluster
-    from paper_figures.statistics.causal_scores import load_causal
+    from paper_figures.runner import on_cluster
+    from paper_figures.statistics import load_causal
+    from rws_decode import load_predictor, load_reward
     from rws_decode.__main__ import main as decoding
     from rws_decode.extra.compact.row_statistics import row_statistics
-    from rws_decode.predictors import load_predictor
-    from rws_decode.rewards import load_reward
 
     adapter = str(importlib.import_module("rws_decode.extra.adapters.lm_eval").__file__)
     (folder / "model.gguf").write_bytes(b"GGUF")

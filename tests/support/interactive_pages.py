@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from tiny_models import fixed_predictor
 
-from rws_decode import Page
-from rws_decode.predictors import CallablePredictor
+from rws_decode import CallablePredictor, Page
 
 HOSTILE = (
     "</script><script>document.title='broken'</script>",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from paper_figures.extra.judging.judge import PROMPTS
+from paper_figures.extra.judging import PROMPTS
 
 # What a server does with a request: the text of its reply, or how it fails.
 Behaviour = Callable[["Handler"], None]

@@ -15,7 +15,8 @@ from command_lines import figures
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from paper_figures.recorded.ablations import names_of, recorded_ablations
+from paper_figures.recorded import recorded_ablations
+from paper_figures.recorded.ablations import names_of
 from rws_decode import plots
 from rws_decode.common.palette import BLUE, RULE, VERMILION
 from rws_theory import selection_path

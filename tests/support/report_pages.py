@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from html_elements import Elements
+from json_files import write_json
 
-from paper_figures.exhibits.shared.exhibit import Exhibit, Interactive, Picture, Story, figure, save, styled
+from paper_figures.exhibits import Exhibit, Interactive, Picture, Story, figure, save, styled
 from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
 from paper_figures.table import Table
 from rws_decode import Page as Dragged
-from rws_decode.common.files import write_json
 
 SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
 SETTINGS |= {"traces": True}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode import MaskPredictor, Shape
-from rws_decode.predictors.base import forbidden_ids
+from rws_decode.predictors import forbidden_ids
 from rws_decode.text.dialogue import row_of
 
 

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import bert_classifier, llama, word_tokenizer
+from rws_decode.extra.testing import bert_classifier, llama, tiny_checkpoint, word_tokenizer
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "red", "hill"]},

@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.runner import Report, run_units
-from paper_figures.runner.units import Model, Origin, Unit
+from paper_figures.runner import Model, Origin, Report, Unit, read_unit_rows, run_units
 
 ORIGIN = Origin("code", {"numpy": "2"}, {Model("predictor", "mini"): "a", Model("reward", "mini"): "b"})
 

@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rws_theory import log_odds, scaling_raises_reward, selection_path, testing
-from rws_theory.tilting.comonotone import Fall
-from rws_theory.tilting.reward import scaled_reward_slope
+from rws_theory.tilting import Fall, scaled_reward_slope
 
 LAWS = st.lists(st.tuples(st.integers(0, 4), st.integers(-2, 2)), min_size=1, max_size=6).filter(
     lambda law: any(weight for weight, _ in law)

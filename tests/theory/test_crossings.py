@@ -23,7 +23,7 @@ from rws_theory.certified.brent import brent_root
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
 from rws_theory.confidence import sigmoid
-from rws_theory.testing.logits import from_gaps
+from rws_theory.testing import from_gaps
 
 isolation_module = import_module("rws_theory.certified.isolation")
 

@@ -12,7 +12,7 @@ from references import polynomial_crossings
 
 from rws_theory import Majorisation, log_odds, majorises, testing
 from rws_theory.majorisation import dominance_order
-from rws_theory.testing.logits import from_gaps
+from rws_theory.testing import from_gaps
 
 Gaps = tuple[int, ...] | list[int]
 

@@ -8,7 +8,7 @@ from hard_pairs import KINDS, corpus
 
 from rws_theory import classify_pairs, crossings
 from rws_theory.pairs import DECIDED_BY
-from rws_theory.testing.logits import from_gaps
+from rws_theory.testing import from_gaps
 
 
 def decided(computed: object) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rws_theory import classify_pairs
 from rws_theory import reversal_law as law
-from rws_theory.testing.logits import logit_vectors
+from rws_theory.testing import logit_vectors
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 CASES: list[tuple[law.Domain, float]] = [("frechet", 0.5), ("frechet", 3.0), ("weibull", 2.5), ("weibull", 8.0)]

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rws_theory import crossings, log_odds, selection_path, stability_radius, testing, threshold_path
-from rws_theory.testing.logits import from_gaps, logit_arrays
+from rws_theory.testing import from_gaps, logit_arrays
 
 Case = tuple[np.ndarray, int]
 

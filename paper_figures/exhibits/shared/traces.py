@@ -23,7 +23,7 @@ from paper_figures.plan import command
 from rws_decode.checkpoints.files import locate, shipped, split_revision
 from rws_decode.common.files import parse_json
 from rws_decode.common.palette import BLUE
-from rws_decode.trace.trace import Trace, load
+from rws_decode.trace.trace import Trace, load_trace
 from rws_decode.view.plots.axes import shown_word
 
 SIZE = 8.0  # points
@@ -213,6 +213,8 @@ def commit_orders(runs: Path) -> CommitOrders:
     for path in (runs / file for named in files.values() for file in named.values()):
         if not path.is_file():
             raise MissingRun(f"{path} is missing: make it with {made_by}")
-    traces = {prompt: {name: load(runs / file) for name, file in named.items()} for prompt, named in files.items()}
+    traces = {
+        prompt: {name: load_trace(runs / file) for name, file in named.items()} for prompt, named in files.items()
+    }
     model = results["settings"]["model"]
     return CommitOrders(model, end_of(model), traces, files)

@@ -13,8 +13,8 @@ from paper_figures.extra.bench.kernels import reference
 from paper_figures.extra.bench.plain_loop import PlainRun, plain_loop, plain_rws
 from paper_figures.extra.bench.random_models import make_models, random_prompts
 from paper_figures.extra.bench.shapes import SHAPES, Shapes
+from rws_decode.extra.compact import CompactSavings, decode_compact
 from rws_decode.extra.compact.row_statistics import log_f_error, row_statistics
-from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence

@@ -12,9 +12,9 @@ import torch
 
 from paper_figures.extra.bench.plain_loop import PlainRun, plain_loop, plain_rws
 from paper_figures.extra.bench.roofline import TimedCall, measured
+from rws_decode.extra.compact import CompactSavings, decode_compact
 from rws_decode.extra.compact.graphs import Replays
 from rws_decode.extra.compact.llama import Body
-from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape

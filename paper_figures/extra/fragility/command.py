@@ -67,9 +67,9 @@ def fragility(options: FragilityOptions) -> None:
     """Say which answers, and which score, hinge on a near-tie."""
     scores = None if options.scores is None else list(_scores(options.scores, options.field))
 
-    from rws_decode.trace.trace import load
+    from rws_decode.trace.trace import load_trace
 
-    traces = [load(file) for file in options.files]
+    traces = [load_trace(file) for file in options.files]
     predictor = reward = None
     if options.model is not None:
         loading("fragility", options.model)

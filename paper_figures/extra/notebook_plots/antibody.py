@@ -16,7 +16,7 @@ from paper_figures.studies.prompts import prompts_of
 from rws_decode import Shape, Trace, compare, load_predictor, load_reward
 from rws_decode.common.files import write_bytes, write_json
 from rws_decode.final_text import FinalReward
-from rws_decode.trace.trace import load
+from rws_decode.trace.trace import load_trace
 
 if TYPE_CHECKING:
     from rws_decode.extra.scale_paths.path import Over, ScalePath
@@ -36,7 +36,7 @@ def asked() -> tuple[str, str]:
 def runs() -> dict[str, Trace]:
     """Return the recorded traces by their methods; a gap of the prompt is shown as a line."""
     shown = fill_gaps(asked()[0], "_" * _MASKS)
-    return {name: replace(load(_file(name)), prompt_text=shown) for name in METHODS}
+    return {name: replace(load_trace(_file(name)), prompt_text=shown) for name in METHODS}
 
 
 def path(over: Over) -> ScalePath:
@@ -66,7 +66,7 @@ def record(folder: Path = FOLDER) -> None:
     for name in METHODS:
         if not _file(name, folder).exists():
             compare(predictor, text, [name], SHAPE, reward=reward)[name][0].save(_file(name, folder))
-        trace = load(_file(name, folder))
+        trace = load_trace(_file(name, folder))
         chains[name] = fill_gaps(text, "".join(trace.words(trace.tokens)))
     scores = {
         n: {"log-odds of human": reward.score([""], [c])[0], "humanness": humanness(c)} for n, c in chains.items()

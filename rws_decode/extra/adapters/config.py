@@ -17,7 +17,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
-from rws_decode.trace.trace import Trace, load
+from rws_decode.trace.trace import Trace, load_trace
 from rws_theory.show import one_line, quoted
 
 CONFIG_NAME = "rws_generation_config.json"
@@ -133,7 +133,7 @@ class RWSGenerationConfig:
         """
         run: Trace | None = None
         if self._reads_run() and self.run is not None:
-            run = load(self.run)
+            run = load_trace(self.run)
             if not run.of_step_map and run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")
         numbers = {name: value for name, value in vars(self).items() if name != "strategy"}

@@ -33,9 +33,9 @@ class DiffOptions:
 
 def diff(options: DiffOptions) -> None:
     """Say from their traces where two runs part, and why."""
-    from rws_decode.trace.trace import load
+    from rws_decode.trace.trace import load_trace
 
-    first, second = load(options.first), load(options.second)
+    first, second = load_trace(options.first), load_trace(options.second)
     if options.model is not None:
         loading("diff", options.model)
 

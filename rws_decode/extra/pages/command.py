@@ -49,9 +49,9 @@ class ViewOptions:
 
 def view(options: ViewOptions) -> None:
     """Write a page to scrub, or an animated picture, of a run or of two."""
-    from rws_decode.trace.trace import load
+    from rws_decode.trace.trace import load_trace
 
-    first, *others = [load(trace) for trace in options.traces]
+    first, *others = [load_trace(trace) for trace in options.traces]
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     other = others[0] if others else None
     if options.out.suffix.lower() == ".gif":

@@ -37,9 +37,9 @@ def replay(options: ReplayOptions) -> None:
     JSON: `same`, whether the tokens and their steps are those recorded; `diverged_at`, the first step that differs, or
     null; `tokens`, those of the replay; `steps_run`, steps of the record.
     """
-    from rws_decode.trace.trace import load
+    from rws_decode.trace.trace import load_trace
 
-    trace = load(options.file)
+    trace = load_trace(options.file)
     if options.model is not None:
         loading("replay", options.model)
 

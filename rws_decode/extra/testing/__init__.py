@@ -15,7 +15,7 @@
 1
 """
 
-from rws_decode.extra.testing.checkpoints import tiny_checkpoint, tiny_checkpoints
-from rws_decode.extra.testing.exact import exact_predictor, token_reward
+import lazy_loader
 
-__all__ = ["exact_predictor", "tiny_checkpoint", "tiny_checkpoints", "token_reward"]
+# The names are in __init__.pyi, once; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

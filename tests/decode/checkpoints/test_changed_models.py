@@ -9,9 +9,9 @@ import pytest
 from misuse import refused
 from tiny_models import SPECIAL, VOCABULARY
 
-from paper_figures.statistics.causal_scores import load_causal
+from paper_figures.statistics import load_causal
 from rws_decode import load_predictor, load_reward
-from rws_decode.checkpoints.files import DIGESTS, models_directory
+from rws_decode.checkpoints import DIGESTS, models_directory
 from rws_decode.extra.testing import tiny_checkpoint
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from command_lines import printed
 
-from rws_decode.extra.steering.table import METHODS
-from rws_decode.strategies.table import STRATEGIES, offered
+from rws_decode.extra.steering import METHODS
+from rws_decode.strategies import STRATEGIES, offered
 from rws_decode.trace.labels import CUT_OFF
 
 SIZE = ["--length", "16", "--steps", "8"]

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from rws_decode import RewardModel, WorldPredictor, load_reward
-from rws_decode.checkpoints.files import models_directory
-from rws_decode.rewards.base import bounds_of
-from rws_decode.rewards.world import WorldReward
+from rws_decode.checkpoints import models_directory
+from rws_decode.rewards import WorldReward, bounds_of
 
 
 def test_conditionals_of_one_mask_follow_from_bayes_rule_at_full_size(english: WorldPredictor) -> None:

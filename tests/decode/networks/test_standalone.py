@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from json_files import write_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from rws_decode import HFMaskPredictor, SequenceClassifierReward, load_predictor, load_reward
-from rws_decode.checkpoints.files import Checkpoint, models_directory
-from rws_decode.common.files import write_json
+from rws_decode.checkpoints import Checkpoint, models_directory
 from rws_decode.networks.modernbert import FileTokenizer, ModernBertNetwork, file_tokenizer
 
 MODELS = models_directory()

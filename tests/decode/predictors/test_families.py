@@ -10,13 +10,13 @@ import torch
 from block_layouts import BLOCK_LAYOUTS
 from checkpoint_files import change_weights, edit_json, stored_weights
 from grouped import grouped
+from json_files import write_json
 from misuse import refused
 from reference_layers import decoder_states, rotate
 from torch import Tensor
 from torch.nn import functional as F
 
 from rws_decode import Confidence, HFMaskPredictor, decode, load_predictor
-from rws_decode.common.files import write_json
 from rws_decode.extra.testing import diffusion, tiny_checkpoint
 from rws_decode.extra.testing.diffusion import A2D_IDS, BERT_IDS, MOE_IDS
 

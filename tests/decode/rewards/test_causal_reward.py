@@ -10,10 +10,10 @@ from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_files import write_json
 from tiny_models import CLS, EOS, LLAMA_SIZES, SEP, VOCABULARY, WORDS, bert_predictor, llada_predictor, word_tokenizer
 
 from rws_decode import RWS, CallableReward, CausalReward, Savings, decode, load_reward
-from rws_decode.common.files import write_json
 from rws_decode.extra.testing.strategies import edited_texts
 
 SIZES = LLAMA_SIZES | {"num_labels": 1}

@@ -8,7 +8,7 @@ from command_lines import decoding as main
 from misuse import refused
 
 from rws_decode import load_reward
-from rws_decode.rewards.registry import check_reward_name
+from rws_decode.rewards import check_reward_name
 
 MODULE = """
 from rws_decode import CallableReward

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 import torch
 from checkpoint_files import change_weights, stored_weights
+from json_files import write_json
 from misuse import refused
 from reference_layers import decoder_states
 from torch import Tensor
 
 from rws_decode import Dialogue, load_reward
-from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.common.files import write_json
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.published_rewards import REWARD_MODELS, published_tokenizer, published_vocabulary
-from rws_decode.rewards import PUBLISHED, known_reward, loading
-from rws_decode.rewards.registry import STATISTICS, layout_of
+from rws_decode.checkpoints import Checkpoint
+from rws_decode.extra.testing import REWARD_MODELS, published_tokenizer, published_vocabulary, tiny_checkpoint
+from rws_decode.rewards import PUBLISHED, known_reward, layout_of, loading
+from rws_decode.rewards.registry import STATISTICS
 from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)

@@ -16,7 +16,7 @@ from tiny_models import bert_classifier, bert_predictor, llama_classifier, word_
 
 from rws_decode import RWS, CallableReward, SequenceClassifierReward, Shape, decode, load_reward
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards.base import check_scores
+from rws_decode.rewards import check_scores
 from rws_decode.rewards.network import head_bounds
 
 PAIRS = [

@@ -8,7 +8,7 @@ from misuse import refused
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rws_decode import CausalReward, load_reward
-from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.checkpoints import Checkpoint
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.rewards import loading
 

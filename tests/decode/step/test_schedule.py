@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import refused
 
-from rws_decode import Shape, decode, replay, replay_with, scale_path
+from rws_decode import Shape, decode, decode_compact, replay, replay_with, scale_path
 from rws_decode.canvas.schedule import block_plan, commit_counts
-from rws_decode.extra.compact.decode import decode_compact
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.extra.testing.strategies import mask_predictors
 from rws_theory.testing import random_table

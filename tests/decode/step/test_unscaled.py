@@ -12,8 +12,19 @@ from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD, numbered
 
 import rws_decode as rws
-from rws_decode import RWS, CallablePredictor, CallableReward, Options, Savings, Shape, Temperature, Trace, decode
-from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode import (
+    RWS,
+    CallablePredictor,
+    CallableReward,
+    CompactSavings,
+    Options,
+    Savings,
+    Shape,
+    Temperature,
+    Trace,
+    decode,
+    decode_compact,
+)
 
 FACTORS = [
     rws.Confidence(),

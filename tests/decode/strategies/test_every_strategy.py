@@ -15,16 +15,26 @@ from tiny_models import llada_predictor
 
 import rws_decode as rws
 from paper_figures.extra.fragility.answers import moved_answers
-from rws_decode import RWS, Abilities, Calibrated, Edit, OracleOrder, Schedule, Temperature, Threshold, decode, recorded
+from rws_decode import (
+    RWS,
+    Abilities,
+    Calibrated,
+    Edit,
+    OracleOrder,
+    Schedule,
+    Temperature,
+    Threshold,
+    decode,
+    decode_compact,
+    recorded,
+)
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.paper_rules import Dilated
-from rws_decode.extra.steering.table import METHODS
+from rws_decode.extra.steering import METHODS
 from rws_decode.extra.testing.strategies import mask_predictors
-from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import abilities_of, describe, gives_order
-from rws_decode.strategies.table import STRATEGIES as NAMED
-from rws_decode.strategies.table import as_strategy, check_text, offered, strategy_from
+from rws_decode.strategies import STRATEGIES as NAMED
+from rws_decode.strategies import abilities_of, as_strategy, check_text, describe, gives_order, offered, strategy_from
 from rws_decode.trace.labels import strategy_label
 
 PREDICTOR = llada_predictor()

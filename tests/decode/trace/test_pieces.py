@@ -12,8 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from trace_files import trace_bytes
 from transformers import PreTrainedTokenizerFast
 
-from rws_decode import HFMaskPredictor, Options, Shape, Trace, decode, load_predictor, load_trace
-from rws_decode.gpu import decode_compact
+from rws_decode import HFMaskPredictor, Options, Shape, Trace, decode, decode_compact, load_predictor, load_trace
 from rws_decode.text.words import END
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them

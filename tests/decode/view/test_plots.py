@@ -15,7 +15,7 @@ from misuse import refused
 import rws_decode as rws
 import rws_theory as theory
 from rws_decode import RWS, ScalePath, Shape, StepLogits, Trace, WorldPredictor, decode, load_reward, plots, scale_path
-from rws_decode.ablation.result import TwinComparison
+from rws_decode.ablation import TwinComparison
 from rws_theory.worlds import NGram, frontier
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)

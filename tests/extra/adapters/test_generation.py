@@ -13,7 +13,7 @@ from tiny_models import EOS, bert_predictor
 from rws_decode import CallableReward, RandomOrder, RWSEvery, RWSGenerationConfig, Savings, Shape, decode, recorded
 from rws_decode.extra.adapters.config import CONFIG_NAME
 from rws_decode.extra.adapters.generation import RWSGenerationOutput, generate
-from rws_decode.strategies.table import STRATEGIES, offered
+from rws_decode.strategies import STRATEGIES, offered
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat"]

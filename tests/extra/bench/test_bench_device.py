@@ -23,10 +23,9 @@ from paper_figures.extra.bench.plain_loop import PlainRun, plain_loop, plain_rws
 from paper_figures.extra.bench.random_models import bare_network, make_models, random_prompts
 from paper_figures.extra.bench.roofline import Ceilings, decode_parts, forward_parts, least_seconds, roofline_table
 from paper_figures.extra.bench.shapes import SHAPES, shapes_named
-from rws_decode import RWS, CallableReward, Confidence, Shape, decode
+from rws_decode import RWS, CallableReward, Confidence, Shape, decode, decode_compact
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.gpu import decode_compact
-from rws_decode.predictors.bidirectional import attend_both_ways
+from rws_decode.predictors import attend_both_ways
 
 CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
 PLAN = BenchSettings("tiny", "float32", Shape(8, 4, 4), (1,), repeats=1, reward_scale=8.0, budget=600.0)

@@ -3,8 +3,7 @@
 from tiny_models import bert_predictor
 
 from paper_figures.extra.bench.loops import bench
-from rws_decode import Shape
-from rws_decode.rewards import CallableReward
+from rws_decode import CallableReward, Shape
 
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
 

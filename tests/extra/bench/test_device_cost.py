@@ -6,7 +6,7 @@ import pytest
 from documented_commands import page
 from matplotlib.axes import Axes
 
-from paper_figures.exhibits.shared.exhibit import styled
+from paper_figures.exhibits import styled
 from paper_figures.extra.bench import device_cost
 from rws_theory.printed import printed_in
 

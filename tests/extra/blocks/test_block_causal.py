@@ -14,11 +14,21 @@ from misuse import refused
 from torch import Tensor
 
 from paper_figures.extra.bench.plain_loop import plain_loop, plain_rws
-from rws_decode import CallableReward, Options, Savings, Shape, decode, load_predictor, scale_path, steer
+from rws_decode import (
+    CallableReward,
+    CompactSavings,
+    Options,
+    Savings,
+    Shape,
+    decode,
+    decode_compact,
+    load_predictor,
+    scale_path,
+    steer,
+)
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors.base import forbidden_ids
+from rws_decode.predictors import forbidden_ids
 
 BLOCK = 4
 # The name of the folder, the layout, and what its config says of blocks; bd3lm has 32 whatever it says.

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from rws_decode import CallableReward, Trace, decode, load_predictor, load_trace, replay_with, step_logits
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.predictors.base import forbidden_ids
-from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.predictors import BidirectionalPredictor, forbidden_ids
 
 LAYOUTS = ("llada", "dream", "llada-moe", "bert")
 PROMPTS = [[20, 15, 21], [11, 7, 24, 10, 23]]

@@ -16,9 +16,8 @@ from misuse import refused
 
 from paper_figures.data.pairs import Pair, read_pairs
 from paper_figures.extra.calibrate.calibration import score_pairs, statistics
-from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.extra.testing.networks import WORDS
-from rws_decode.rewards import CallableReward, load_reward
+from rws_decode import CallableReward, load_reward
+from rws_decode.extra.testing import WORDS, tiny_checkpoint
 
 RNG = np.random.default_rng(0)
 ROWS = [

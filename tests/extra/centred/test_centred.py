@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rws_decode import RWSCentred, Shape, decode, load_predictor, load_reward
+from rws_decode import MaskedPositions, RWSCentred, Shape, decode, load_predictor, load_reward
 from rws_decode.ablation.twins import Twin
-from rws_decode.strategies.protocol import MaskedPositions
 
 SHAPE = Shape(16, 8, 8)
 

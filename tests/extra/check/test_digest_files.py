@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import rws_decode
 from paper_figures.extra.check.fingerprints import SHAPE
 from rws_decode import CallablePredictor, Digest, Shape, load_predictor, load_reward
-from rws_decode.checkpoints.files import models_directory
+from rws_decode.checkpoints import models_directory
 from rws_decode.common.threads import torch_threads
 
 SMALL = Shape(8, 4, 8)

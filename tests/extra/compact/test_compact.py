@@ -16,7 +16,19 @@ from tiny_models import EOS, PAD, VOCABULARY, bert_predictor, full_modernbert_pr
 from torch.overrides import TorchFunctionMode
 
 import rws_decode as rws
-from rws_decode import RWS, CallableReward, CausalReward, Confidence, RWSEvery, Savings, Schedule, Temperature, decode
+from rws_decode import (
+    RWS,
+    CallableReward,
+    CausalReward,
+    CompactSavings,
+    Confidence,
+    RWSEvery,
+    Savings,
+    Schedule,
+    Temperature,
+    decode,
+    decode_compact,
+)
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
@@ -27,8 +39,7 @@ from rws_decode.extra.compact.forward import Network
 from rws_decode.extra.compact.llama import LeanLlama
 from rws_decode.extra.compact.rewards import DeviceScorer
 from rws_decode.extra.compact.step import CompactSteps
-from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.predictors import BidirectionalPredictor, attend_both_ways
 from rws_decode.step.completion import TokenSampler
 from rws_decode.step.step import Decoder, Done, State, run
 

@@ -12,11 +12,10 @@ from tiny_models import word_tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rws_decode import RWS, Confidence
+from rws_decode import RWS, CompactSavings, Confidence, decode_compact
 from rws_decode.extra.compact.graphs import Replays
 from rws_decode.extra.compact.llama import LeanLlama
-from rws_decode.gpu import CompactSavings, decode_compact
-from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.predictors import BidirectionalPredictor, attend_both_ways
 
 CPU = torch.device("cpu")
 # What would wait for the device, or copy from ordinary memory of the host: CUDA records neither.

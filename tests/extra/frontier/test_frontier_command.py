@@ -7,7 +7,7 @@ import pytest
 
 from paper_figures.__main__ import main
 from rws_decode import WorldPredictor, load_predictor
-from rws_decode.rewards.world import era_reward
+from rws_decode.rewards import era_reward
 
 SHAPE = ["--length", "6", "--steps", "3", "--block", "6"]
 METHODS = "default rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 tilt-sample:1 tilt-decode:1".split()

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from command_lines import figures as main
 from command_lines import outcome
+from json_files import write_json
 from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, fails, longer, sends
 from misuse import refused
 
@@ -30,7 +31,6 @@ from paper_figures.extra.judging import (
 from paper_figures.extra.judging.judge import KEY_VARIABLE
 from paper_figures.extra.judging.rates import judge_rates
 from paper_figures.extra.judging.verdicts import Choice, parse_choice
-from rws_decode.common.files import write_json
 
 SECRET = "sk-very-'secret'-0123456789"
 PAIRS = [("Why?", "a long answer", "short"), ("Who?", "me", "you and I"), ("When?", "now", "then, later")]

@@ -17,7 +17,7 @@ from scipy import stats
 from study_runs import save_dialogues
 
 from paper_figures.extra.judging.dialogues import dialogues_of
-from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner import read_unit_rows
 from paper_figures.studies.answers import answers_of
 from rws_decode import RWS, Confidence, Dialogue, Temperature, decode, load_predictor, load_reward
 

@@ -13,8 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rws_decode
-from rws_decode import CallablePredictor, Options, Schedule, Shape, Trace, decode, load_predictor, load_reward, plots
-from rws_decode.rewards import CallableReward
+from rws_decode import (
+    CallablePredictor,
+    CallableReward,
+    Options,
+    Schedule,
+    Shape,
+    Trace,
+    decode,
+    load_predictor,
+    load_reward,
+    plots,
+)
 from rws_theory import max_probability
 
 GUIDE = "docs/extra/leverage.md"

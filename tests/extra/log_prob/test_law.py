@@ -14,7 +14,7 @@ from scipy import stats
 
 import rws_decode as rws
 from rws_decode import CallablePredictor, CallableReward, Options, Shape, decode, strategy_log_prob
-from rws_decode.extra.testing.exact import tabulated_predictor
+from rws_decode.extra.testing import tabulated_predictor
 from rws_theory.worlds import JointTable
 
 DRAWN = Options(sampling_temperature=1.0, drawing="commit")

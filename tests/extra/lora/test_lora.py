@@ -9,9 +9,8 @@ import torch
 from misuse import refused
 from safetensors.torch import load_file, save_file
 
-from rws_decode import Shape, decode, load_predictor
+from rws_decode import Shape, decode, decode_compact, load_predictor
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.gpu import decode_compact
 
 peft = pytest.importorskip("peft", reason="needs peft")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -10,7 +10,7 @@ import pytest
 from command_lines import figures as main
 
 from paper_figures.extra.normalisation import again, search, study
-from paper_figures.statistics.significance import holm
+from paper_figures.statistics import holm
 
 NAME = "english:era/16/8"
 ROOT = Path(__file__).parents[3]

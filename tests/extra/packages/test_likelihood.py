@@ -14,13 +14,10 @@ from tiny_models import llama
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 
-from paper_figures.extra.judging.asking import compare
-from paper_figures.extra.judging.judge import LLMJudge, judge_messages
-from paper_figures.statistics.causal_scores import answer_scores
-from paper_figures.statistics.perplexity import perplexity
+from paper_figures.extra.judging import LLMJudge, compare, judge_messages
+from paper_figures.statistics import answer_scores, perplexity
 from rws_decode import Shape, decode, load_predictor, load_reward
-from rws_decode.checkpoints import packages
-from rws_decode.checkpoints.packages import PACKAGED, Packaged
+from rws_decode.checkpoints import PACKAGED, Packaged, packages
 from rws_decode.extra.packages.likelihood import LikelihoodReward
 from rws_decode.rewards.likelihood import CausalScorer, load_causal
 

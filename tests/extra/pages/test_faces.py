@@ -13,8 +13,8 @@ from tiny_models import bert_classifier, bert_predictor, diffusion_gemma, llama_
 import rws_decode
 import rws_theory
 from rws_decode import CallablePredictor
-from rws_decode.extra.steering.table import METHODS
-from rws_decode.strategies.table import STRATEGIES, offered
+from rws_decode.extra.steering import METHODS
+from rws_decode.strategies import STRATEGIES, offered
 
 HOSTILE = "<script>alert('&')</script>\n" * 9
 SHAPE = rws_decode.Shape(8, 4, 8)

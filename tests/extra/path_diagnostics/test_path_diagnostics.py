@@ -15,9 +15,9 @@ from tiny_models import bert_predictor
 import rws_decode as rws
 from rws_decode import CallablePredictor, Options, Shape, decode, exchange_distance, path_diagnostics, path_frame
 from rws_decode.extra.testing import exact_predictor
+from rws_theory.orders import exchange_distance as enumerated
 from rws_theory.orders.invariance import Canvas, Rows
-from rws_theory.orders.invariance import exchange_distance as enumerated
-from rws_theory.testing.worlds import random_table
+from rws_theory.testing import random_table
 
 
 @settings(max_examples=5)

@@ -12,7 +12,7 @@ from test_playground_engine import DECODE
 
 from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.extra.playground.page import playground_page
-from rws_decode.predictors.base import forbidden_ids
+from rws_decode.predictors import forbidden_ids
 
 
 def compare(browser: Chromium, folder: pytest.TempPathFactory, examples: list[int], shapes: list[Shape]) -> int:

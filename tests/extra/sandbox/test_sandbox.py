@@ -23,7 +23,7 @@ from sandboxed import needs_bubblewrap
 
 from paper_figures.extra.sandbox import Execution, Limits, check_bubblewrap, execute, run
 from paper_figures.extra.sandbox.worker import decode, encode
-from paper_figures.statistics.pass_at_k import pass_at_k
+from paper_figures.statistics import pass_at_k
 
 # Each has one limit that a busy machine does not reach first.
 AMPLE = Limits(seconds=600.0, cpu_seconds=4)

@@ -22,8 +22,7 @@ from rws_decode.extra.scale_paths.path import Level
 from rws_decode.extra.testing import exact_predictor, token_reward
 from rws_theory import SelectionPath, selection_path
 from rws_theory.selection import Bracket
-from rws_theory.testing.numbers import scales
-from rws_theory.testing.worlds import random_chain, random_table
+from rws_theory.testing import random_chain, random_table, scales
 
 SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
 SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]

@@ -21,12 +21,11 @@ from misuse import refused
 from safetensors.torch import load_file, save_file
 
 from rws_decode import Shape, decode, load_predictor, load_reward
-from rws_decode.checkpoints import packages
-from rws_decode.checkpoints.packages import PACKAGED, Packaged
+from rws_decode.checkpoints import PACKAGED, Packaged, packages
 from rws_decode.extra.sequences import rewards as sequences
 from rws_decode.extra.sequences.alphabets import RESIDUES
 from rws_decode.extra.sequences.predictor import SequencePredictor
-from rws_decode.rewards.registry import check_reward_name
+from rws_decode.rewards import check_reward_name
 
 PROTEIN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *RESIDUES]
 CHEMISTRY = ["[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"cCON()=1234.#-", ">>", "Cl", "Br"]

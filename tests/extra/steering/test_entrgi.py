@@ -12,7 +12,8 @@ from torch import Tensor
 
 import rws_decode as rws
 from rws_decode import MaskPredictor, Options, RewardModel, Shape, decode, load_predictor, load_reward, steer
-from rws_decode.extra.steering.entrgi import GradientGuidance, Mix, SoftAnswers, Update
+from rws_decode.extra.steering import GradientGuidance
+from rws_decode.extra.steering.entrgi import Mix, SoftAnswers, Update
 from rws_decode.text.dialogue import before_gap, from_gap
 
 SHAPE = Shape(6, 6, 6)

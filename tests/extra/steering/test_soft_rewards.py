@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rws_decode import CausalReward, SequenceClassifierReward, load_reward
-from rws_decode.extra.steering.soft_rewards import SoftNetwork, SoftReward, soft_reward
+from rws_decode.extra.steering import SoftReward, soft_reward
+from rws_decode.extra.steering.soft_rewards import SoftNetwork
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.rewards.world import WorldReward
+from rws_decode.rewards import WorldReward
 from rws_decode.text.words import END, Words
 from rws_theory.worlds import Automaton, keywords
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from rws_decode import SVDD, BestOf, Options, ParticleGibbs, Particles, Shape, SoftBestOf, Steering, steer
-from rws_decode.extra.steering.entrgi import GuidedParticles
-from rws_decode.extra.steering.protocol import SteeringMethod
-from rws_decode.extra.testing.exact import TableReward, tabulated_predictor
+from rws_decode.extra.steering import GuidedParticles, SteeringMethod
+from rws_decode.extra.testing import TableReward, tabulated_predictor
 from rws_theory.worlds import JointTable
 
 V, N = 3, 3

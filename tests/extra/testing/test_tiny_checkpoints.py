@@ -11,7 +11,7 @@ from checkpoint_files import stored_weights
 import rws_decode as rws
 from rws_decode import CausalReward, MaskPredictor, Shape, WorldPredictor, decode, load_predictor, load_reward
 from rws_decode.extra.testing import tiny_checkpoint, tiny_checkpoints
-from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.predictors import BidirectionalPredictor
 from rws_decode.rewards import PUBLISHED
 
 SHAPE = Shape(length=4, steps=2, block=4)

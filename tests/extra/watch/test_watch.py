@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rws_decode import Options, Shape, decode, load_predictor, watch
 from rws_decode.extra.testing import tiny_checkpoint
-from rws_decode.predictors.base import forbidden_ids
+from rws_decode.predictors import forbidden_ids
 
 SHAPE = Shape(6, 3, 6)
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from paper_figures.data import loaders
 from paper_figures.data.prompt_sources import fill_gaps, with_gaps
 from paper_figures.studies.prompts import prompts_of
-from rws_decode.checkpoints.packages import PEPTIDES, is_installed
+from rws_decode.checkpoints import is_installed
+from rws_decode.checkpoints.packages import PEPTIDES
 from rws_decode.common.files import parse_json
 from rws_decode.extra.sequences.alphabets import RESIDUES, SMILES
 from rws_decode.extra.sequences.rewards import humanness

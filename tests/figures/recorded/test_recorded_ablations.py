@@ -8,7 +8,7 @@ import pytest
 from command_lines import printed
 from documented_commands import page
 
-from paper_figures.recorded.ablations import recorded_ablation, recorded_ablations
+from paper_figures.recorded import recorded_ablation, recorded_ablations
 
 FOLDER = Path(__file__).parents[3] / "paper_figures" / "recorded"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_lines import figures as main
+from json_files import write_json
 from PIL import Image
 from report_pages import elements_of, results, small_page
 from report_pages import page as page
@@ -19,7 +20,6 @@ from report_pages import small as small
 from paper_figures.exhibits import NAMES
 from paper_figures.report.page import QUESTIONS
 from paper_figures.report.provenance import run_facts
-from rws_decode.common.files import write_json
 
 ROOT = Path(__file__).parents[3]
 LARGEST = 10_000_000

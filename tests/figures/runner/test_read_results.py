@@ -9,9 +9,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from paper_figures.runner.parts import part_name, write_part
-from paper_figures.runner.results import ResultsWarning, read_failures, read_results, read_unit_rows
-from paper_figures.runner.units import Unit
+from paper_figures.runner import (
+    ResultsWarning,
+    Unit,
+    part_name,
+    read_failures,
+    read_results,
+    read_unit_rows,
+    write_part,
+)
 
 BASE = Unit(experiment="study", prompt="why?", strategy={"name": "default"})
 

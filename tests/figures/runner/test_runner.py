@@ -19,12 +19,20 @@ import unit_work
 from misuse import refused
 from unit_work import ORIGIN
 
-from paper_figures.runner import runner
-from paper_figures.runner.executors import Workers, kept_open, processes
-from paper_figures.runner.parts import read_part, write_part
-from paper_figures.runner.results import ResultsWarning, read_failures, read_unit_rows
-from paper_figures.runner.runner import run_units
-from paper_figures.runner.units import Unit, unit_hash
+from paper_figures.runner import (
+    ResultsWarning,
+    Unit,
+    Workers,
+    kept_open,
+    processes,
+    read_failures,
+    read_part,
+    read_unit_rows,
+    run_units,
+    runner,
+    unit_hash,
+    write_part,
+)
 from paper_figures.runner.worker import Measured
 
 ROWS = partial(unit_work.each, unit_work.rows)

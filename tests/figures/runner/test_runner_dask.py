@@ -14,8 +14,8 @@ import unit_work
 from distributed import LocalCluster
 from misuse import refused
 
-from paper_figures.runner.executors import _tell_waiting, on_cluster
-from paper_figures.runner.results import read_failures
+from paper_figures.runner import on_cluster, read_failures
+from paper_figures.runner.executors import _tell_waiting
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 

@@ -13,7 +13,7 @@ from study_runs import answer_row as answer
 from study_runs import save_models
 from study_runs import score_row as score
 
-from paper_figures.runner.results import read_results
+from paper_figures.runner import read_results
 from paper_figures.studies import answers, controls, humaneval, reward_bench
 
 JUDGES = ("one", "two", "three")

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.runner.digests import code_digest, sources_behind
-from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
+from paper_figures.runner import Model, Origin, Unit, batch_key, code_digest, origin_of, sources_behind, unit_hash
 
 BASE = Unit(
     experiment="x",

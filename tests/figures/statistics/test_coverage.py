@@ -8,8 +8,7 @@ import pytest
 from examples import examples
 from scipy.stats import binom
 
-from paper_figures.statistics.intervals import bootstrap_interval, clustered_interval, mean_interval
-from paper_figures.statistics.paired_proportions import net_share_of_counts
+from paper_figures.statistics import bootstrap_interval, clustered_interval, mean_interval, net_share_of_counts
 
 SIGMA = 0.7  # of the logarithm: more skewed than the perplexities of the recorded answers, 0.3 to 0.6
 SIMULATIONS = examples(2000)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
-from rws_decode.extra.testing.networks import WORDS
+from paper_figures.statistics import distinct_difference, distinct_n
+from rws_decode.extra.testing import WORDS
 
 LINE = st.lists(st.sampled_from("abc"), max_size=5).map(" ".join)
 PAIRS = st.lists(st.tuples(LINE, LINE), min_size=1, max_size=5)

@@ -8,8 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.order_ceiling import order_ceiling, share_of_room
-from paper_figures.statistics.sampler_divergence import sampler_divergence
+from paper_figures.statistics import order_ceiling, sampler_divergence, share_of_room
 from rws_decode import Options, Shape, WorldPredictor, decode, load_predictor, strategy_log_prob
 from rws_decode.extra.testing import exact_predictor
 from rws_decode.text.words import Words

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.stats import binomtest
 
-from paper_figures.statistics.equivalence import least_difference, tost
-from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
+from paper_figures.statistics import least_difference, possible_sizes, prompts_needed, sign_test_power, tost
 from rws_theory.printed import printed_in
 
 DIFFERENCES = st.lists(st.integers(-8, 8).map(lambda quarters: quarters / 4), min_size=2, max_size=30)

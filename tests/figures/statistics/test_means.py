@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics.intervals import (
+from paper_figures.statistics import (
     bootstrap_interval,
     clustered_interval,
     mean_interval,

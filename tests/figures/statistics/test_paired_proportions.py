@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from paper_figures.statistics.paired_proportions import (
-    net_share,
-    net_share_of_counts,
-    paired_share_difference,
-    restricted_loss,
-)
+from paper_figures.statistics import net_share, net_share_of_counts, paired_share_difference, restricted_loss
 
 COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 60)).filter(any)
 LEVELS = st.sampled_from([0.8, 0.95, 0.99])

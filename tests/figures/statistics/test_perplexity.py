@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misuse import refused
 
-from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
-from paper_figures.statistics.perplexity import Perplexity, perplexity, windows
-from rws_decode.extra.testing.networks import EOS, llama, word_tokenizer
+from paper_figures.statistics import CausalScorer, Perplexity, answer_scores, load_causal, perplexity, windows
+from rws_decode.extra.testing import EOS, llama, word_tokenizer
 
 TEXTS = [
     "the cat sat on the mat .",

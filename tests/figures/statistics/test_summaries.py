@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.intervals import paired_bootstrap_interval
-from paper_figures.statistics.means import Summary, summarise, summary_table
-from paper_figures.statistics.significance import LEAST_PAIRS, holm, paired_test
+from paper_figures.statistics import Summary, holm, paired_bootstrap_interval, paired_test, summarise, summary_table
+from paper_figures.statistics.significance import LEAST_PAIRS
 from paper_figures.studies import answers, temperature
 
 NUMBERS = st.integers(-8, 8).map(float)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paper_figures.statistics.intervals import share_interval
-from paper_figures.statistics.significance import paired_test
-from paper_figures.statistics.win_rates import (
+from paper_figures.statistics import (
     group_of_ties,
     paired_outcomes,
+    paired_test,
     quintile_rates,
     rate_of_counts,
     rate_of_outcomes,
+    share_interval,
 )
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)

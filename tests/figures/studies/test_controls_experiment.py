@@ -9,7 +9,7 @@ from command_lines import figures as main
 from grouped import grouped
 from study_runs import EXAMPLES, save_models
 
-from paper_figures.runner.results import read_failures, read_unit_rows
+from paper_figures.runner import read_failures, read_unit_rows
 from paper_figures.studies.answers import answers_of, best_of
 from paper_figures.studies.options import COMPARED
 from rws_decode import RWS, Confidence, FlippedReward, Margin, Temperature, decode, load_predictor, load_reward

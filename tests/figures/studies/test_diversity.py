@@ -6,7 +6,7 @@ import pytest
 from command_lines import figures
 from study_runs import save_models
 
-from paper_figures.runner.results import read_results, read_unit_rows
+from paper_figures.runner import read_results, read_unit_rows
 from paper_figures.studies import diversity
 
 METHODS = ("default", "rws", "constant")

@@ -17,12 +17,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.extra.verify.again import verify
-from paper_figures.recorded import FOLDER, FOLDERS, read_recorded, recorded
-from paper_figures.recorded.comparisons import MADE, Comparison, compare, confidence_texts
-from paper_figures.recorded.completed import completed, with_one_score
-from paper_figures.recorded.measures import MEASURES, difference_interval, differences_of, scores_of
-from paper_figures.statistics.intervals import clustered_interval
-from paper_figures.statistics.resampling import text_pairs
+from paper_figures.recorded import (
+    FOLDER,
+    FOLDERS,
+    MEASURES,
+    Comparison,
+    confidence_texts,
+    difference_interval,
+    differences_of,
+    read_recorded,
+    recorded,
+    scores_of,
+    with_one_score,
+)
+from paper_figures.recorded.comparisons import MADE, compare
+from paper_figures.recorded.completed import completed
+from paper_figures.statistics import clustered_interval, text_pairs
 from paper_figures.studies import evidence
 from paper_figures.studies import evidence_arms as evidence_arms
 from paper_figures.studies.evidence_arms import (

@@ -13,11 +13,10 @@ from study_runs import EXAMPLES, SHAPE, answer_row, save_models, score_row
 from tiny_models import bert_predictor
 
 from paper_figures.extra.story_tasks import sample_task
-from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner import read_unit_rows
 from paper_figures.studies.temperature import tables
-from rws_decode import Temperature, decode
+from rws_decode import Temperature, decode, load_trace
 from rws_decode.extra.stories.answers import judge
-from rws_decode.trace.trace import load
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +73,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
     assert main(["experiment", "commit-order", "--out", str(tmp_path), *words]) == 0
     folder = tmp_path / "commit-order"
     results = json.loads((folder / "results.json").read_text())
-    traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
+    traces = {path.stem: load_trace(path) for path in folder.glob("*.parquet")}
     assert set(traces) == {
         f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)
     }

@@ -9,8 +9,8 @@ import pytest
 from command_lines import figures as main
 from study_runs import answer_row, save_small_models
 
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.pass_at_k import pass_at_k
+from paper_figures.runner import read_unit_rows
+from paper_figures.statistics import pass_at_k
 from paper_figures.studies import humaneval
 from rws_decode.extra.stories.answers import judge
 

@@ -10,7 +10,7 @@ import pytest
 from command_lines import figures as main
 from command_lines import outcome
 
-from paper_figures.runner.results import read_failures, read_unit_rows
+from paper_figures.runner import read_failures, read_unit_rows
 from paper_figures.studies import STUDIES
 from rws_decode.extra.testing import tiny_checkpoint
 

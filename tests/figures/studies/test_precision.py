@@ -10,8 +10,8 @@ import pytest
 from grouped import grouped
 from single_stage_runs import PROMPTS, options_of, results_of, run, save_models
 
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.significance import holm
+from paper_figures.runner import read_unit_rows
+from paper_figures.statistics import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode import RWS, Temperature, decode, load_predictor, load_reward
 

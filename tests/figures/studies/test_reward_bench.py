@@ -11,8 +11,8 @@ from command_lines import figures as main
 from grouped import grouped
 from study_runs import SHAPE, answer_row, save_models, score_row
 
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.significance import holm
+from paper_figures.runner import read_unit_rows
+from paper_figures.statistics import holm
 from paper_figures.studies import reward_bench
 from paper_figures.table import Table
 from rws_decode import RWS, Confidence, decode, load_predictor, load_reward

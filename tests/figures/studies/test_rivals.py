@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from single_stage_runs import run
 
-from paper_figures.runner.results import read_unit_rows
-from paper_figures.statistics.causal_scores import load_causal
-from paper_figures.statistics.intervals import clustered_interval
-from paper_figures.statistics.perplexity import perplexity
+from paper_figures.runner import read_unit_rows
+from paper_figures.statistics import clustered_interval, load_causal, perplexity
 from rws_decode import Shape, WorldPredictor, decode, load_predictor, load_reward, steer
 from rws_decode.steering import is_method
-from rws_decode.strategies.table import as_strategy
+from rws_decode.strategies import as_strategy
 from rws_decode.text.words import split_words
 
 STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "tree-search:2"]

@@ -8,7 +8,7 @@ import pytest
 from command_lines import figures as main
 from study_runs import SHAPE, save_models
 
-from paper_figures.runner.results import read_unit_rows
+from paper_figures.runner import read_unit_rows
 from paper_figures.studies import frequency, overhead, timing
 from paper_figures.studies.answers import answers_of
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rws_theory import output_law, parallel_distances
-from rws_theory.orders import invariance
-from rws_theory.orders.invariance import Canvas, Law, Order, Rows, table_conditionals, table_law, total_variation
-from rws_theory.testing.worlds import canvases
+from rws_theory.orders import invariance, table_conditionals, table_law, total_variation
+from rws_theory.orders.invariance import Canvas, Law, Order, Rows
+from rws_theory.testing import canvases
 from rws_theory.worlds import JointTable, constant_rule, decode_masked
 
 SHAPES = [(1, 2), (2, 2), (2, 3), (3, 2), (3, 3), (4, 2)]

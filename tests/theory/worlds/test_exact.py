@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rws_decode import RWS, Confidence, FlippedReward, RewardReplay, Shape, Strategy, Temperature, Trace, decode
 from rws_decode.extra.testing import exact_predictor, token_reward
-from rws_theory.testing.worlds import random_chain, random_table
+from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import MASK, JointTable, MarkovChain
 from rws_theory.worlds import reference_decoder as decoder
 

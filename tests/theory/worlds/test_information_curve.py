@@ -16,7 +16,7 @@ from torch import Tensor, from_numpy
 
 from rws_decode import MaskedPositions, RandomOrder, Shape, strategy_log_prob
 from rws_decode.extra.testing import exact_predictor
-from rws_theory.testing.worlds import random_chain, random_table
+from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds import InformationCurve, JointTable, NGram, best_schedule, contraction, information_curve
 
 WORLD = NGram.fit([[0, 1, 2, 0, 2, 1, 0, 0]], order=3, vocabulary=3)

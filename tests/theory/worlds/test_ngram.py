@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_worlds import Case, cases, tilted
 
-from rws_theory.worlds import MASK, NGram, keywords
-from rws_theory.worlds.backoff import Backoff, fit_backoff
-from rws_theory.worlds.part_memory import PartMemory
-from rws_theory.worlds.stored import pack, unpack
+from rws_theory.worlds import MASK, Backoff, NGram, PartMemory, fit_backoff, keywords, pack, unpack
 
 Floats = NDArray[np.float64]
 
