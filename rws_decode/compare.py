@@ -99,7 +99,7 @@ def compare(
     """Decode the same prompts by several strategies, and return all decodes as one object.
 
     strategies: names with a number, such as "rws:8", or strategies as `decode.decode` takes them; a mapping gives each
-    a label of its own. A text such as "best-of:4" names a way of `steer`, which draws tokens at temperature 1 where the
+    a label of its own. A text such as "best-of:4" names a way of `steer`, which samples at temperature 1 where the
     options say 0. canvas: texts with gaps, in place of prompts. reward: of the strategies that need one, and of every
     final text. The rest as in `decode.decode`. progress: called with the label, the prompt's number and its trace as
     each is done.

@@ -60,7 +60,7 @@ def decode(
 
     A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
     masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
-    and of all after it, completed: fixed words count, which adds a constant to a reward that is a sum over words.
+    and of all after it, completed: fixed words count, and shift a reward that is a sum over words by a fixed amount.
     canvas: one or several of those, in place of prompts; their masks are one block where no shape is given.
 
     finished: called with a prompt's number and its trace as soon as its batch is done. callback: called with a
@@ -69,8 +69,8 @@ def decode(
 
     Guarantees: one forward per step for all rows of a batch; [MASK], padding and the predictor's forbidden ids are
     never candidates; prompt positions never change, nor committed tokens but by a strategy that changes them; ties
-    go to the leftmost position (but for "topk") and are counted; nothing is drawn but from `options.seed` and the
-    strategy's own; a row's answer follows from its prompt and seed, not from its batch, as far as the predictor's
+    go to the leftmost position (but for "topk") and are counted; all sampling follows from `options.seed` and the
+    strategy's own seed; a row's answer follows from its prompt and seed, not from its batch, as far as the predictor's
     arithmetic does (`Trace.near_ties`), and to the last bit with `Savings(batch_invariant=True)`.
     ValueError names the argument that is wrong, or the model whose output is not finite.
 

@@ -17,7 +17,7 @@ from rws_decode.text.dialogue import Dialogue
 
 
 class FinalReward(NamedTuple):
-    """The reward of a final text: raw, and normalised by the reward model's mean and deviation."""
+    """The reward of a final text: raw, and normalised by the reward model's mean and SD."""
 
     raw: float
     normalised: float

@@ -316,7 +316,7 @@ def _masks_of(row: str | Dialogue | list[int], mask_id: int) -> int:
 def check_size(predictor: MaskPredictor, shape: ResolvedShape, copies: int = 1, hypotheses: int = 1) -> None:
     """Raise ValueError where what the decode of one prompt keeps does not fit in this machine's memory.
 
-    That is the record and path of each copy, the draws of hypotheses, and on a CPU the logits; models may take more.
+    That is the record and path of each copy, the hypotheses' samples, and on a CPU the logits; models may take more.
     """
     cpu, numbers = torch.device("cpu"), {"copies": copies, "hypotheses": hypotheses}
     needed = shape.length * (28 * shape.steps * copies + 40 * hypotheses)  # bytes of a position, as arrays have it

@@ -21,7 +21,7 @@ def measured_reward(
     *,
     canvas: Prompts | Sequence[int] | None = None,
 ) -> CallableReward:
-    """Return a function as a reward model, normalised by its scores of the default decodes of some prompts.
+    """Return a function as a reward model, normalised by its scores of confidence decodes of some prompts.
 
     mean, std: mu_R and sigma_R of the paper's Step 2, the mean and the standard deviation (divisor: their number) of
     these scores; its `repr` tells them. prompts, shape, canvas: as in `decode.decode`; take other prompts than those

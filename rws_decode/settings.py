@@ -131,11 +131,11 @@ class Options:
     `precision`, ties leftmost. "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
     tokens too, and `torch.topk` over the canvas.
 
-    sampling_temperature: above 0, tokens are drawn by Gumbel-max (`completion.TokenSampler`). drawing: "completion"
-    draws all positions before they are ranked, as public decoders do; the confidence is that of the drawn token
-    without the noise. "commit" ranks the best tokens, and draws only the words of the positions chosen: that sampler
-    has a law (`law.strategy_log_prob`). top_p, top_k: they cut what is drawn from (`completion.cut`), not the order;
-    1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
+    sampling_temperature: above 0, tokens are sampled by Gumbel-max (`completion.TokenSampler`). drawing: "completion"
+    samples all positions before they are ranked, as public decoders do; the confidence is that of the sampled token
+    without the noise. "commit" ranks the best tokens, and samples at the chosen positions only: `strategy_log_prob`
+    computes this sampler's distribution. top_p, top_k: they cut which tokens can be sampled (`completion.cut`), not the
+    order; 1 and None cut nothing. seed: one number, or one per row. cfg: the scale of classifier-free guidance
     (`completion.guided_logits`), 0 for none. end_of_text: "none", "suppress", "defer" or "defer-published"
     (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
     which shorter rows are padded, under an attention mask. key_cache: "prefix", "dual" and "delayed:N" keep keys

@@ -82,8 +82,8 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
 
     a, b: d logits each: float64 vectors of shape (d,), taken as the dyadic rationals that they are, or sequences with
     int and Fraction, taken as exact. -inf is a forbidden token; tied maxima are allowed; a shorter vector is not
-    padded. rtol: relative width to aim at for the enclosures, 1e-15 to 0.1. ValueError for other vectors, lengths that
-    differ and rtol out of range.
+    padded. rtol: relative width to aim at for the certified intervals, 1e-15 to 0.1. ValueError for other vectors,
+    lengths that differ and rtol out of range.
 
     Guaranteed, for the numbers given: all fields but ``root``. Each entry of multiplicity 1 has relative width at most
     `rtol` (neighbouring floats are as close as it gets; a crossing outside the float64 range has 0.0 or inf for an

@@ -57,7 +57,7 @@ class ReversalShare:
 
 
 def reversal_limit(domain: Domain, alpha: float | None = None) -> ReversalLimit:
-    """Enclose the limit, for many tokens, of P(the orders near scale 0 and at large scales differ).
+    """Return a certified interval of the limit, for many tokens, of P(orders near scale 0 and at large scales differ).
 
     All logits of both positions are independent and have one distribution (docs/theory.md, eq. (T70) to (T73)), of
     domain
@@ -67,7 +67,7 @@ def reversal_limit(domain: Domain, alpha: float | None = None) -> ReversalLimit:
     - "weibull", P(X > end - x) like x^alpha: 1/2 for alpha < 2, so for uniform logits (alpha = 1); an integral for
       alpha > 2. Finite variance is needed.
 
-    alpha: between 0.1 and 100; none for "gumbel". The integrals are enclosed in ball arithmetic, to about 1e-8.
+    alpha: between 0.1 and 100; none for "gumbel". The integrals are computed in ball arithmetic, to about 1e-8.
     ValueError for other values, and for "weibull" with alpha = 2, where the limit depends on more than the tail.
 
     >>> reversal_limit("gumbel"), reversal_limit("frechet", 3.0)
@@ -92,7 +92,7 @@ def reversal_limit(domain: Domain, alpha: float | None = None) -> ReversalLimit:
 
 
 def _enclosed(domain: Domain, alpha: float) -> tuple[float, float]:
-    """Enclose 12 times the integral of w / (1 + w)^4 (1 - w/2 - h(w)) over (0, 1), h of eq. (T71) or (T72)."""
+    """Certify an interval of 12 int_0^1 w / (1 + w)^4 (1 - w/2 - h(w)) dw, h of eq. (T71) or (T72)."""
     with ctx.workprec(80 + int(30 / alpha)):  # at the cut t is 2^(-30 / alpha), and 1 - t must not be 1
         a = arb(alpha)
 
@@ -154,9 +154,9 @@ def scale_reversals(a: ArrayLike, b: ArrayLike, scales: ArrayLike) -> list[Rever
 
 
 def freezing_scale(tokens: int, deviation: float = 1.0) -> float:
-    """Return sqrt(2 log d) / deviation, below which independent normal logits do not reverse (eq. (T74), (T75)).
+    """Return sqrt(2 log d) / SD, below which independent normal logits do not reverse (eq. (T74), (T75)).
 
-    ValueError for tokens < 2 and a deviation that is not positive.
+    `deviation`: the SD of the logits. ValueError for tokens < 2 and an SD that is not positive.
 
     >>> round(freezing_scale(126_464, 2.0), 3)  # a vocabulary of LLaDA's size
     2.424

@@ -1,4 +1,4 @@
-"""The k most confident positions at every scale of a range, as pieces of constant selection, with proof."""
+"""The k most confident positions at every scale of a range, with proof: pieces of one selection each."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SelectionPath:
 
     k: positions selected at each scale. pieces: rising; each begins where the one before ends, and together they cover
     [c_min, c_max]. brackets: the open intervals in which the set is not proved, rising and disjoint; the end that two
-    pieces share is an estimate inside one. certified: every bracket is a breakpoint enclosed to a relative width of
+    pieces share is an estimate inside one. certified: every bracket holds a breakpoint, at a relative width of at most
     1e-12. certificate: what the proof used: "ranks" where no comparison was needed, "float64 error bound", or "float64
     error bound and exact gaps". evaluations: values log F_i(c), one position at one scale, that were computed.
     """
@@ -94,7 +94,7 @@ class SelectionPath:
 
 
 def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> SelectionPath:
-    """Find the k most confident positions at every scale c in [c_min, c_max], as pieces of constant selection.
+    """Find the k most confident positions at every scale c in [c_min, c_max], as pieces with one selection each.
 
     Position i is ranked by its log-odds -log F_i(c), F_i(c) = sum_k exp(-c u_ik) over the finite gaps u_ik of its
     logits. Positions whose gap multisets are identical tie at every scale: the leftmost goes first. Others tie at no

@@ -65,7 +65,7 @@ class ThresholdPath:
 
 
 class _Pass(NamedTuple):
-    """The enclosure [lower, upper] of the scale at which a position passes; nothing is proved inside."""
+    """A certified interval [lower, upper] of the scale at which a position passes; nothing is proved inside."""
 
     lower: float
     upper: float
@@ -76,8 +76,8 @@ def threshold_path(logits: ArrayLike, tau: float, c_min: float, c_max: float) ->
     """Find the positions of confidence tau or more at every scale c in [c_min, c_max].
 
     Each position passes tau at most once, upwards (docs/theory.md, eq. (T64)): a larger scale commits more tokens at a
-    threshold. Each passing is enclosed between two floats at which log F_i - log((1 - tau) / tau) has proved, different
-    signs; the sums are those that prove :func:`rws_theory.selection_path` (eq. (T35)).
+    threshold. Each passing has a certified interval: at its ends log F_i - log((1 - tau) / tau) has proved, different
+    signs. The sums are those that prove :func:`rws_theory.selection_path` (eq. (T35)).
 
     Guaranteed: outside ``brackets`` each piece holds exactly the positions with P_i(c) >= tau, of the float64 numbers
     given.
@@ -125,7 +125,7 @@ def _sign(row: Row, target: Decimal, c: float) -> int:
 
 
 def _passing(row: Row, target: Decimal, low: float, high: float) -> tuple[float, float] | Literal["always", "never"]:
-    """Return the enclosure of the scale at which a row passes, or "always" or "never"."""
+    """Return the certified interval of the scale at which a row passes, or "always" or "never"."""
     if not math.isfinite(high * (row.delta + float(row.excess[-1] if row.excess.size else 0)) * 4):
         raise ValueError(f"c_max times the margins must stay within float64, got c_max = {high}")
     if (at_low := _sign(row, target, low)) == 1:
@@ -151,7 +151,7 @@ def _passing(row: Row, target: Decimal, low: float, high: float) -> tuple[float,
 
 
 def _assemble(tau: float, low: float, high: float, always: list[int], passes: list[_Pass]) -> ThresholdPath:
-    """Join enclosures that overlap, and put the pieces between them."""
+    """Join certified intervals that overlap, and put the pieces between them."""
     joined: list[tuple[float, float, list[int]]] = []
     for lower, upper, position in passes:
         if joined and lower <= joined[-1][1]:

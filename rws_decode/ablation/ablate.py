@@ -68,10 +68,10 @@ def ablate(
 ) -> Ablation:
     """Say whether guided decoding uses what the reward says, or a fixed temperature would have done the same.
 
-    The prompts, in an order drawn from `seed`, are decoded by the strategy and by its twins (`twins.SENTENCES`), which
-    have all that it does to the logits and not what the reward says of the text: a fixed factor, the rewards of another
-    prompt, its own rewards shuffled over the steps, and others. Of each twin the difference of the final texts' reward,
-    strategy minus twin on the same prompt, gets a confidence sequence (`sequence.confidence_sequence`). All of them
+    The strategy and its twins (`twins.SENTENCES`) decode the prompts, in a random order by `seed`. Most twins scale the
+    logits as much, but not by what the reward says of the text: by a fixed factor, by another prompt's rewards, by the
+    strategy's own rewards shuffled over the steps. The difference of the final texts' reward, strategy minus
+    twin on the same prompt, gets a confidence sequence for each twin (`sequence.confidence_sequence`). All of these
     hold at once and at all times with probability `level`, so that decoding may stop as soon as the verdict
     (`verdict.verdict_of`) is decided. Those of the judge, and those of log p, hold so among themselves.
 
@@ -343,7 +343,7 @@ class Trial:
 
 
 def _units(texts: Sequence[Any], groups: Sequence[Hashable] | None, seed: int) -> list[list[int]]:
-    """Return the numbers of the prompts of each unit, units in an order drawn from the seed."""
+    """Return the numbers of the prompts of each unit, units in a random order by the seed."""
     labels: Sequence[Hashable] = range(len(texts)) if groups is None else list(groups)
     if len(labels) != len(texts):
         raise ValueError(f"groups are {len(labels)}: a label for each of {len(texts)} prompts is needed")

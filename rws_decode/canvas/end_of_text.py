@@ -25,12 +25,12 @@ def end_tokens(
     Policies: "none" leaves them alone; "suppress" sets their logits to -inf, so that they are never committed and take
     no probability; "defer" keeps the logits, and commits a position whose candidate ends the text only once no other
     position of the block is masked. Both act on logits or candidates as they are, before any factor and after any
-    noise, so they mean the same at every scale and sampling temperature. (Drawn candidates are drawn anew at each step,
-    so a position that was deferred may come up with another token.)
+    noise, so they mean the same at every scale and sampling temperature. (Candidates are sampled anew at each step, so
+    a position that was deferred may get another token.)
 
     "defer" is what LLaDA's authors say of their flag confidence_eos_eot_inf (Nie et al. 2025, Appendix B.4).
     "defer-published" is what their code does: besides, the confidence of the other positions leaves those tokens out of
-    the softmax; and where tokens are drawn, at a sampling temperature above 0, the end of text itself (`end_id`) is
+    the softmax; and where tokens are sampled (at a temperature above 0), the end of text itself (`end_id`) is
     left alone, and only the other ids wait, such as LLaDA's end of turn (github.com/ML-GSAI/LLaDA, generate.py and
     issue 137). temperature: that of sampling.
 

@@ -41,7 +41,7 @@ def tried(work: Callable[[], object]) -> None:
 
 
 def _full(frame: FrameType, event: str, raised: Any) -> Any:
-    """End the process at a MemoryError, also one that is caught: what it left out would be done where there is room."""
+    """End the process at a MemoryError, even a caught one: with more memory, the work it skips would be done."""
     frame.f_trace_lines = False
     if event == "exception" and issubclass(raised[0], MemoryError):
         os._exit(1)

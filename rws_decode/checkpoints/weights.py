@@ -114,7 +114,7 @@ def refuse_other_layout(
 def refuse_incomplete(checkpoint: Checkpoint, report: Mapping[str, Any]) -> None:
     """Raise ValueError for missing or misshapen weights in transformers' report of a loading.
 
-    transformers draws them at random, with a warning alone.
+    transformers initialises them at random, with no more than a warning.
     """
     absent = {str(key) for kind in ("missing_keys", "mismatched_keys") for key in report.get(kind, ())}
     if absent:

@@ -58,7 +58,7 @@ class _Group:
 def option(default: Any = MISSING, help: str = "", **how: Any) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
-    Without a default it must be given. The help shows the default. how: `metavar`, what the help shows in place of the
+    Without a default it must be given. The help shows its default. how: `metavar`, what the help shows in place of the
     value; `choices`; `least`, `most`, accepted numbers; `flags`, what the option is called if not after its field;
     `may_be_empty`, several words may be none; `instead_of`, the field of an option that cannot be given together with
     this one; `repeated`, each use of the option adds one word; `writes`, "file" or "directory": what the command writes

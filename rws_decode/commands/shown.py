@@ -33,7 +33,7 @@ def as_json(trace: Trace, completed: str | None = None) -> dict[str, Any]:
     """Return what `generate --json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none.
 
     `final_reward`: of the final text, under any strategy, where --reward names a model and there is a text.
-    `log_prob`: nats, of the answer given the prompt, where the model is an exact world. `completed`: the whole text of
+    `log_prob`: nats, of the answer given the prompt, where the model is exact. `completed`: the whole text of
     a prompt with gaps; `text` is what stands in the gaps, in order.
     """
     reward = trace.final_reward

@@ -42,7 +42,7 @@ def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
 
 
 def per_seed(seeds: int | tuple[int, ...], rows: int, draw: Callable[[int], Any]) -> NDArray[Any]:
-    """Return what is drawn from the seed of each row, [rows, ...]; rows of one seed have the same."""
+    """Return what `draw` makes of the seed of each row, [rows, ...]; rows of one seed have the same."""
     numbers = per_row("seed", seeds, rows).tolist()
     drawn = {seed: draw(seed) for seed in {*numbers}}
     return np.stack([drawn[seed] for seed in numbers])

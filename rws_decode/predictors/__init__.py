@@ -1,7 +1,7 @@
 """Mask predictors: what the decoder fills canvases with.
 
 A predictor has the methods and attributes of `MaskPredictor`. What it may be able to do besides are the other Protocols
-of `predictors.base`, each with one function that gives the default for predictors without it.
+of `predictors.base`, each with one function that also serves predictors without it.
 
 >>> from rws_decode.predictors.base import ends_of
 >>> ends_of(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5))

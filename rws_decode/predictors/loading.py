@@ -101,7 +101,7 @@ def load_predictor(
     """Load a mask predictor by shipped name, that of an installed package, directory, or hub id.
 
     config.json tells what it is: one of `FAMILIES` or a package's, such as LLaDA, Dream or SDAR, as published or
-    converted, an n-gram world (`predictors.world`), which takes none of the options below, or else any
+    converted, an n-gram model (`predictors.world`), which takes none of the options below, or else any
     `AutoModelForMaskedLM`, BERT's and ALBERT's with an old config.json too. One of residues or of SMILES, which its
     vocab.txt tells, fills gaps (`SequencePredictor`). Safetensors only, no remote code. Without tokenizer files, the
     predictor works on token ids.

@@ -23,7 +23,7 @@ from rws_theory.worlds.part_memory import PartMemory
 if TYPE_CHECKING:
     from rws_theory.worlds.ngram import NGram
 
-# What config.json of a stored world says.
+# What config.json of a stored n-gram model says.
 MODEL_TYPE = "ngram-world"
 
 # What reading an archive of arrays raises where it is damaged.
@@ -31,11 +31,11 @@ _DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, NotImplemente
 
 
 class WorldPredictor:
-    """A mask predictor from an n-gram world: ids are those of the world, and the mask comes after them.
+    """A mask predictor from an n-gram model: ids are those of the model, and the mask comes after them.
 
     Logits are log-probabilities in nats, float64, given all revealed words: those of the prompt, and those of the
     answer on both sides. -inf marks the mask, and at revealed positions every other word. words: the text of the ids.
-    name: goes into traces. examples: held-out prompts. ValueError where the words are not as many as the world's.
+    name: goes into traces. examples: held-out prompts. ValueError where the words are not as many as the model's.
 
     >>> from rws_theory.worlds import NGram
     >>> words = Words(["peace", "and", "war"])
@@ -109,9 +109,9 @@ class WorldPredictor:
         return torch.from_numpy(logits)
 
     def _end(self, shown: NDArray[np.int64], last: int) -> int:
-        """Return where the words end that matter to the last one wanted: masks beyond all revealed words do not.
+        """Return the end of the words that matter to the last one wanted: masks after all revealed words do not.
 
-        Under a tilt they do, as it is a law over texts of one length.
+        With a reward they do: p exp(beta R) / Z is a distribution over texts of one length.
         """
         if self.world.tilted:
             return len(shown)
@@ -134,7 +134,7 @@ class WorldPredictor:
         return both - self.world.log_partition(canvas, row[:begin])
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Return the ids of the words after the last unknown one: a world knows no text with an unknown word.
+        """Return the ids of the words after the last unknown one: the model knows no text with an unknown word.
 
         A text with gaps is read as `canvas` does.
         """
@@ -158,7 +158,7 @@ class WorldPredictor:
 
 
 def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) -> WorldPredictor:
-    """Load a world as `training.english` stores it: world.npz and words.json; ValueError where they do not fit."""
+    """Load an n-gram model, as `training.english` stores it, from `world.npz` and words.json; ValueError if damaged."""
     from rws_theory.worlds.stored import world_of  # here, so that networks do not wait for SciPy's sparse matrices
 
     words, path = checkpoint.read_json("words.json"), checkpoint.directory

@@ -59,7 +59,7 @@ class StepLogits:
 
         i, j: positions of the answer that the step ranked. The curves are those of their best tokens, and
         `sign_at_one` is 1 where i is ahead at factor 1. ValueError for a position that was not ranked, and for one
-        whose token is not its best, such as a drawn one.
+        whose token is not its best, such as a sampled one.
         """
         rows = []
         for name, position in (("i", i), ("j", j)):

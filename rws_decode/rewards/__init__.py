@@ -11,7 +11,7 @@ Your own is one line: a function of prompt and answer, or the directory of a seq
 [<class 'float'>]
 
 A reward model has the methods and attributes of `RewardModel`. What it may be able to do besides are the other
-Protocols of `rewards.base`, each with one function that gives the default for models without it.
+Protocols of `rewards.base`, each with one function that also serves models without it.
 """
 
 import lazy_loader

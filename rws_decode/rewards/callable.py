@@ -126,7 +126,7 @@ def module_object(name: str) -> Any:
 
 
 def as_named_reward(name: str, found: Any, mean: float | None = None, std: float | None = None) -> RewardModel:
-    """Return what a name stands for, a reward model, or a function with its mean and deviation.
+    """Return what a name stands for, a reward model, or a function with its mean and SD.
 
     ValueError for what is neither, for a function without both numbers, and for numbers beside a reward model.
     """

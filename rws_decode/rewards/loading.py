@@ -65,7 +65,7 @@ def load_reward(
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
     `rws calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's text, "template":
-    "pair", "chat" (the default where the tokenizer brings a chat template) or "instruct" (`templates.text_encoder`).
+    "pair", "chat" (by default where the tokenizer brings a chat template) or "instruct" (`templates.text_encoder`).
     statistics: such a file elsewhere. published: the registry's name for a directory that holds it. dtype: of the
     network; device_map: transformers' placement, in place of `device`; revision: of a hub id. progress: bars on
     standard error.

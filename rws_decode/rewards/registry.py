@@ -7,7 +7,7 @@ scored with Eurus (its card shows texts without it); and the paper's dtype and t
 does this package.
 
 Skywork-Reward-V2 (Liu et al. 2025, arXiv:2507.01352) is eight sequence classifiers of transformers' own classes. Their
-authors print no mean and deviation: `rws calibrate` measures them.
+authors print no mean and SD: `rws calibrate` measures them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class NamedReward:
     load: of name, mean and std (None: its own), with device= and dtype=, returns the reward model; "species:mouse" is
     the name of one that is offered as "species". check: raises ValueError for a name that it does not load, before
     anything is loaded. source: what its numbers follow from besides code: JSON, in which a Path is a file. statistics:
-    of a name, mean and deviation that are known without loading it.
+    of a name, mean and SD that are known without loading it.
     """
 
     load: Callable[..., RewardModel]
@@ -150,8 +150,8 @@ def offered_reward(name: str) -> Any:
 def kind_of(name: str) -> Literal["world", "offered", "module", "network"]:
     """Return what a name of a reward stands for; a directory of that name comes first.
 
-    "world": of the English world, `keywords` also as keywords:WORD,WORD,...; "offered": by a package (`NamedReward`);
-    "module": MODULE:NAME.
+    `world`: of the 4-gram model, `keywords` also as keywords:WORD,WORD,...; `offered`: by a package (`NamedReward`);
+    `module`: MODULE:NAME.
     """
     short, colon, attribute = name.partition(":")
     if os.path.isdir(name):

@@ -66,7 +66,7 @@ def era_reward(mean: float | None = None, std: float | None = None) -> WorldRewa
     """Return the reward of later words against earlier ones: each word adds (late - early) / (late + early).
 
     late, early: the word's shares of the later and of the earlier half of the fitted texts, one occurrence added; marks
-    add 0. mean and std are those of 32 words of the world's own after its openings, as the recipe measured them.
+    add 0. mean and std are those of texts of 32 words, sampled from `english` after its held-out prompts.
     """
     words, stored = _stored()
     era = stored["era"]
@@ -80,10 +80,10 @@ def era_reward(mean: float | None = None, std: float | None = None) -> WorldRewa
 def keyword_reward(
     phrases: Sequence[str] | None = None, mean: float | None = None, std: float | None = None
 ) -> WorldReward:
-    """Return the number of the phrases that an answer contains, each counted once; None: the world's own five words.
+    """Return the number of the phrases that an answer contains, each counted once; None: the five words of `english`.
 
-    mean and std are those of 32 words drawn one by one at their frequency in the fitted texts. ValueError for no
-    phrase, a word that the world does not know, and too many of them (`automaton.keywords`).
+    mean and std are those of 32 words sampled one by one at their frequency in the fitted texts. ValueError for no
+    phrase, a word that `english` does not know, and too many of them (`automaton.keywords`).
     """
     words, stored = _stored()
     named = list(stored["keywords"]["words"] if phrases is None else phrases)

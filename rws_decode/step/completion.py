@@ -64,7 +64,7 @@ def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor
 
 
 def cut(logits: Tensor, temperature: float, top_p: float = 1.0, top_k: int | None = None) -> Tensor:
-    """Return the logits, -inf for the tokens that are not drawn from; shape [N, V].
+    """Return the logits, -inf for the tokens that cannot be sampled; shape [N, V].
 
     top_k keeps the k largest logits and all that equal the k-th. top_p keeps the fewest tokens, the largest first, the
     smaller id first among equals, whose mass under softmax(z / T) is at least p. Both count over all tokens, as Dream's
@@ -88,10 +88,10 @@ def cut(logits: Tensor, temperature: float, top_p: float = 1.0, top_k: int | Non
 
 
 class TokenSampler:
-    """Draws each row's tokens by Gumbel-max, from a generator of the row's own.
+    """Samples each row's tokens by Gumbel-max, with a generator of the row's own.
 
-    temperature: T, at least 0; 0 is greedy and draws nothing. top_p, top_k: as in `cut`. seed: one number, or one per
-    row. At each step a row draws one float64 number per masked position and token, positions in order, from a
+    temperature: T, at least 0; 0 is greedy, without noise. top_p, top_k: as in `cut`. seed: one number, or one per
+    row. At each step a row takes one float64 number per masked position and token, positions in order, from a
     torch.Generator on the CPU: what a prompt gets depends on its seed alone, not on the batch, the device or the
     padding. ValueError for bad seeds.
 

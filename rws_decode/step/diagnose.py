@@ -55,8 +55,8 @@ def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
     near = near.clamp(min=completion.commits.uncertain(*ends_of_values, odds, scale, error))
     saturated = rounding.saturated(exact, dtype) if ordered or odds else value == 1
     # Count the near-equal candidates that can change this step's result: those that are committed, and those that
-    # move other positions. A reward reads every candidate, a drawn or deferred one changes the ranking, and a look
-    # fills some in.
+    # move other positions. A reward reads every candidate, a sampled or deferred one changes the ranking, and a
+    # look fills some in.
     moving = options.sampling_temperature > 0 or ends.defers or completion.view.look is not None
     unsure = completion.unsure
     if done.reward is None:

@@ -133,7 +133,7 @@ def with_words(decoder: Decoder, words: Words) -> Decoder:
 
 
 def drawn_at_commit(decoder: Decoder) -> Decoder:
-    """Return the decoder that draws the words of the positions that go, by its own sampler, once they are chosen."""
+    """Return the decoder that samples tokens at the chosen positions only, with its own sampler."""
     return with_words(decoder, lambda step, row, position, logits: decoder.sampler.draw(logits, row).token)
 
 

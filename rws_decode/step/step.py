@@ -161,7 +161,7 @@ def forward(decoder: Decoder, state: State) -> MaskedLogits:
 
 
 def complete(decoder: Decoder, state: State, masks: MaskedLogits) -> Completion:
-    """Give every position of `seen` its best token, or the one that the sampler draws."""
+    """Give every masked position its best token, or the one that the sampler returns."""
     everyone, masked, ends = len(state.rows) == decoder.count, state.masked, decoder.ends
     token, lead = drawn(decoder, state.step, masks.row if everyone else state.rows[masks.row], masks.logits)
     before, block = state.canvas.ids.gather(1, state.canvas.answer), in_block(state, decoder.plan)
@@ -182,7 +182,7 @@ def complete(decoder: Decoder, state: State, masks: MaskedLogits) -> Completion:
 
 
 def drawn(decoder: Decoder, step: int, row: Tensor, logits: Tensor) -> Candidates:
-    """Return the best token of each position, or one that the sampler draws. row: int64 [N], rising, of the prompts."""
+    """Return the best token of each position, or the sampled one. row: int64 [N], rising, of the prompts."""
     candidates = decoder.sampler.draw(logits, row)
     if not bool(logits.gather(1, candidates.token[:, None]).isfinite().all()):
         raise ValueError(f"predictor {decoder.predictor.name} gives no finite largest logit at step {step}")

@@ -30,7 +30,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Temperature:
-    """A constant factor: softmax(c z), an inverse temperature c (the paper's "temperature scaling" baseline).
+    """A fixed factor: softmax(c z), an inverse temperature c (the paper's "temperature scaling" baseline).
 
     scale: c, positive and finite; one number, or a tuple with one per row. ValueError otherwise.
 

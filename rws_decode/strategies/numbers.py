@@ -37,7 +37,7 @@ class Number:
 
     @property
     def limits(self) -> str:
-        """The range, and the default if there is one, as the help shows them."""
+        """The range, and the default value if there is one, as the help shows them."""
         default = "" if self.needed else f"default: {shown(self.usual)}"
         words = "; ".join(word for word in (self.range, default) if word)
         return f" ({words})" if words else ""
@@ -77,7 +77,7 @@ def number(
 def checked(default: Any, check: Callable[..., Any] | None = None, **bounds: Any) -> Any:
     """Declare a field that is no option, with what `check_numbers` accepts.
 
-    check: of name and value, and the bounds; by the default's type `checks.whole` or `checks.finite`.
+    check: of name and value, and the bounds; if None, `checks.whole` or `checks.finite` by the type of `default`.
     """
     return field(default=default, metadata={"check": _check(default, check, bounds)})
 

@@ -54,7 +54,7 @@ class Entropy:
 
     name = "entropy"
     needs_reward = False
-    # The gradient's absolute sum is at most the deviation of the surprisal, below 7 nats for a million tokens
+    # The gradient's absolute sum is at most the SD of the surprisal, below 7 nats for a million tokens
     # (Reeb and Wolf 2015: its variance is below log(V - 1)^2 / 4 + 1).
     abilities = Abilities(sensitivity=7.0)
 

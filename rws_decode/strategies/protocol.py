@@ -174,7 +174,7 @@ class Abilities:
 
     revises: `revise(view)` says of a `CommittedPositions` which tokens are masked again, bool [M], before a step
     commits others. The value says what `view.log_p` is. "none": 0. "visible": of the step's own logits at the position,
-    whose token the predictor sees; always 0 nats for an exact world. "left-out": of the logits with this token masked
+    whose token the predictor sees; always 0 nats for an exact model. "left-out": of the logits with this token masked
     and all others as they are, at the cost of a forward of one more row for each committed token. A step commits as
     many positions as the schedule says, and one more for each token that it masks again; or as many as the strategy
     counts. A token that is masked again is not committed in the same step. The last step that the schedule has for a

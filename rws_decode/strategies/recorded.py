@@ -89,7 +89,7 @@ def _check_complete(traces: Sequence[Trace]) -> None:
 def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> RewardReplay:
     """Return the shuffled-reward control of an RWS run: its normalised rewards, permuted among the steps of each row.
 
-    The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
+    The permutation is sampled uniformly with `rng`, one per row in turn; scale and eps are those of the run. A reward
     scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as none was
     needed at a step or the run was settled early, is a ValueError.
 
@@ -117,7 +117,7 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
 
 
 def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
-    """Return the constant control of an RWS run: a temperature with the mean factor of each row.
+    """Return the fixed factor of equal mean of an RWS run: a temperature with the mean factor of each row.
 
     traces: one trace, or the traces of a batch in the order of its rows; the mean is over the steps run. ValueError
     where no reward was needed at a step, so that its factor is not known.

@@ -14,7 +14,7 @@ from rws_decode.text.dialogue import Dialogue
 # Turns of a chat -> the text that a template makes of them.
 Render = Callable[[Sequence[str]], str]
 
-# Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
+# Stands for a message while the template is split: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
 _CHAT = "chat is True: the tokenizer's chat template"
 # A tokenizer of transformers keeps the options of its last call, which another thread would change in the middle of

@@ -37,7 +37,7 @@ class Trace(TraceData):
     positions then; `tokens` int64 [n]; `commit_step` int64 [n], from 0, of the last commit, -1 where the row was
     settled before, or stopped by a callback (the token there is one that ends text, or the mask); `provisional` bool
     [R, n], where a token stands after the step that a later step masks again; `edited` bool [R, n], where the step
-    replaced a token by its `candidate`; `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens
+    replaced a token by its `candidate`; `candidate` int64 [R, n], the completion, greedy or sampled (committed tokens
     stay), -1 where not kept; `value` float64 [R, n], what positions are ranked by, NaN where not `eligible` or not
     kept; `unscaled` bool [R, n], the positions that confidence at factor 1 would have committed, all False where not
     known.

@@ -1,4 +1,4 @@
-"""Brent's root finder, without the half second that importing SciPy's takes: an estimate, which others then enclose."""
+"""Brent's root finder, for estimates that other modules certify; importing SciPy's would take half a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Enclose an exponential sum of very many terms, condensed into a thousand short polynomials.
+"""Compute an exponential sum of very many terms in ball arithmetic, condensed into a thousand short polynomials.
 
 Terms are put into buckets by their exponents. Each bucket is a polynomial in y = r 2^bits / denominator, whose
 coefficients are moments that do not depend on r (docs/theory.md, eq. (T25)). The first 5 moments are exact, those up to

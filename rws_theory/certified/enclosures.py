@@ -1,4 +1,4 @@
-"""Enclose every zero of an exponential sum between two floats, with its multiplicity, or list a cluster."""
+"""Find a certified interval and the multiplicity of every zero of an exponential sum, or list a cluster."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _narrowed(
     for low, high in clusters:
         joined = [*joined[:-1], (joined[-1][0], high)] if joined and joined[-1][1] == low else [*joined, (low, high)]
     odd = [(low, high) for low, high in joined if g.sign_right_of(low, used) != g.sign(high, used)]
-    if len(odd) >= room - 1:  # zeros in the others would come in pairs, for which there is no room
+    if len(odd) >= room - 1:  # the others hold zeros in pairs, and one more pair would exceed `room`
         return [(part, 1) for part in odd]
     return [(part, None) for part in joined]
 
@@ -131,7 +131,7 @@ def _disjoint(entries: list[Crossing]) -> list[Crossing]:
 
 
 def _refine(g: ExponentialSum, part: Interval, multiplicity: int | None, rtol: float, used: set[str]) -> Crossing:
-    """Enclose the one zero of g in `part`, at whose ends the signs differ, to a relative width of rtol."""
+    """Certify an interval of relative width rtol for the one zero of g in `part`, at whose ends the signs differ."""
     if multiplicity is None:
         return _cluster(part)
     low, high = _inward(part)

@@ -1,4 +1,4 @@
-"""The order of two positions: its proved sign at one scale, a breakpoint's enclosure, all changes from exact gaps."""
+"""The order of two positions: its proved sign at a scale, certified intervals of breakpoints, changes by exact gaps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Pairs:
         return g.sign(c)
 
     def enclose(self, i: int, j: int, a: float, b: float) -> tuple[float, float]:
-        """Enclose the one zero of log F_i - log F_j in [a, b]: proved to be above 0 at low, below 0 at high."""
+        """Return a certified interval of the one zero of log F_i - log F_j in [a, b]: > 0 at low, < 0 at high."""
 
         def difference(c: float) -> float:
             return self.sample(i, c).value - self.sample(j, c).value

@@ -111,7 +111,7 @@ CHECKS: dict[str, Check] = {id: check for checks in PARTS.values() for id, check
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     """Check statements of the paper one by one, and yield the verdict, evidence, counterexample and correction of each.
 
-    Every verdict is computed, by exact arithmetic, certified enclosures and exhaustive search; all of them take about a
+    Every verdict is computed, by exact arithmetic, certified intervals and exhaustive search; all of them take about a
     minute. ids: those to check; None for all. Claims come in the order of `CHECKS`. ValueError for an unknown id.
 
     >>> [(claim.id, claim.verdict) for claim in claims(["D-gaps", "T1b-printed"])]

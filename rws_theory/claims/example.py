@@ -37,7 +37,7 @@ def _formula(r: int) -> str:
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
-    """Return both probabilities at r, enclosed and as printed."""
+    """Return both probabilities at r, as certified intervals and as printed."""
     a, b = logits()
     row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
     return {f"P^a({r})": (confidence(gaps_of(a), r), row["a"]), f"P^b({r})": (confidence(gaps_of(b), r), row["b"])}
@@ -88,7 +88,7 @@ def at_two() -> Finding:
 def crossing() -> Finding:
     """Solve the example exactly: its one crossing is 10 log phi, the golden ratio (docs/theory.md, end of section 2).
 
-    SymPy factors and solves the polynomial in x = exp(r / 10); the certified enclosure must hold the number.
+    SymPy factors and solves the polynomial in x = exp(r / 10); the certified interval must hold the number.
     """
     import sympy  # heavy, and needed by two checks only
 

@@ -38,7 +38,7 @@ def most_likely() -> Finding:
 
 
 def _fall(gap: int) -> arb:
-    """Return by how much P falls from r = 1 to r = 1 / 2 where there are two tokens, enclosed."""
+    """Return a certified interval of P(1) - P(1 / 2), by how much P falls from r = 1 to 1 / 2, for two tokens."""
     return confidence((gap,), 1) - confidence((gap,), Fraction(1, 2))
 
 

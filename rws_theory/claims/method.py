@@ -58,7 +58,7 @@ def probability_gaps() -> Finding:
     """Find two tokens whose gap in probability falls with r; the top's lead never does (docs/theory.md, section 7)."""
 
     def lead(r: int) -> arb:
-        """Return p_2 - p_3 of logits (0, -1, -2), enclosed."""
+        """Return a certified interval of p_2 - p_3, for logits (0, -1, -2) at scale r."""
         first, second, third = (arb(-r * gap).exp() for gap in range(3))
         return (second - third) / (first + second + third)
 

@@ -138,7 +138,7 @@ class Pair:
 
 
 def confidence(gaps: Iterable[Fraction | int], r: Fraction | int) -> arb:
-    """Return P(r) = 1 / (1 + sum exp(-r gap)), enclosed."""
+    """Return a certified interval of P(r) = 1 / (1 + sum exp(-r gap))."""
     return 1 / sum((exact(Fraction(-r * gap)).exp() for gap in gaps), arb(1))
 
 

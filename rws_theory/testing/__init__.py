@@ -1,4 +1,4 @@
-"""Inputs for tests of your own functions: Hypothesis strategies of logits, rewards, orders, tilts and exact models.
+"""Inputs for tests of your own functions: Hypothesis strategies of logits, rewards, orders and exact models.
 
 The tests of this package use them: ordinary inputs, and those on which functions of logits break, such as ties,
 neighbouring floats, forbidden tokens, confidences that saturate and curves that cross. Needs Hypothesis: `pip install

@@ -43,7 +43,7 @@ class _Arcs:
 class BestTexts:
     """The best word at each position of a canvas for every state before it; `after` reads the best text from it.
 
-    choices: int32 [n, states of the chain, states of the tilt's automaton].
+    choices: int32 [n, states of the chain, states of the reward's automaton].
     """
 
     chain: Backoff

@@ -114,7 +114,7 @@ def corollary_study(
 
     One token a step. The controls: "constant", each model decoded with the mean factor of its RWS run; "shuffled", the
     normalised rewards of the RWS run permuted among its steps; "flipped", RWS of the negated normalised reward. Rewards
-    are normalised by their exact mean and deviation under the model. Same arguments, same result. ValueError for models
+    are normalised by their exact mean and SD under the model. Same arguments, same result. ValueError for models
     < 1, length or words < 2, tables of more than 2**28 entries in all, and scales as in
     :func:`rws_theory.gain.reward_factor`.
 
@@ -157,8 +157,8 @@ def corollary_study(
 def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng: np.random.Generator) -> Floats:
     """Sample log-probabilities of M joint tables: normalised, nats, shape (M,) + (words,) * length.
 
-    "softmax-normal": normal log-weights of deviation 2. "dirichlet": flat Dirichlet over all sequences. "markov":
-    Markov chains whose distributions are softmaxes of normal logits of deviation 1.5. ValueError for another name.
+    "softmax-normal": normal log-weights of SD 2. "dirichlet": flat Dirichlet over all sequences. "markov":
+    Markov chains whose distributions are softmaxes of normal logits of SD 1.5. ValueError for another name.
     """
     one_of("ensemble", ensemble, get_args(Ensemble))
     shape = (models, *(words,) * length)
@@ -230,7 +230,7 @@ def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> Tab
 
 
 def _marginals(flat: Floats, words: int, length: int) -> Floats:
-    """Return the probabilities of each token at each position, up to one constant per model: shape (M, n, words)."""
+    """Return the probabilities of each token at each position, up to one factor per model: shape (M, n, words)."""
     weight = np.exp(flat - flat.max(axis=1, keepdims=True))
     cubes = (weight.reshape(len(flat), words**i, words, -1) for i in range(length))
     return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)

@@ -66,7 +66,7 @@ class Frontier:
         """Return a log-probability that no text with at least this reward exceeds: min over beta of F(beta) - beta R.
 
         F(beta) is the largest log p + beta R. It is attained at the points; between them it is the straight line, which
-        the best texts of those rewards need not reach. Where the frontier is complete, it is the hull of all texts.
+        the best texts of those rewards need not reach. Where the Pareto front is complete, it is the hull of all texts.
         """
         return min(value - beta * reward for beta, value in self.lines)
 

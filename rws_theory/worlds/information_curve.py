@@ -118,8 +118,8 @@ def information_curve(
 ) -> InformationCurve:
     """Return the information curve of an exact model, its mean over contexts.
 
-    Exact for a joint table, a Markov chain of any length, an n-gram model of order 1 or 2 without a tilt, and others of
-    at most 65,536 texts. For a larger n-gram model, `draws` texts for each context, each revealed in a random order,
+    Exact for a joint table, a Markov chain of any length, an n-gram model of order 1 or 2 without a reward, and others
+    of at most 65,536 texts. For a larger n-gram model, `draws` texts for each context, each revealed in a random order,
     give an unbiased estimate. ValueError for a larger model without draws, draws or contexts where they say nothing,
     and another length than the table's.
 

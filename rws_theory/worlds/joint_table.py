@@ -158,6 +158,6 @@ def check_canvas(
 
 
 def _log_sum(values: Floats, axis: tuple[int, ...] | None = None) -> Floats:
-    from scipy.special import logsumexp  # here, so that n-gram worlds do not wait for it
+    from scipy.special import logsumexp  # here, so that n-gram models do not wait for it
 
     return np.asarray(logsumexp(values, axis=axis))

@@ -110,9 +110,9 @@ def _by_column(matrix: Floats, value: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """A chain, the weights that tilt it, and the operators of both.
+    """A chain, the weights exp(beta R) of its words and pairs, and the operators of both.
 
-    A message is [S, K, Q]: states of the chain, canvases, states of the tilt's automaton. weight: of the word that each
+    A message is [S, K, Q]: states of the chain, canvases, states of the automaton. weight: of the word that each
     state ends with, [S, Q], at most 1; to: the automaton's next state [S, Q]. `word_shift` and `pair_shift` are the
     logs of the factors divided out of the weights of words and of pairs.
     """
@@ -281,7 +281,7 @@ def _normalised(weights: Floats) -> Floats:
 
 
 def lattice_of(chain: Backoff, tilt: Tilt, passes: Passes | None = None) -> Lattice:
-    """Return the lattice of a chain and a tilt; passes: those of the chain alone, if they are there."""
+    """Return the lattice of a chain and its `Tilt`; passes: those of the chain alone, if they are known."""
     words = tilt.words
     word_shift = float(words.reward.max())
     pair_shift = 0.0 if tilt.pairs is None else float(tilt.pairs.max())

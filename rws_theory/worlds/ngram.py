@@ -1,4 +1,4 @@
-"""N-gram models as masked models: exact conditionals, tilts, samples and best texts at any length."""
+"""N-gram models as masked models: exact conditionals, reward-tilted distributions, samples, best texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST = 2**20  # words of a text
 
 @dataclass(frozen=True, eq=False)
 class NGram:
-    """An n-gram model p(x) = prod_i P(x_i | the tokens before), or its tilt p(x) exp(beta R(x)) / Z over a length.
+    """An n-gram model p(x) = prod_i P(x_i | tokens before), or reward-tilted: p(x) exp(beta R(x)) / Z over a length.
 
     Seen as a Markov chain over the contexts that the counts know, it has exact conditionals for any masked positions
     (docs/theory.md, section 14). All methods take a `context`: ids before the text. Where they take `n`, it is a length
@@ -90,7 +90,7 @@ class NGram:
 
     @property
     def tilted(self) -> bool:
-        """Return whether the model is the tilt of a fitted one."""
+        """Return whether the model is the reward-tilted distribution of a fitted one."""
         return self._plain is not None
 
     length = None  # there is a distribution for every length
@@ -166,8 +166,8 @@ class NGram:
     def parts(self, canvas: Ints) -> list[tuple[int, int]]:
         """Return the parts of a canvas, begin and end, that determine their own conditionals, given the text before.
 
-        A part begins with a mask. It ends after `order` - 1 revealed tokens in a row, or with the canvas. Under a tilt
-        by an automaton of several states, all of the canvas is one part.
+        A part begins with a mask. It ends after `order` - 1 revealed tokens in a row, or with the canvas. Where a
+        reward is an automaton of several states, all of the canvas is one part.
         """
         if self.weights.states > 1:  # what an automaton has read reaches any distance
             return [(0, canvas.size)] if (canvas == MASK).any() else []
@@ -182,7 +182,7 @@ class NGram:
         return [*parts, (begin, min(end + 1 + cut, canvas.size))] if begin >= 0 else []
 
     def log_prob(self, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
-        """Return log p(tokens | context), nats; of a tilt, among all texts of this length."""
+        """Return log p(tokens | context), nats; of a reward-tilted model, among all texts of this length."""
         text, before = check_canvas(tokens, self, complete=True), self._context(context)
         state, total = self.chain.after(before), 0.0
         for word in text:
@@ -195,7 +195,7 @@ class NGram:
     def log_partition(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
         """Return log Z, nats: the log of the sum of p(x) exp(beta R(x)) over the texts x that a canvas allows.
 
-        Without a tilt it is the log-probability of the revealed tokens, 0 for a length.
+        Without a reward it is the log-probability of the revealed tokens, 0 for a length.
         """
         return self._lattice.log_total(self._canvas(n), self.chain.after(self._context(context)))
 
@@ -222,7 +222,7 @@ class NGram:
         return lattice.mean(canvas, start, of_words, moves)
 
     def divergence(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
-        """Return KL(tilt || p), nats: the divergence of the tilt from its model; 0 without a tilt.
+        """Return KL(p exp(beta R) / Z || p), nats: how far the reward moves the model; 0 without a reward.
 
         KL = E[beta R] - log Z, plus the log-probability of revealed words.
         """

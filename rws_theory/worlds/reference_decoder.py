@@ -114,6 +114,6 @@ def table_reward(table: JointTable, rewards: ArrayLike) -> Callable[[Sequence[in
     1.0
     """
     mean, deviation = reward_statistics(table, rewards)
-    normalise(mean, mean, deviation)  # refuses a deviation of 0 now rather than at the first step
+    normalise(mean, mean, deviation)  # refuses an SD of 0 now rather than at the first step
     values = np.asarray(rewards, dtype=np.float64)
     return lambda tokens: float(normalise(values[tuple(tokens)], mean, deviation))

@@ -1,4 +1,4 @@
-"""Rewards that add up along a text, keywords among them, and the weights of a tilt of a chain by them."""
+"""Rewards that add up along a text, keywords among them, and the log-weights that they give a chain's texts."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Tilt:
 
     @property
     def made_of(self) -> str:
-        """The rewards of the tilt, in words."""
+        """The kind and beta of each reward, in words."""
         if len(self.terms) > 2:
             return f"{len(self.terms)} rewards"
         return ", ".join(f"{kind} (beta {figures(beta)})" for kind, beta in self.terms) or "nothing"
@@ -145,7 +145,7 @@ class Tilt:
         return score(self.words, tokens) + (0.0 if self.pairs is None else score(self.pairs, tokens, context))
 
     def with_reward(self, reward: AdditiveReward, beta: float) -> Tilt:
-        """Return this tilt and beta times a reward."""
+        """Return this `Tilt` with beta times one more reward."""
         finite("beta", beta)
         added, pairs = additive(reward, self.words.reward.shape[1])
         words = self.words.times(Automaton(added.following, beta * added.reward))
@@ -160,7 +160,7 @@ class Tilt:
 
 
 def no_tilt(vocabulary: int) -> Tilt:
-    """Return the tilt that changes nothing."""
+    """Return the `Tilt` of no reward, which changes nothing."""
     return Tilt(Automaton(np.zeros((1, vocabulary), np.int64), np.zeros((1, vocabulary))), None)
 
 

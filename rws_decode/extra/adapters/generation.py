@@ -48,7 +48,7 @@ def generate(
 
     prompts, reward: as in `decode.decode`. config: the defaults if None; overrides: options of the config with other
     values for this call. generator: gives each row a seed, in place of the config's; it moves on, so that a second
-    call draws others. streamer: shown a decode of one prompt as it goes (`drafts.Streamer`), and closed whatever
+    call samples others. streamer: shown a decode of one prompt as it goes (`drafts.Streamer`), and closed whatever
     happens. callback: called after each step; it can end a batch (`callback.StepCallback`). return_dict: False for the
     sequences alone.
 

@@ -206,7 +206,7 @@ def _explains(trace: Trace, step: int, rows: dict[int, NDArray[np.float64]], err
 
 
 def _sign(pair: Crossings, factor: float) -> int | None:
-    """Return the proved sign of P^a - P^b at a factor, None where the enclosure of a crossing leaves it open."""
+    """Return the proved sign of P^a - P^b at a factor, None where a crossing's certified interval leaves it open."""
     low, high = min(factor, 1.0), max(factor, 1.0)
     passed = 0
     for crossing in pair.crossings if low < high else ():

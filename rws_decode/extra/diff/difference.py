@@ -134,7 +134,7 @@ class TraceDiff:
     """The difference of two runs. `same`: the same tokens committed at the same steps, so that there is no `parting`.
 
     `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
-    rewards differ, before the parting and after it; `steps_run`: by both. `missing`: what a step map does not tell, and
+    rewards differ, before `parting` and after it; `steps_run`: by both. `missing`: what a step map does not tell, and
     so was not compared (`Trace.missing`).
     """
 
@@ -214,7 +214,7 @@ def told_settings(difference: TraceDiff) -> list[Change]:
 
 
 def later_commits(difference: TraceDiff) -> tuple[int, int]:
-    """Return how many steps after the parting commit other positions, and how many there are."""
+    """Return how many steps after `parting` commit other positions, and how many steps follow it in all."""
     parted = -1 if difference.parting is None else difference.parting.step
     later = [change for change in difference.steps if change.step > parted]
     return sum(bool(change.only_first or change.only_second) for change in later), difference.steps_run - parted - 1

@@ -91,7 +91,7 @@ A2D_QWEN3 = Family(
 A2D_QWEN2 = replace(
     A2D_QWEN3, name="a2d-qwen2", layout=partial(_a2d, "qwen2"), mask=("<|mask|>", 151665), chat_options={}
 )
-# Llama 3 has no room for one more token: the id holds where the embedding was widened by it.
+# Llama 3's embedding has no free row for a mask: the id holds where the embedding was widened by one row.
 A2D_LLAMA = replace(
     A2D_QWEN2,
     name="a2d-llama",

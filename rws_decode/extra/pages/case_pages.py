@@ -23,7 +23,7 @@ class BarsCase:
     bars: series -> [n, m], a bar for each of the page's m names; lines: series -> [n], each at most three; said: a
     sentence for each scale; height, across: labels of bars and of lines, with their units; limits: of the bars' axis,
     None for those of each scale; chosen: bool [n, m], bars that are marked as committed, with one series; marks: scales
-    at which the lines have an upright dash. NaN is a bar or a point that is not drawn.
+    at which the lines have an upright dash. NaN is a bar or a point that is not shown.
     """
 
     name: str

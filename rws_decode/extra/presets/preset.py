@@ -136,7 +136,7 @@ def fitted(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     """
     own = {name: value for name, value in values.items() if name not in given and name != _ENDS}
     if given.get("sampling_temperature") == 0:
-        own.pop("top_p", None)  # nothing is drawn
+        own.pop("top_p", None)  # nothing is sampled
     if given.get("length") is not None and "length" in values:
         length, usual = given["length"], values["length"]
         if "block" in own:

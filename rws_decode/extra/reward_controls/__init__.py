@@ -16,8 +16,8 @@ from rws_theory.show import one_line
 class RWSEvery:
     """RWS with the reward asked at steps 0, every, 2 every, ... only: the paper's frequency ablation.
 
-    Between calls the factor is 1, that of plain confidence decoding, as the ablation implies: its GOD falls towards
-    Default's as the calls get rarer. every: 1 is RWS itself; reward_scale and eps: as in RWS.
+    Between calls the factor is 1, that of confidence decoding, as the ablation implies: the rarer the calls, the nearer
+    the GOD is to that of confidence decoding. every: 1 is RWS itself; reward_scale and eps: as in RWS.
 
     >>> rule = RWSEvery(8.0, every=2)
     >>> [rule.asks_reward(step) for step in range(3)], rule.factor(MaskedPositions(step=1, rows=1)).tolist()

@@ -129,7 +129,7 @@ def _part(
     reference: ScalePiece,
     on_grid: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    # The scales between the enclosures at the two ends of the part.
+    # The scales between the breakpoints' intervals at the two ends of the part.
     low = max([part.lower, *(each.upper for each in path.breakpoints if each.lower <= part.lower <= each.upper)])
     high = min([part.upper, *(each.lower for each in path.breakpoints if each.lower <= part.upper <= each.upper)])
     data: dict[str, Any] = {"lower": part.lower, "upper": part.upper, "proved": [low, high]}

@@ -67,10 +67,10 @@ class ScalePiece:
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Scales [lower, upper] inside which nothing is proved: an enclosure.
+    """An interval of scales, [lower, upper], inside which nothing is proved.
 
-    step: the first step at which the commits on both sides differ, so that the enclosure holds a breakpoint. None if
-    that is not proved: the enclosure reaches an end of the range, or the commits are the same on both sides.
+    step: the first step at which the commits on both sides differ, so that the interval holds a breakpoint. None if
+    that is not proved: the interval reaches an end of the range, or the commits are the same on both sides.
     """
 
     lower: float
@@ -79,7 +79,7 @@ class Breakpoint:
 
     @property
     def proved(self) -> bool:
-        """Whether the enclosure is proved to hold a breakpoint."""
+        """Whether the interval is proved to hold a breakpoint."""
         return self.step is not None
 
     @property
@@ -111,17 +111,17 @@ class ScalePath:
 
     Attributes
     ----------
-    over : what the scale is, "temperature" (the constant factor c) or "reward-scale" (s_R).
+    over : what the scale is, "temperature" (the fixed factor c) or "reward-scale" (s_R).
     scale_min, scale_max : the range asked for.
     pieces : rising and disjoint. Neighbours differ in their tokens or commit steps; those that differ in commit steps
         alone stay apart.
     unexplored : intervals that the budget left out, rising and disjoint; empty without a budget. Pieces and unexplored
         intervals together cover the range, each beginning where the one before ends. The end that two share is
-        an estimate inside an enclosure of `breakpoints`; outside all enclosures, what a piece says is proved. (Should
-        nothing at all be proved, there is no piece, and one enclosure is the whole range.)
-    breakpoints : enclosures, rising and disjoint, of every scale at which the commits change, some inside `unexplored`.
-    certified : nothing is unexplored, and every enclosure holds a proved breakpoint and has a relative width of 1e-12
-        or less.
+        an estimate inside an interval of `breakpoints`; outside these intervals, what a piece says is proved. (Should
+        nothing at all be proved, there is no piece, and one interval of `breakpoints` is the whole range.)
+    breakpoints : intervals, rising and disjoint, of every scale at which the commits change, some inside `unexplored`.
+    certified : nothing is unexplored, and every interval of `breakpoints` holds a proved breakpoint and has a relative
+        width of 1e-12 or less.
     states : different canvases with masks; each is evaluated once, unless the budget leaves it out.
     forwards, batches : canvases evaluated, and the batched forwards that they took.
     grid_forwards : forwards that decoding at a grid of as many scales as there are pieces would take.
@@ -184,7 +184,7 @@ class ScalePath:
     def at(self, scale: float) -> ScalePiece | None:
         """Return the piece that holds a scale, None where it is unexplored; ValueError outside the range.
 
-        Inside an enclosure of `breakpoints` the answer is an estimate.
+        Inside an interval of `breakpoints` the answer is an estimate.
         """
         if not self.scale_min <= scale <= self.scale_max:
             raise ValueError(f"scale is {scale}: the path covers {self.scale_min} to {self.scale_max}")
@@ -209,7 +209,7 @@ def scale_path(
 ) -> ScalePath:
     r"""Return every answer that greedy decoding gives at any scale of a range, and where on the axis it does.
 
-    over="temperature": the scale is the constant factor c of all logits (`factors.Temperature`). over="reward-scale":
+    over="temperature": the scale is the fixed factor c of all logits (`factors.Temperature`). over="reward-scale":
     it is s_R of Reward-Weighted Sampling (`factors.RWS`), with its reward model. A state fixes the greedy completion,
     hence the normalised reward r, so that the factor is s_R times the known gain g(r) = sqrt(sigmoid(r) + eps).
 

@@ -87,7 +87,7 @@ def compare_reach(temperature_path: ScalePath, reward_path: ScalePath) -> Reach:
     that neither range contains the other's factors; the paper compares equal ranges of c and s_R.
 
     Answers are compared by their tokens, not their order. That an axis does not reach an answer is stated only if its
-    path is certified, and holds outside its enclosures, of a relative width below 1e-12 each. The width of an answer is
+    path is certified, and holds outside its certified intervals (relative width below 1e-12). The width of an answer is
     the sum of ln(upper / lower) over its pieces. ValueError for other axes, or answers of different lengths.
     """
     for name, path, over in (

@@ -1,8 +1,8 @@
 """Rewards of molecules and reactions as SMILES, exact by RDKit: what parses, whose atoms are conserved, drug-likeness.
 
 They read prompt and answer as one text, the parts around a gap too: a reaction `reactants>>product`, or a molecule.
-Means and deviations are those of 128 products of shipped reactions, 16 tokens of each written by `reactions` in 8 steps
-and drawn at the commit at sampling temperature 1, with seed 0.
+Means and SDs are those of 128 products of shipped reactions. `reactions` filled 16 tokens of each in 8 steps, sampled
+at the commit at sampling temperature 1, with seed 0.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
     about: str = ""
 
 
-# Means and deviations: see the module.
+# Means and SDs: see the module.
 CHEMISTRY = {
     "valid": Entry(valid, 0.952, 0.124, (0.0, 1.0), "share of the molecules of a reaction that parse, exact"),
     "balanced": Entry(balanced, -0.145, 0.337, (-1.0, 0.0), "minus the share of product atoms from no reactant, exact"),

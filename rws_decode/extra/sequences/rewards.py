@@ -1,8 +1,8 @@
 """Rewards of protein sequences: charge, hydropathy and humanness, exact, and the species that AntiBERTy reads.
 
-They read prompt and answer as one sequence of residues, the parts around a gap too. Means and deviations are those of
-128 texts that AntiBERTy wrote from 119 masks in 30 steps, drawn at the commit at sampling temperature 1, with seeds 0
-to 127. Many of them mix parts of heavy and of light chains.
+They read prompt and answer as one sequence of residues, the parts around a gap too. Means and SDs are those of 128
+texts that AntiBERTy wrote from 119 masks in 30 steps, sampled at the commit at sampling temperature 1, with seeds 0 to
+127. Many of them mix parts of heavy and of light chains.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BASIC, _AMINO_END = {"K": 10.8, "R": 12.5, "H": 6.5}, 8.6
 _ACID, _CARBOXYL_END = {"D": 3.9, "E": 4.1, "C": 8.5, "Y": 10.1}, 3.6
 _PH = 7.0
 
-# The rows of AntiBERTy's head, in its order, with mean and deviation of their log-odds.
+# The rows of AntiBERTy's head, in its order, with mean and SD of their log-odds.
 SPECIES = {
     **{"camel": (-13.85, 2.79), "human": (2.68, 5.45), "mouse": (-5.25, 5.1)},
     **{"rabbit": (-22.38, 2.77), "rat": (-13.38, 4.54), "rhesus": (-6.7, 5.01)},
@@ -121,7 +121,7 @@ def check_sequence_reward(name: str) -> None:
 
 
 def statistics_of(name: str) -> tuple[float, float]:
-    """Return mean and deviation of a sequence's reward, without loading it."""
+    """Return mean and SD of a sequence's reward, without loading it."""
     return EXACT[name][1:3] if name in EXACT else list(SPECIES.values())[species_of(name)]
 
 

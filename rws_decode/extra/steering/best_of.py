@@ -80,7 +80,7 @@ class SVDD(Copies):
     about = "each step drawn N times, one draw taken by its value (SVDD)"
 
     def reward_calls(self, steps: int) -> int:
-        """Return the most texts of a prompt: one for each draw."""
+        """Return the most texts scored for a prompt: one for each sample of each step."""
         return self.n * steps
 
     def run(self, ensemble: Ensemble) -> Choice:

@@ -42,7 +42,7 @@ class GradientGuidance:
     begins at the predictor's logits and moves `gradients` times, psi <- psi + eta dR/dpsi. Then the step commits by it.
 
     mix: "entropy" as above. "soft" has w = 0, the continuous relaxation; "hard" has w = 1, the straight-through
-    estimator (APS, 2510.02291). update: "plain" is the line above. "adam", the default, is what the authors' code does
+    estimator (APS, 2510.02291). update: "plain" is the line above. "adam" (by default) is what the authors' code does
     in its place: Adam, begun anew in each step. Their 3 gradients and eta of 0.5 belong to it. Adam moves a logit by
     about eta whatever the size of its gradient, also those of unlikely tokens.
 
@@ -278,7 +278,7 @@ class GuidedParticles(Particles):
         return super().run(ensemble)
 
     def step(self, ensemble: Ensemble) -> Floats:
-        """Draw from q; return ln p / q of what each copy committed, [P, N]."""
+        """Sample from q; return ln p / q of what each copy committed, [P, N]."""
         look, masked = ensemble.look(), ensemble.state.masked
         temperature = ensemble.decoder.options.sampling_temperature
         guided = look.logits + (temperature * self.beta * slopes(ensemble)).to(look.logits.dtype)

@@ -101,9 +101,9 @@ def weigh_along(
 class ParticleGibbs(Copies):
     r"""Repeat conditional sequential Monte Carlo: copy 0 follows the path of the last answer, the others are free.
 
-    Each sweep is a step of a Markov chain over whole paths whose law, for any number of copies from 2 on, has the tilt
-    p exp(beta R) / Z of the base sampler as its limit (Andrieu, Doucet and Holenstein 2010). Weights and values are
-    those of `particles.Particles`; ancestors are drawn independently. The first sweep has no path to follow.
+    Each sweep is a step of a Markov chain over whole paths. With 2 copies or more its distribution converges to the
+    base sampler's reward-tilted distribution p exp(beta R) / Z (Andrieu, Doucet and Holenstein 2010). Weights and
+    values are those of `particles.Particles`; ancestors are sampled independently. The first sweep follows no path.
     """
 
     n: int = number("copies", metavar="N", usual=8, least=2, example="ParticleGibbs(8)")
@@ -129,7 +129,7 @@ class ParticleGibbs(Copies):
         return Choice(copy)
 
     def _sweep(self, ensemble: Ensemble, paths: list[Path]) -> NDArray[np.int64]:
-        """Decode all copies to their end, copy 0 along the path of each prompt, and draw one for each prompt."""
+        """Decode all copies to their end, copy 0 along the path of each prompt, and sample one copy of each prompt."""
 
         def ancestors(log_weights: NDArray[np.float64], prompt: int) -> NDArray[np.int64]:
             copies = ensemble.rngs[prompt].choice(self.n, self.n, p=softmax(log_weights))

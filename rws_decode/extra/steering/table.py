@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def method_text(text: str, argument: str = "method") -> tuple[str, dict[str, float | int | str], str | None]:
     """Return a text's method, its numbers, and the strategy that each copy follows; ValueError, naming the argument.
 
-    The number after the first colon says how many copies, draws, commits or gradients there are.
+    The number after the first colon says how many copies, samples, commits or gradients there are.
 
     >>> method_text("particles:8+beta:2+margin")
     ('particles', {'n': 8, 'beta': 2.0}, 'margin')

@@ -195,13 +195,13 @@ def _vocabulary() -> frozenset[str]:
 
 
 def exact_reward() -> ExactReward:
-    """Load the exact reward with the mean and deviation measured on the held-out reference set of the reward recipe."""
+    """Load the exact reward with the mean and SD measured on the held-out reference set of the reward recipe."""
     stored = json.loads(files("rws_decode.mini.models").joinpath("exact.json").read_text(encoding="utf-8"))
     return ExactReward(float(stored["mean"]), float(stored["std"]))
 
 
 def _load(name: str, mean: float | None = None, std: float | None = None, **placed: Any) -> ExactReward:
-    """Return the exact reward, which has its own mean and deviation."""
+    """Return the exact reward, which has its own mean and SD."""
     return exact_reward()
 
 

@@ -141,7 +141,7 @@ class _Reader:
         self.violations: list[Violation] = []
 
     def bind(self, variable: str, word: str, index: int) -> None:
-        """Give a variable its first value: check it against its domain, and count the draw."""
+        """Give a variable its first value: check it against its domain, and add its log-probability."""
         self.bound[variable] = word
         if variable in self.pinned:
             if self.pinned[variable] != word:
@@ -201,8 +201,8 @@ def read_story(
 ) -> Reading:
     """Read a story: every violation, and its log-probability in nats given what is pinned.
 
-    P is the product over sentences of the beat's and the template's probability and over variables of their draw's
-    (`rws_decode.extra.stories.grammar`). Guarantee: positive exactly where no rule is broken.
+    The probability is a product: of each sentence's beat and template, and of each variable's word
+    (`rws_decode.extra.stories.grammar`). Guarantee: it is positive exactly where no rule is broken.
 
     text: space-separated words. band: the length asked for, None for "short", "medium" and "long" with equal
     probability. topic: the one asked for, or None. pinned: variables given beforehand, by slot letter; "plural": "yes"

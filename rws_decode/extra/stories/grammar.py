@@ -1,6 +1,6 @@
 """The story grammar: beats, their sentence templates, and which beat may follow which.
 
-A story is a sequence of beats, one sentence each. A beat is drawn by weight from those that keep the story
+A story is a sequence of beats, one sentence each. A beat is sampled by weight from those that keep the story
 completable in the sentences left; its template by the shares of a usual, a rarer and a rare wording; every variable
 when it is first mentioned. Word classes are disjoint and no sentence matches two templates, so a text has at most one
 derivation and its probability is a product (`rws_decode.extra.stories.check`).
@@ -20,7 +20,7 @@ from rws_decode.extra.stories.lexicon import NAMES, TOPICS, TRAITS, plural, word
 BANDS: dict[str, tuple[int, ...]] = {"short": (6, 7), "medium": (9, 10), "long": (12, 13)}
 CANVAS: dict[str, int] = {"short": 64, "medium": 96, "long": 128}
 
-# Slots. Drawn when first mentioned: H hero, G helper, T trait, J job, P place, Q second place, N number, A adjective,
+# Slots. Sampled when first mentioned: H hero, G helper, T trait, J job, P place, Q second place, N number, A adjective,
 # O object, Y day, L relation, V task, D deadline, C cause, F feeling. Derived: HE HIS HIM (hero's pronouns), IT WAS
 # (number agreement), E effect of C, W past of V, R the ending that T leads to, K who holds the object, U where it is.
 TEMPLATES: dict[str, tuple[str, ...]] = {
@@ -196,7 +196,7 @@ def feasible_beats(state: PlotState, sentences: int) -> tuple[str, ...]:
 
 
 def beat_weights(beats: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the weights, not normalised, that the next beat is drawn by."""
+    """Return the unnormalised weights by which the next beat is sampled."""
     return tuple(WEIGHTS.get(beat, 1) for beat in beats)
 
 
@@ -210,7 +210,7 @@ _WORDS = {name: tuple(group) for name, group in words().items()}
 
 
 def domain(variable: str, topic: str, bound: dict[str, str]) -> tuple[str, ...]:
-    """Return the words a variable is drawn from: helper differs from hero, the second place from the first.
+    """Return the words from which a variable is sampled: helper differs from hero, the second place from the first.
 
     >>> len(domain("Q", "science", {"P": "crater"}))
     13

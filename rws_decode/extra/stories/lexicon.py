@@ -200,7 +200,7 @@ DEADLINES: tuple[str, ...] = tuple(
 )
 DAYS: tuple[str, ...] = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 
-# An ending depends on the opening: a trait named in the first sentence decides the word of the last.
+# An ending depends on the first sentence: the trait named there decides a word of the last.
 TRAITS: dict[str, str] = _pairs(
     "greedy:alone kind:loved lazy:late brave:honoured careless:sorry patient:rewarded proud:humbled curious:wiser "
     "honest:trusted jealous:bitter-hearted clever:promoted shy:confident stubborn:exhausted generous:thanked "

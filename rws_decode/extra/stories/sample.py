@@ -1,4 +1,4 @@
-"""Draw stories from the grammar."""
+"""Sample stories from the grammar."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def split_template(template: str) -> tuple[tuple[bool, str], ...]:
 
 
 def draw(variable: str, topic: str, bound: Mapping[str, str], rng: Random) -> str:
-    """Draw one variable: uniform over its domain, except that half of all objects come alone."""
+    """Sample a variable's word, uniformly from its domain, except that half of all objects come alone."""
     if variable == "N":
         return "one" if rng.random() < 0.5 else rng.choice(NUMBERS[1:])
     return rng.choice(domain(variable, topic, dict(bound)))
@@ -65,11 +65,11 @@ def sample_story(
     pinned: Mapping[str, str] | None = None,
     even: bool = False,
 ) -> Story:
-    """Draw a story of the grammar, with some of its variables pinned beforehand.
+    """Sample a story of the grammar, with some of its variables pinned beforehand.
 
-    topic: one of the ten, None for a uniform draw. band: "short" (6 or 7 sentences), "medium" (9 or 10), "long" (12 or
-    13). pinned: variables fixed in advance, by slot letter (`stories.grammar`). even: draw beats and wordings
-    uniformly instead: the same stories with other frequencies, for a curriculum.
+    topic: one of the ten, None for one at random. band: "short" (6 or 7 sentences), "medium" (9 or 10), "long" (12 or
+    13). pinned: variables fixed in advance, by slot letter (`stories.grammar`). even: sample beats and
+    wordings uniformly instead: the same stories with other frequencies, for a curriculum.
     """
     topic = rng.choice(tuple(TOPICS)) if topic is None else topic
     bound = dict(pinned or {})

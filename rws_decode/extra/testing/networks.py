@@ -171,7 +171,7 @@ def decoder_shapes(
 def random_weights(
     shapes: Mapping[str, tuple[int, ...]], seed: int = 0, dtype: torch.dtype = torch.bfloat16, spread: float = 0.25
 ) -> dict[str, Tensor]:
-    """Draw weights, spread enough that predictions depend on the context; gains and biases are not trivial either."""
+    """Sample weights, spread enough that predictions depend on the context; gains and biases are not trivial either."""
     generator = torch.Generator().manual_seed(seed)
     weights = {}
     for name, shape in shapes.items():

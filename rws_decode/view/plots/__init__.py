@@ -1,4 +1,4 @@
-"""Pictures of what the decoder and the theory return, drawn with matplotlib: `rws_decode.plots`.
+"""Pictures of what the decoder and the theory return, made with matplotlib: `rws_decode.plots`.
 
 Each function takes an object and returns a figure; the caption below it says, in words, what it shows (`caption`).
 

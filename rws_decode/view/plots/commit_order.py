@@ -32,7 +32,7 @@ def order(
     """Draw at which step each position of an answer was committed; a second trace beside it.
 
     Across: the position in the answer [tokens, from 0]; up: the step [from 0]. The dotted line is the order from left
-    to right with as many tokens a step; dashed lines part the blocks. The title has the generation order deviation
+    to right with as many tokens a step; dashed lines separate the blocks. The title has the generation order deviation
     (GOD), which is 0 from left to right. Positions that no step committed have no mark.
 
     trace: of a decode, or in place of both traces what `compare` returns of one prompt and two strategies.

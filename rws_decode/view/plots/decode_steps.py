@@ -18,7 +18,7 @@ from rws_decode.view.sentences import at_position, count, joined
 from rws_theory.checks import whole
 
 _MOST = 36
-_LEVEL = 1e-2  # a relative range of values that is drawn as a level line
+_LEVEL = 1e-2  # a relative range of values that is shown as a level line
 
 
 @drawn
@@ -30,7 +30,7 @@ def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -
     marks the positions that confidence at factor 1 would have committed, where the trace knows them
     (`Trace.unscaled`). An infinite value ends at the edge, with its sign.
 
-    number: the step, from 0. most: so many positions are drawn at most, those that rank highest, and all that are
+    number: the step, from 0. most: so many positions are shown at most, those that rank highest, and all that are
     committed or marked.
 
     ValueError for a step that was not run, and for more than one of axes.

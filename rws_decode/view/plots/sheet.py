@@ -43,12 +43,12 @@ _CHARACTER = 5.45 / 72  # inches that a character of 10 pt takes on average
 
 
 def house_style() -> AbstractContextManager[None]:
-    """Use the house style inside the block only, whatever the reader's own matplotlib settings are."""
+    """Use this package's style inside the block only, whatever the reader's own matplotlib settings are."""
     return style.context(_STYLE, after_reset=True)
 
 
 def drawn(plot: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Make a function draw in the house style, but for axes that it is given: these keep the style of their figure."""
+    """Make a function plot in this package's style; axes that it is given keep the style of their own figure."""
 
     @wraps(plot)
     def in_style(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -107,7 +107,7 @@ def finished(figure: Figure, axes: Panels, *sentences: str) -> Figure:
 
 
 def caption(figure: Figure) -> str:
-    """Return what stands below a figure of this package: what it shows, in words; "" if it was drawn into given axes.
+    """Return what stands below a figure of this package: what it shows, in words; "" if it was plotted into given axes.
 
     >>> from rws_decode import plots
     >>> from rws_theory import selection_path

@@ -160,7 +160,7 @@ def judge_chance() -> Finding:
 
 
 def humaneval_chance() -> Finding:
-    """Bound the sign test of each gain by its best case, in which RWS loses no problem that the default solves."""
+    """Bound the sign test of each gain by its best case: RWS solves every problem that confidence decoding solves."""
     table = printed_in("table4_humaneval", exact=True)
     default = round(table["default"] * HUMANEVAL_PROBLEMS / 100)
     gains = {row["model"]: round(row["pass_at_1"] * HUMANEVAL_PROBLEMS / 100) - default for row in table["rows"]}

@@ -32,7 +32,7 @@ def humaneval() -> Finding:
 
 
 def diversity() -> Finding:
-    """Compare every row with the default's."""
+    """Compare every row with that of confidence decoding."""
     table = printed_in("table6_diversity", exact=True)
     holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
     return Finding(
@@ -79,7 +79,7 @@ def temperature_text() -> Finding:
 
 
 def _default_perplexity() -> tuple[Fraction, Fraction]:
-    """Return the least and the largest perplexity of the default that the text implies (docs/theory.md, section 12)."""
+    """Return the least and largest perplexity of confidence decoding, by the text (docs/theory.md, section 12)."""
     ranges = printed_in("keyword_task", exact=True)["ranges"]
     gain = next(r for r in ranges if r["quantity"] == "perplexity of RWS below that of the default")
     low, high = (_worst_of_rws() / (1 - Fraction(gain[end]) / 100) for end in ("low", "high"))
@@ -87,7 +87,7 @@ def _default_perplexity() -> tuple[Fraction, Fraction]:
 
 
 def temperature_one() -> Finding:
-    """Compare the row for scale 1 with the default: a factor of 1 changes no logit (docs/theory.md, section 12)."""
+    """Compare the row for scale 1 with confidence decoding: factor 1 changes no logit (docs/theory.md, section 12)."""
     row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
     low, high = _default_perplexity()
     god = printed_in("table12_frequency", exact=True)["default"]["god"]
@@ -131,7 +131,7 @@ def temperature_caption() -> Finding:
 
 
 def temperature_quality() -> Finding:
-    """Compare the rows of Table 8 that have more GOD than the default with the default's perplexity, as implied."""
+    """Compare the perplexity of rows of Table 8 with that implied for confidence decoding, where their GOD is higher."""
     rows = printed_in("table8_temperature", exact=True)["rows"]
     one = next(row for row in rows if row["scale"] == 1)
     default = printed_in("table12_frequency", exact=True)["default"]

@@ -128,7 +128,7 @@ def judge_mean() -> Finding:
 
 
 def god_attribution() -> Finding:
-    """Compare the order of the six models by GOD with that by win rate; each rises against the default."""
+    """Compare the order of the six models by GOD with that by win rate; both exceed confidence decoding's for each."""
     table = printed_in("table1_win_rate", exact=True)
     rows = table["rows"]
     ahead = all(row["god"] > table["default_god"] and row["win"] > row["default_win"] for row in rows)
