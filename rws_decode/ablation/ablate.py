@@ -262,7 +262,7 @@ class Trial:
         self._decoded(rows, {name: made[name] for name in self.twins})
 
     def _decoded(self, rows: Sequence[int], arms: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        """Return what each prompt's text by each arm is worth, and cost; what is there already is not decoded again.
+        """Return scores and cost of each prompt's text by each arm; texts that are stored are not decoded again.
 
         The prompts of one arm are decoded together.
         """

@@ -103,7 +103,7 @@ class Task:
         return found
 
     def results(self, models: Models) -> list[dict[str, Any]]:
-        """Return what each text is, is worth and cost; of the strategy, what its rewards were, with a note on them."""
+        """Return each text with its scores and cost; for the strategy also factors and rewards, with a note."""
         traces = self.traces(models)
         tokens = [trace.tokens.tolist() for trace in traces]
         judged = [None] * len(traces) if models.judge is None else models.scored(models.judge, self.prompts, tokens)

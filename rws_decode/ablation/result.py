@@ -223,7 +223,7 @@ def load_ablation(directory: str | os.PathLike[str]) -> Ablation:
 
 
 class AblationRows:
-    """What each prompt's text by each method is worth: kept in memory, and line by line in a directory if one is given.
+    """The scores of each prompt's text by each method, kept in memory, and line by line in a directory if one is given.
 
     A line that a stopped run left unfinished is dropped. ValueError for a directory of another ablation.
     """

@@ -61,7 +61,7 @@ def confidence_sequence(
 
 
 def least_prompts(margin: float, level: float, bound: float = 3.0, most: int = 100_000) -> int:
-    """Return how many values decide, at the least, that a mean is beyond the margin: where all equal the bound.
+    """Return the fewest values that can prove a mean beyond the margin: the number if all of them equal the bound.
 
     >>> least_prompts(0.1, 0.95), least_prompts(0.1, 0.995) > least_prompts(0.1, 0.95)
     (7, True)

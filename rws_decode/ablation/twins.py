@@ -1,4 +1,4 @@
-"""Reward-blind twins: a strategy with all that it does to the logits, and without what the reward says of its text."""
+"""Reward-blind twins: controls that scale the logits as a strategy does, without its text's own reward."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Prompt(NamedTuple):
-    """A prompt as ids, the mask id in its gaps, and as what was said, None without a tokenizer."""
+    """A prompt as ids, with the mask id in its gaps, and as a text or dialogue, None without a tokenizer."""
 
     ids: list[int]
     said: str | Dialogue | None

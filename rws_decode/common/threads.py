@@ -1,4 +1,4 @@
-"""A number of PyTorch's threads that does not depend on the process: floats summed in other parts are other floats."""
+"""Use the same number of PyTorch threads in every process: the order of a floating-point sum depends on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causal language models of transformers as mask predictors: attention both ways, and logits where they belong."""
+"""Causal language models of transformers as mask predictors: attention both ways, logits at their positions."""
 
 from __future__ import annotations
 

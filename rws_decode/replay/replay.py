@@ -27,7 +27,7 @@ __all__ = ["Replay", "replay", "replay_with"]
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a trace's own values lead to: tokens, int64 [n], and the first step that parts from the record, or None.
+    """What a trace's own values lead to: tokens, int64 [n], and the first step that differs from the record, or None.
 
     At positions that were not committed up to and in that step, `tokens` holds the mask id: the record says nothing of
     what would have come of another canvas.

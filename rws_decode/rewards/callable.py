@@ -83,7 +83,7 @@ def as_reward(reward: RewardModel | Callable[..., float] | None, model: str = "m
 def normalised_reward(
     reward: RewardModel | Callable[..., float] | None, asked_by: str, model: str = "mini"
 ) -> RewardModel:
-    """Return a reward model; ValueError for None, and for a plain function, whose factor would saturate unsaid."""
+    """Return a reward model; ValueError for None, and for a plain function, whose factor would saturate unnoticed."""
     made = as_reward(reward, model)
     if made is None:
         raise ValueError(f"reward is None: {asked_by} needs a reward model, such as reward={reward_call(model)}")

@@ -57,7 +57,7 @@ class CausalScorer:
         return both[-len(alone) :] != alone
 
     def after(self, prompt: str, answer: str) -> str:
-        """Return an answer as it is read after a prompt: a blank parts two words that would be glued."""
+        """Return an answer as it is read after a prompt: a blank separates two words that would be glued."""
         apart = not prompt or not answer or prompt[-1].isspace() or answer[0].isspace() or answer[0] in _MARKS
         return answer if apart or not self.glues_words else f" {answer}"
 

@@ -63,7 +63,7 @@ class NetworkReward(Normalised):
         return scores
 
     def read(self, texts: Sequence[list[int]]) -> Tensor:
-        """Return the raw scores [B] of a batch of texts by their token ids; what overrides `score` needs no such."""
+        """Return the raw scores [B] of a batch of texts by their token ids; not needed where `score` is overridden."""
         raise NotImplementedError
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:

@@ -228,7 +228,7 @@ def guided_logits(
 
 
 def places_of(holds: Tensor) -> Tensor | slice | None:
-    """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if it holds at all."""
+    """Return the places where a condition holds, bool [N]: a slice if they are neighbours, None if all hold."""
     places = holds.numpy(force=True).nonzero()[0]
     if len(places) == len(holds):
         return None

@@ -68,7 +68,7 @@ def diagnosis(options: Options, ends: Ends, done: Done) -> Diagnosis:
 def slim(done: Done, options: Options | None) -> tuple[Done, float]:
     """Return a step without the logits that its diagnosis does not read, and the bytes of those that it does.
 
-    options: None where it is not diagnosed. A strategy that counts is asked again, by step: it waits for no other.
+    options: None where it is not diagnosed. A strategy that counts is asked again: its steps do not wait (inf bytes).
     """
     completion = done.choice.completion
     if options is not None and not isinstance(completion.commits, Scheduled):

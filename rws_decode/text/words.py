@@ -13,7 +13,7 @@ _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc", "'''")  # typographic ones
 
 
 def split_words(text: str) -> list[str]:
-    r"""Return the lower-case words, numbers and marks . , ; : ? ! of a text; all else parts words."""
+    r"""Return the lower-case words, numbers and marks . , ; : ? ! of a text; all else separates words."""
     return _WORD.findall(text.translate(_APOSTROPHES).lower())
 
 

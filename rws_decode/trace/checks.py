@@ -184,9 +184,9 @@ def _finite(value: Any) -> bool:
 
 
 def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the values and candidates that a trace keeps of those it has, and whose candidates it keeps of itself.
+    """Return the values and candidates that a trace keeps, and the positions whose candidates are always kept; [R, n].
 
-    [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
+    Candidates of other masked positions are kept where all were computed and few enough change.
     """
     ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
     deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()

@@ -1,1 +1,1 @@
-"""What the order of a decode was worth under its model, and maps of it."""
+"""Measure and plot what the order of a decode costs under its model."""

@@ -24,7 +24,7 @@ class BestOf(Copies):
     about = "the answer of most reward among N draws"
 
     def reward_calls(self, steps: int) -> int:
-        """Return the most texts of a prompt: the answers."""
+        """Return the most texts scored for a prompt: its answers."""
         return self.n
 
     def run(self, ensemble: Ensemble) -> Choice:

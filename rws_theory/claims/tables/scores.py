@@ -131,7 +131,7 @@ def temperature_caption() -> Finding:
 
 
 def temperature_quality() -> Finding:
-    """Compare the perplexity of rows of Table 8 with that implied for confidence decoding, where their GOD is higher."""
+    """Compare the perplexity of the rows of Table 8 with more GOD than confidence decoding with the latter's."""
     rows = printed_in("table8_temperature", exact=True)["rows"]
     one = next(row for row in rows if row["scale"] == 1)
     default = printed_in("table12_frequency", exact=True)["default"]
