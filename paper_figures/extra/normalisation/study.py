@@ -244,7 +244,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             row |= {"low_source": by_source.low, "high_source": by_source.high}
             row |= {"low_always": always.low, "high_always": always.high, "verdict": always.verdict}
             row |= {"p_different": test.p_different, "p_equivalent": test.p}
-            row |= {"least": least_difference(values, len(values))}
+            spread = (high - low) / 3.92 * np.sqrt(len(values))  # of independent prompts with this interval
+            row |= {"least": least_difference(spread, len(values)) if spread > 0 else None}
             row |= dict(zip(("judge", "judge_low", "judge_high"), interval_of(judge, "mean", pairs), strict=True))
             row |= {name: None for name in INTERVALS if not np.isfinite(row[name])}
             rows.append(row | {"log_prob": float(log_prob.mean())})

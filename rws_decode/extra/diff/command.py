@@ -1,4 +1,4 @@
-"""`rws diff`: where two runs part and why."""
+"""`rws diff`: where two runs diverge and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DiffOptions:
 
 
 def diff(options: DiffOptions) -> None:
-    """Say from their traces where two runs part, and why."""
+    """Say from their traces where two runs diverge, and why."""
     from rws_decode.trace.trace import load_trace
 
     first, second = load_trace(options.first), load_trace(options.second)
