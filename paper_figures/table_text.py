@@ -106,8 +106,14 @@ def _broken(name: str, cells: Sequence[str]) -> str:
 
 
 def _cut(columns: Cells, width: int) -> Cells:
-    """Return the columns with texts cut short, the longest first, as far as they must and may be."""
+    """Return the columns with texts cut short, the longest first, as far as they must and may be.
+
+    A first column that is narrower than a third of the line stays, as it says what a row is of.
+    """
     texts = {name: cells for name, cells in columns.items() if _is_text(cells, width)}
+    first = next(iter(columns), "")
+    if first in texts and _column_width(first, texts[first]) < width / 3:
+        del texts[first]
     most = max((len(cell) for cells in texts.values() for cell in cells), default=0)
     while _width(columns) > width and most > _LEAST:
         most -= 1

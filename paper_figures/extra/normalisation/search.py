@@ -62,6 +62,18 @@ def factor_settings(count: int) -> list[Setting]:
     return [Setting("", "", f"temperature:{c:.6g}", np.nan, np.nan) for c in np.geomspace(0.1, 32, count)]
 
 
+def described(name: str) -> str:
+    """Return the name of a setting of RWS in words.
+
+    >>> described("texts third of it rws:2"), described("running running SD rws-centred:0.5")
+    ('s_R 2, mean of texts, SD of drafts / 3', 's_R 0.5, running mean, running SD')
+    """
+    centre, *spread, strategy = name.split()
+    mean = f"{centre} mean" if centre in ("published", "running") else f"mean of {centre}"
+    sd = " ".join(spread).replace("third of it", "SD of drafts / 3")
+    return f"s_R {strategy.partition(':')[2].partition('+')[0]}, {mean}, {sd}"
+
+
 class Search:
     """The tries of a cell on its validation prompts, kept in a folder."""
 

@@ -275,10 +275,10 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> Table:
             f"- {twin}", form=lambda row: f"{row[twin]:+.2f} {_ends(row[f'{twin}, low'], row[f'{twin}, high'])}"
         )
 
-    columns = [Column("cell"), Column("RWS, chosen", "setting"), *map(against, PRIMARY), Column("n")]
+    columns = [Column("cell"), *map(against, PRIMARY), Column("n")]
     columns += [Column("CV, %", "variation", ".1f", unit=100), Column("attainable, %", "attainable", ".0f", unit=100)]
     caption = "RWS at its chosen setting, minus four others, in SD of the reward; 95 % intervals over pairs of texts."
-    columns += [Column("observed, %", "observed", ".0f", unit=100)]
+    columns += [Column("observed, %", "observed", ".0f", unit=100), Column("RWS, chosen", form=_chosen)]
     return make_table(f"{NAME}_by_cell", list(cells.values()), columns, caption)
 
 
@@ -301,13 +301,16 @@ def _ablation(arms: Mapping[str, pd.DataFrame], seed: int) -> Any:
     return compared(found, units, about, settings | {"blind": [arm for arm in twins if arm in BLIND]})
 
 
+def _chosen(row: Mapping[str, Any]) -> str:
+    return tries.described(row["setting"])
+
+
 def _ends(low: float | None, high: float | None) -> str:
     return "(all equal)" if low is None or high is None else f"[{low:+.2f}, {high:+.2f}]"
 
 
 COLUMNS = (
     Column("cell"),
-    Column("RWS, chosen", "setting"),
     Column("minus", "twin"),
     Column("difference, SD", form=lambda row: f"{row['difference']:+.2f} {_ends(row['low'], row['high'])}"),
     Column("by source", form=lambda row: _ends(row["low_source"], row["high_source"])),
@@ -319,4 +322,5 @@ COLUMNS = (
     Column("CV, %", "variation", ".1f", unit=100),
     Column("attainable, %", "attainable", ".0f", unit=100),
     Column("observed, %", "observed", ".0f", unit=100),
+    Column("RWS, chosen", form=_chosen),
 )
