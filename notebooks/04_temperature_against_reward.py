@@ -13,7 +13,7 @@
 #
 # A temperature multiplies all logits by one fixed factor $c$. Reward-weighted sampling (RWS) multiplies them by
 # $s_R \sqrt{\sigma(r) + \epsilon}$, which follows the reward $r$ of the text from step to step. A trace is the record
-# of one decode, in a file. This notebook asks two traces of one prompt the question of the whole project.
+# of one decode, in a file. This notebook asks two traces of one prompt:
 #
 # **Question.** Is it the reward, or only the temperature?
 #
@@ -24,7 +24,7 @@
 #
 # 1. Two decodes of one prompt have different factors at every step. At which step do their texts diverge?
 # 2. Decode again with the mean factor of RWS at every step, without a reward. Is the text the same?
-# 3. Is there *any* fixed factor that gives the text of RWS?
+# 3. Does any fixed factor from 0.1 to 4 give the text of RWS?
 # 4. Whose text has more reward: that of RWS, or that of the temperature?
 
 # %%
@@ -53,8 +53,8 @@ from rws_decode import (
 # %% [markdown]
 # ## Make two traces, and load them
 #
-# The model is an exact 4-gram model of speeches, the reward prefers modern words. With files of your own, from another
-# model, change the two paths: what follows reads the files.
+# The model is an exact 4-gram model of speeches, the reward prefers modern words. `temperature:0.5` multiplies all
+# logits by 0.5, which is a temperature of 2. With files of your own, change the two paths, model, reward, prompt and `SHAPE`.
 
 # %%
 model, reward, SHAPE = load_predictor("english"), load_reward("era"), Shape(length=32, steps=16, block=32)
@@ -71,7 +71,8 @@ fixed.view(rws, model)
 #
 # ## Commit order
 #
-# A mark is a token at the step that committed it. Generation order deviation (GOD) is the distance from left to right.
+# A mark is a token at the step that committed it. Generation order deviation (GOD) is the mean
+# distance between a token's place in this order and from left to right.
 
 # %%
 plots.order(fixed, rws)
@@ -118,7 +119,7 @@ for name, trace in {"RWS": rws, "its factors": same, "their mean": steady, "temp
 # ## Every fixed factor at once
 #
 # `scale_path` returns all texts that any factor of an interval gives, with proof of where they change. One lane is one
-# text. Drag the factor below it.
+# text; a line inside a bar marks a factor at which the order changes and the text does not. Drag the factor below it.
 
 # %%
 path = scale_path(model, prompt, 0.1, 4.0, SHAPE, over="temperature", reward=reward)
@@ -164,30 +165,33 @@ print(results[2.0])
 # %%
 twins = {scale: {each.twin: each for each in result.comparisons} for scale, result in results.items()}
 one, two = (twins[scale]["fixed factor"] for scale in (1.0, 2.0))
-tuned = twins[2.0]["tuned fixed factor"]
+tuned, tuned_one = (twins[scale]["tuned fixed factor"] for scale in (2.0, 1.0))
 
 
 def more(gap: float) -> str:
     return f"{abs(gap):.2f} SD {'more' if gap > 0 else 'less'}"
 
 
-best = max(path.pieces, key=lambda piece: piece.final_reward.normalised).final_reward.normalised
+best = max(path.pieces, key=lambda piece: piece.final_reward.normalised)
 
 # %%
 Markdown(f"""
 1. The texts diverge at step {at} of {rws.steps}, though the factors differ at every step: before it,
    both factors commit the same positions.
-2. The recorded factors give **{"the same" if (same.tokens == rws.tokens).all() else "another"}** text without a reward.
-   Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}** text.
+2. The recorded factors give **{"the same" if (same.tokens == rws.tokens).all() else "another"}** text: a reward acts
+   through its factors alone. Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}**.
 3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
    That of RWS is **{"one of them" if wanted else "none of them"}**.
-4. The text of RWS has {more(scores["RWS"] - scores["temperature"])} reward than that of the temperature. The best
-   fixed factor has {more(best - scores["RWS"])} than RWS.
+4. The text of RWS has {more(scores["RWS"] - scores["their mean"])} reward than that of its mean factor, and
+   {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. The best factor for this prompt, found
+   afterwards near {best.lower:.2f}, has {more(best.final_reward.normalised - scores["RWS"])} than RWS.
 
 **Is it the reward, or only the temperature?** On 400 prompts at s_R = 2 RWS has {two.difference:+.2f}
 [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
-{tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At s_R = 1 it has {one.difference:+.2f}
-[{one.low:+.2f}, {one.high:+.2f}] SD against its fixed factor, and {one.equal} of {one.n} texts are the same. The
+{tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At s_R = 1, which was chosen on the
+validation prompts as the tuned factor was, it has {one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}] SD against
+its fixed factor, with {one.equal} of {one.n} texts the same, and {tuned_one.difference:+.2f} [{tuned_one.low:+.2f},
+{tuned_one.high:+.2f}] SD against the tuned one, which is the best of a coarse grid. The
 verdict of the ablation at both scales: **{results[1.0].verdict}**, **{results[2.0].verdict}**. {results[2.0].line()}
 This is one model and one reward.
 """)
