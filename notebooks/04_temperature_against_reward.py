@@ -54,7 +54,7 @@ from rws_decode import (
 # ## Make two traces, and load them
 #
 # The model is an exact 4-gram model of speeches, the reward prefers modern words. `temperature:0.5` multiplies all
-# logits by 0.5, which is a temperature of 2. With files of your own, change the two paths, model, reward, prompt and `SHAPE`.
+# logits by 0.5, which is a temperature of 2. With files of your own, change paths, model, reward, prompt and `SHAPE`.
 
 # %%
 model, reward, SHAPE = load_predictor("english"), load_reward("era"), Shape(length=32, steps=16, block=32)
