@@ -1,4 +1,4 @@
-"""Figures and tables of the paper, drawn from traces and results beside what the paper printed.
+"""Figures and tables of the paper, made from traces and results, beside what the paper printed.
 
 One module per figure or table: `exhibit` computes it from the runs below a directory, draws it and says what follows;
 NEEDS names the experiments whose results it reads, of those in `plan.PLAN`. `rws figures [NAME ...] [--runs DIR]

@@ -1,7 +1,7 @@
 """The runs that figures need, in small sizes that take minutes on two cores; absent ones are made.
 
 The studies' own sizes are larger (`FULL`). Any other sizes work too: run `rws experiment NAME` with
-your options, and the figures are drawn from those results.
+your options, and the figures are made from those results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _JUDGED = "--rewards mini exact --judges mini-judge"
 _METHODS = "constant shuffled margin best-of-n"
 _SMALL = f"--validation 0 --reward-scale 8 --methods {_METHODS} {_JUDGED}"
-# Seconds do not depend on the reward scale. The constant asks no reward: it shows the machine's noise.
+# Seconds do not depend on the reward scale. The fixed factor asks no reward: it shows the machine's noise.
 _TIMED_SMALL = f"--repetitions 2 --reward-scale 8 {_JUDGED}"
 PLAN: dict[str, str] = {
     "commit-order": "",

@@ -66,7 +66,7 @@ def fitted(rows: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
     above = {name: cells[0] for name, cells in given.items() if len(cells) > 1 and len(set(cells)) == 1}
     given = {name: cells for name, cells in given.items() if name not in above}
     given = _with_broken_headers(given, width)
-    given = _with_broken_headers(_cut(given, width), width)  # cells that were cut leave less room for their headers
+    given = _with_broken_headers(_cut(given, width), width)  # cells that were cut leave less width for their headers
     keys = _keys(given, width)
     blocks = _blocks(given, keys, width)
     fitting = max(1, _LINES // len(rows))
@@ -132,7 +132,7 @@ def _is_text(cells: Sequence[str], width: int) -> bool:
 
 
 def _keys(columns: Cells, width: int) -> list[str]:
-    """Return the columns that name a row: as few of the first ones as tell all rows apart, if these leave room."""
+    """Return the columns that name a row: as few of the first ones as tell all rows apart, if these fit."""
     names = list(columns)
     for count in range(1, len(names)):
         first = {name: columns[name] for name in names[:count]}

@@ -109,7 +109,7 @@ def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], 
 
 
 def _exhibits(study: str) -> list[str]:
-    """Return the figures and tables that are drawn from a study; ValueError where there are none."""
+    """Return the figures and tables that show a study's results; ValueError where there are none."""
     of = {name: load_exhibit(name).NEEDS for name in NAMES}
     if found := [name for name, needs in of.items() if needs == (study,)]:
         return found

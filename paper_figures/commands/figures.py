@@ -23,7 +23,7 @@ _EDGE = 0.02  # inches beyond a picture that nobody sees
 
 @dataclass(frozen=True)
 class FiguresOptions:
-    """What is drawn, from which results, and where it goes."""
+    """Which figures and tables are made, from which results, and where they are written."""
 
     names: tuple[str, ...] = option((), "a figure or table (default: all)", metavar="NAME", positional=True)
     runs: Path = option(Path("out/runs"), "results of experiments", metavar="DIR")
@@ -71,8 +71,8 @@ def make(
 
     workers: processes that draw, and run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if
     `full`, in their own sizes; with 0 nothing is run. ValueError for an unknown name or study, and for missing results
-    that are not to be made, with the command that makes them; all before anything is drawn. Results that cannot be
-    drawn raise ValueError too, after all others are written.
+    that are not to be made, with the command that makes them; all before any figure is made. Results that cannot be
+    plotted raise ValueError too, after all others are written.
     """
     if unknown := [name for name in names if name not in NAMES]:
         meant = closest(unknown[0], NAMES)
@@ -102,7 +102,7 @@ def make(
             for name, files in each(drawn, "figures", len(modules), "exhibit"):
                 try:
                     written += files.result()
-                # Results that cannot be drawn, or a process that died: the others are kept.
+                # Results that cannot be plotted, or a process that died: the others are kept.
                 except (ValueError, BrokenExecutor) as error:
                     refused.append(f"{name}: {error}")
     if written:
@@ -132,7 +132,7 @@ def _draw(name: str, runs: Path, out: Path, look: FiguresOptions) -> list[Path]:
             picture.figure.set_size_inches(columns, height * columns / width)
             picture.figure.set_dpi(rcParams["savefig.dpi"])
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of what has no room, which the note tells
+                warnings.simplefilter("ignore", UserWarning)  # of what does not fit, which the note tells
                 picture.figure.draw_without_rendering()
             picture.figure.set_layout_engine("none")
             if (shown := picture.figure.get_tightbbox()).x0 < -_EDGE or shown.x1 > columns + _EDGE:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 GROUP = "Decode"
 _FEWEST = 20  # prompts that an interval needs
-_LENGTH = 16  # tokens of a text that is drawn
+_LENGTH = 16  # tokens of a sampled text
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """The texts, and the strategies whose law is asked for."""
+    """The texts, and the strategies whose log-probability of each text is asked for."""
 
     strategies: tuple[str, ...] = option(("default",), "strategies with their numbers", metavar="NAME[:NUMBER]")
     data: str | None = option(None, "prompts and answers as .jsonl, .json or .parquet", metavar="FILE")
@@ -154,7 +154,7 @@ def _scored(
 
 
 def _divergences(predictor: Any, reward: Any, options: ScoreOptions) -> int:
-    """Print how far the law of each strategy is from the world's, with intervals over prompts."""
+    """Print how far each strategy's sampling distribution is from the model's, with intervals over prompts."""
     import numpy as np
 
     from paper_figures.statistics.sampler_divergence import sampler_divergence

@@ -74,7 +74,7 @@ def same_word(first: str, second: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in lower case and composed form, hyphens parting them.
+    """Return the words of a text, in lower case and composed form; a hyphen separates words.
 
     >>> words_of("Papier-mâché: it's HERE")
     ['papier', 'mâché', "it's", 'here']

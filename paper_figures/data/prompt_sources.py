@@ -53,7 +53,7 @@ def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
 def _gapped(
     source: str, tokens: str, usual: int, load: Callable[[], dict[str, tuple[Sequence[str], int]]]
 ) -> Callable[[str, int, int, str], list[Prompt]]:
-    """Return what draws sequences with gaps: test from the front of a drawn order of all, validation from its back.
+    """Return a function that takes sequences in random order and puts gaps in them: test from the front, else the back.
 
     tokens: what gaps hold, in words. usual: masks of each. load: tokens by name, and the first that may be a gap. A
     sequence has the same gaps in both splits. Label answer: what stood in the gaps, in order.

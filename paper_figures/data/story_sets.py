@@ -36,7 +36,7 @@ def story_tasks(kinds: Sequence[str], count: int, rng: Random, split: str) -> li
     """Return `count` tasks of one split, of the kinds in turn, no prompt twice.
 
     A puzzle is what a model that cannot write programs has in place of HumanEval: an answer passes where it is the
-    right one word for word, `stories.answers.judge(prompt, answer).coherent`. Repeated prompts are drawn again.
+    right one word for word, `stories.answers.judge(prompt, answer).coherent`. Repeated prompts are sampled again.
     ValueError for another split, count < 1, and more than the split has of a kind.
 
     >>> (task,) = story_tasks(["puzzle"], 1, Random("puzzles test 1"), "test")
@@ -63,7 +63,7 @@ def story_dialogues(count: int, seed: int = 0, split: str = "test") -> list[tupl
     reads as the models were trained on (`story_tasks`). The answers follow from the story alone, so that the second
     is the same whatever was said first, and `stories.answers.judge(dialogue.text, answer)` judges either.
 
-    Drawn by the seed, no first turn twice. Both questions with their right answers, the second after the right first
+    Sampled by the seed, no first turn twice. Both questions with their right answers, the second after the right first
     one, are tasks of the split (`story_tasks.split_of`). ValueError for count < 1 and another split.
 
     >>> ((turns, answers),) = story_dialogues(1)

@@ -1,7 +1,7 @@
 """The evidence study as tables: every arm with its cost, and every comparison of RWS with its interval and verdict.
 
-Shows: one row for each arm; how RWS compares with its twins and with all others, by world, sampling and measure (the
-CSV has each comparison, with speeches as units too).
+Shows: one row for each arm; how RWS compares with its twins and with all others, by model, reward, sampling and
+measure (the CSV has each comparison, with speeches as units too).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def comparison_table(rows: Sequence[Comparison]) -> Table:
-    """Return every comparison as data, and for reading how many have which verdict by world, sampling and measure."""
+    """Return every comparison as data; for reading, count each verdict by model, reward, sampling and measure."""
     data, shown = [], []
     for row in rows:
         measure, found, of = MEASURES[row.measure], row.found, row.by_speech

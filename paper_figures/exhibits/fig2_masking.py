@@ -54,7 +54,7 @@ class Masking:
 
 
 def compute(runs: Path) -> Masking:
-    """Draw the forward masks and read the reverse process from the default trace of the run's first prompt."""
+    """Sample the forward masks, and read the reverse process from the first prompt's trace of confidence decoding."""
     orders = commit_orders(runs)
     trace, answer = orders.of("default"), _held_out(orders)
     original = (answer or orders.words(trace, trace.tokens[: orders.written(trace)]))[:_SHOWN]
@@ -112,7 +112,7 @@ def draw(data: Masking) -> Figure:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Fig. 2 from the default trace below `runs`."""
+    """Return Fig. 2 from the trace of confidence decoding below `runs`."""
     data = compute(runs)
     trace = data.orders.of("default")
     source = "the held-out answer" if data.held_out else "the model's own answer, as it ships no held-out one,"

@@ -38,7 +38,7 @@ _BARS = 36
 class Step:
     """One step of the RWS trace beside the same step of confidence decoding, on the same canvas.
 
-    number: from 0; parted: whether the two commit different positions there; words: of the completion, as far as drawn.
+    number: from 0; parted: whether the two commit different positions there; words: those of the completion shown.
     """
 
     orders: CommitOrders
@@ -56,7 +56,7 @@ class Step:
         return float(getattr(self.trace, column)[self.number])
 
     def committed(self, method: str) -> str:
-        """Return the words and positions that the default or RWS commits, as text."""
+        """Return the words and positions that confidence decoding or RWS commits, as text."""
         trace = self.orders.of(method)
         places = np.flatnonzero(trace.chosen[self.number])
         words = self.orders.words(trace, trace.candidate[self.number, places])
@@ -66,8 +66,8 @@ class Step:
 def compute(runs: Path) -> Step:
     """Read the step from the run's first prompt; ValueError where the trace has no reward for it.
 
-    It is the first at which the default and RWS commit different positions: up to there both have the same canvas, and
-    their log-odds differ by the factor alone. Where none is, it is the middle one.
+    It is the first at which confidence decoding and RWS commit different positions. Both have the same canvas there,
+    and their log-odds differ by the factor alone. If there is no such step, it is the middle one.
     """
     orders = commit_orders(runs)
     rws, (parted, steps) = orders.of("rws"), orders.parted()

@@ -31,7 +31,7 @@ _NAMES = {"default": "Confidence (default)", "rws": "RWS"}
 
 @dataclass(frozen=True, eq=False)
 class Worked:
-    """Both decodes, how many columns are drawn (the longer text, at most 48 tokens), and after which steps: every k-th.
+    """Both decodes, how many columns are shown (the longer text, at most 48 tokens), and after which steps: every k-th.
 
     broken: the rules that each answer breaks, None if the prompt is not of the story language.
     """

@@ -1,7 +1,7 @@
-"""Figure 5: mean win rate over the guides: RWS against the default, with controls and other judges.
+"""Figure 5: mean win rate over the rewards: RWS against confidence decoding, with controls and other judges.
 
 Shows: the two bars that the paper's text gives numbers for. Then, measured here, for RWS and each control: how many
-prompts it wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
+prompts it wins from confidence and loses to it, by its own reward and by other reward models, with 95 % intervals.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from rws_theory.printed import printed_in
 
 NEEDS = ("reward-bench",)
 RELATIONS = {"own": "own reward", "other": "other reward models"}
-# Who wins: RWS or its control, and the default.
+# Who wins: RWS or its control, and confidence decoding.
 _LOOKS = {"method wins": LINES["rws"], "default wins": LINES["default"]}
 
 
@@ -69,7 +69,7 @@ class MeanWinRates:
         return with_mean(self.rows, relation=relation, method=line[0], measure=measure, **scale)
 
     def minus(self, relation: str, line: tuple[str, float | None]) -> Difference | None:
-        """Return the mean net of RWS minus that of a method; for RWS itself its net, with p against the default."""
+        """Return the mean net of RWS minus that of a method; for RWS itself its net, with p against confidence."""
         method, scale = line
         if method != "rws":
             return rws_minus(self.of(relation, line, "net"))
@@ -155,7 +155,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Dots. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. Here, a pair of dots "
         "with intervals for RWS and each control, by their own reward and by other reward models."
     )
-    lines = []  # by kind of judge, the net of RWS and the same minus that of its constant
+    lines = []  # by kind of judge, the net of RWS and the same minus that of its fixed factor
     for scale in dict.fromkeys(scale for _, scale in data.lines):
         where = "" if scale is None else f" at s_R = {scale:g}"
         for relation in data.relations:

@@ -1,7 +1,7 @@
-"""Figure 6: perplexity and Generation Order Deviation on keyword prompts, by guide: the default, RWS and a constant.
+"""Figure 6: perplexity and Generation Order Deviation on keyword prompts, by reward: confidence, RWS, a fixed factor.
 
-Shows: the levels measured here, by guide, with 95 % intervals. Beside them, what the paper's text says: how far
-perplexity is below the default's, and GOD over the default's. The paper's figure itself prints no number.
+Shows: the levels measured here, by reward, with 95 % intervals. Beside them, what the paper's text says: how far
+perplexity is below that of confidence, and the ratio of both GODs. The paper's figure itself prints no number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class KeywordTask:
-    """The run's means by guide, method and measure, and what Section 5.4 claims, each with its guide's `name`."""
+    """The run's means by reward, method and measure, and what Section 5.4 claims, each with its reward's `name`."""
 
     means: Sequence[Row]
     claims: Sequence[Row]
@@ -75,7 +75,7 @@ def compute(runs: Path) -> KeywordTask:
 
 
 def draw(data: KeywordTask) -> Figure:
-    """Draw perplexity above GOD: left the levels by guide, right what the paper's text can be compared with."""
+    """Draw perplexity above GOD: left the levels by reward, right what the paper's text can be compared with."""
     names = names_of(data.means)
     wanted = {"perplexity_per_text": BELOW, "god_steps": OVER}
     claims = {measure: claim for measure, claim in wanted.items() if data.of("rws", measure)}
@@ -153,7 +153,7 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def _claim_line(data: KeywordTask, what: str, claim: tuple[str, str, float]) -> str:
-    """Return in words a claim's printed range and ours by guide, with intervals; "" without values."""
+    """Return in words a claim's printed range and ours by reward, with intervals; "" without values."""
     rows, (low, high) = data.of("rws", claim[0]), printed_range(claim[1])
     span = f"{low:g} to {high:g}" if low != high else f"more than {low:g}"
     ours = "; ".join(f"{name} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for name, row in rows.items())

@@ -1,6 +1,6 @@
 """How far each sampler's distribution is from the model's, and what reward it gains there.
 
-Shows: KL(q || p) against the mean reward of samplers, beside the Pareto front of the tilts p exp(beta R) / Z, which no
+Shows: KL(q || p) against the mean reward of samplers, beside the Pareto front of p exp(beta R) / Z, which no other
 distribution can pass (docs/theory.md, T88); tables of every sampler, of sources of error, and of orders on given texts.
 """
 
@@ -44,7 +44,7 @@ _SHOWN: dict[Key, tuple[str, str, str]] = {  # name, colour, marker
 class Laws:
     """The study's results: KL and reward by sampler, the gain that RWS needs to be seen, the curve, the model's spread.
 
-    curve: KL of the tilts and their mean reward above the model's own, shape (2, points).
+    curve: KL of p exp(beta R) / Z and its mean reward above the model's own, by beta, shape (2, points).
     """
 
     record: Recorded
@@ -78,7 +78,7 @@ def compute(runs: Path) -> Laws:
 
 
 def draw(data: Laws) -> Figure:
-    """Draw the samplers of two tokens a step beside the Pareto front of the tilts."""
+    """Draw the samplers of two tokens a step beside the Pareto front of p exp(beta R) / Z."""
     picture = figure(5.4, 3.7)
     axes = picture.subplots()
     kl, reward = data.curve

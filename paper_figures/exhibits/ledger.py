@@ -1,4 +1,4 @@
-"""The ledger: every statement of the paper that can be checked, with its verdict.
+"""The claim check: every statement of the paper that can be checked, with its verdict.
 
 Shows: where each statement is, its verdict with evidence, counterexample and correction; and the number of each verdict
 by part of the paper, with our own statements apart.
@@ -37,7 +37,7 @@ _CENTRAL = ("C1-rws", "AB-selective", "F-temperature-quality")  # what the metho
 
 @dataclass(frozen=True)
 class Ledger:
-    """The claims in the ledger's order; whether this checkout's code checked them."""
+    """The claims in the order of `rws_theory.claims`; whether this checkout's code checked them."""
 
     claims: Sequence[Mapping[str, str | None]]
     current: bool
@@ -106,7 +106,7 @@ def table(ledger: Ledger) -> Table:
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return the ledger from the checked claims below `runs`."""
+    """Return the table of the checked claims below `runs`."""
     claims = read_results_json(runs, NEEDS[0], ("claims",))["claims"]
     ledger = Ledger(claims, up_to_date(runs / NEEDS[0] / "results.json"))
     counts = ledger.counts()

@@ -1,6 +1,6 @@
-"""Quality against order: is text better that is written less from left to right?
+"""Quality against order: is text better if its order is further from left to right?
 
-Shows: for each world of the evidence study, quality against GOD over orders of any kind, two tokens a step and one.
+Shows: for each model and reward of the evidence study, quality against GOD over many orders, two tokens a step and one.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _DRAWN = ("default", "temperature", "rws", "margin", *_FIXED)
 
 
 def compute(runs: Path) -> Placed:
-    """Return mean GOD and mean quality of each greedy arm whose order is drawn."""
+    """Return mean GOD and mean quality of each greedy arm whose order is plotted."""
     return placed(runs, "god_tokens", quality_of, lambda arm: arm.method in _DRAWN and not arm.sampling_temperature)
 
 
 def draw(data: Placed) -> Figure:
-    """Draw a row for each world: two tokens a step at the left, one at the right."""
+    """Draw a row for each model and reward: two tokens a step at the left, one at the right."""
     worlds = list(data.places)
     picture = figure(7.6, 1.0 + 3.0 * len(worlds))
     panels = picture.subplots(len(worlds), 2, squeeze=False, sharey="row", sharex=True)
@@ -103,9 +103,9 @@ class EqualOrders:
 def equal_orders(arms: Mapping[Arm, pandas.DataFrame], world: str, name: str) -> EqualOrders | None:
     """Return how many pairs of orders with equivalent GOD differ in a measure; None where no GOD is equivalent.
 
-    The orders are of arms that commit the likeliest words, as many a step: a factor on the logits leaves these as they
-    are, while copies, lookahead and tilts do more. Intervals of GOD hold together for all pairs, and so do those of the
-    measure. Two orders differ where the interval excludes 0.
+    The orders are of arms that commit the likeliest words, equally many a step. A factor on the logits leaves these as
+    they are; copies, lookahead and reward-tilted models do not. Intervals of GOD hold for all pairs at once, and so do
+    those of the measure. Two orders differ where the interval excludes 0.
     """
     greedy = [arm for arm in arms if not arm.sampling_temperature and not arm.one_by_one]
     orders = [arm for arm in greedy if METHODS[arm.method].kind in ("rws", "factor", "order")]

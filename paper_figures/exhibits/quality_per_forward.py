@@ -1,6 +1,6 @@
 """Quality per forward: what each method's answers are worth, against the forwards and reward calls that they took.
 
-Shows: for each world of the evidence study, two measures of quality against forwards and reward calls, every arm.
+Shows: for each model and reward of the evidence study, two measures of quality against forwards and reward calls.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _TICKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 def compute(runs: Path) -> Placed:
-    """Return (world, measure) -> where each arm lies by the forwards and reward calls of an answer, and by the measure.
+    """Return `(world, measure)` -> the place of each arm, by an answer's forwards and reward calls and by the measure.
 
-    Draws of the exact tilt, which take no forward, are left out. MissingRun without results.
+    Exact samples of p exp(beta R) / Z, which take no forward, are left out. MissingRun without results.
     """
     record, places = evidence.evidence_of(runs), {}
     for world in worlds_of(record.answers):
@@ -58,7 +58,7 @@ def compute(runs: Path) -> Placed:
 
 
 def draw(data: Placed) -> Figure:
-    """Draw a row of panels for each world, its two measures against forwards and reward calls."""
+    """Draw a row of panels for each model and reward, its two measures against forwards and reward calls."""
     rows = len(data.places) // 2
     picture = figure(7.6, 0.8 + 3.1 * rows)
     panels = picture.subplots(rows, 2, squeeze=False).flat
@@ -74,7 +74,7 @@ def draw(data: Placed) -> Figure:
 
 
 def _panel(axes: Axes, places: Places, measure: str) -> list[Label]:
-    """Draw one measure of a world; return the labels of RWS and of arms that no arm of less cost equals."""
+    """Draw one measure of a model; return the labels of RWS and of arms that no arm of less cost equals."""
     best = _best(places)
 
     def named(arm: Arm) -> str:

@@ -1,7 +1,7 @@
 """What rounding does to the generation order: GOD against the scale, ranked exactly and by rounded confidences.
 
 Shows: GOD of temperature, ranked by log-odds, which order positions as exact confidences do, and by softmax in float32
-and in bfloat16. The table has the same of RWS and of a constant factor, the share of GOD that is due to rounding, how
+and in bfloat16. The table has the same of RWS and of a fixed factor, the share of GOD that is due to rounding, how
 many confidences are exactly 1, and how many steps commit another set than the exact ranking.
 """
 
@@ -41,7 +41,7 @@ def random_god(settings: Row) -> float | None:
 
 
 def curve_of(rows: Sequence[Row], ranking: str) -> list[Row]:
-    """Return the rows that are drawn, by rising scale: those of the first strategy that was run."""
+    """Return the rows that are plotted, by rising scale: those of the first strategy that was run."""
     return [row for row in rows if (row["strategy"], row["ranking"]) == (rows[0]["strategy"], ranking)]
 
 

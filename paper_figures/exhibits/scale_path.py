@@ -1,7 +1,7 @@
 """The complete scale path: every answer that any factor c, or any reward scale s_R, gives a prompt.
 
 Shows: a lane for each answer with the scales that give it, on both axes, and the points of the paper's grid; rewards,
-perplexity and Generation Order Deviation along the axes. The run's first prompt is drawn, and its answers are listed.
+perplexity and Generation Order Deviation along the axes. The run's first prompt is shown, and its answers are listed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _grid_of(data: Row, path: Row) -> dict[int, str]:
 
 
 def _path_of(data: Row, path: Row) -> ScalePath:
-    """Return a path of the drawn prompt as `rws_decode.scale_path` returns it."""
+    """Return a path of the prompt shown, as `rws_decode.scale_path` returns it."""
     from rws_decode.extra.scale_paths.path import ScalePath, ScalePiece, Unexplored
 
     pieces = []
@@ -76,7 +76,7 @@ def draw(data: Row) -> Figure:
 
 
 def table(data: Row) -> Table:
-    """Return the drawn prompt's answers; the study's own files have every piece, and the counts of every prompt."""
+    """Return the answers of the prompt shown; the study's own files have every segment, and each prompt's counts."""
     drawn = data["profiles"][0]
     rows: list[dict[str, Any]] = [{"answer": number + 1} for number in range(len(drawn["outputs"]))]
     for path, name in zip(drawn["paths"], ("c", "s_R"), strict=True):
@@ -97,7 +97,7 @@ def table(data: Row) -> Table:
 def exhibit(runs: Path) -> Exhibit:
     """Return the figure and tables of the scale paths below `runs`.
 
-    The run's first prompt is drawn, so that nobody chose it for its looks.
+    The run's first prompt is shown, so that nobody chose it for its looks.
     """
     data = read_named(runs, NEEDS[0], ("profiles", "summary", "grid", "settings"))
     drawn, settings, grid = data["profiles"][0], data["settings"], len(data["grid"])
@@ -134,7 +134,7 @@ def exhibit(runs: Path) -> Exhibit:
     )
 
     def page(predictor: MaskPredictor) -> Page:
-        """Return the drawn prompt's path over c, followed again, with the scale to drag."""
+        """Return the path over c of the prompt shown, computed again, with the scale to drag."""
         from rws_decode.extra.scale_paths.path import scale_path
 
         shape = Shape(settings["length"], settings["steps"], settings["block"])

@@ -1,7 +1,7 @@
-"""Table 11: what guidance costs in seconds and memory, by guide, as printed and here.
+"""Table 11: what guidance costs in seconds and memory, by reward, as printed and here.
 
-Shows: seconds, their increase over the default's and memory as printed beside ours, by guide with no savings, with the
-usual ones and with all; and the same for a control that asks no reward, which is the machine's noise.
+Shows: seconds, their increase over confidence and memory, as printed beside ours, by reward, with no savings, with the
+usual ones and with all; and the same for a control that asks no reward, which shows the machine's noise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rws_theory.printed import printed_in
 
 NEEDS: tuple[str, ...] = ("overhead",)
 _STEM = "table11_overhead"
-# What a row is called, by its guide; its method; its savings.
+# What a row is called, by its reward; its method; its savings.
 _SHOWN = (
     ("RWS, {}", "rws", "usual"),
     ("RWS, {}, no savings", "rws", "nothing"),
@@ -43,12 +43,12 @@ def _of(rows: Sequence[Row], method: str, savings: str = "usual") -> dict[str, R
 
 
 def _increase(seconds: float) -> float:
-    """Return the increase over the default's, in percent, that printed seconds amount to."""
+    """Return the increase over confidence decoding, in percent, that printed seconds amount to."""
     return 100 * (seconds / printed_in(_STEM)["default_seconds"] - 1)
 
 
 def table(run: Results, rows: Sequence[Row]) -> Table:
-    """Return Table 11 beside ours, with the usual savings, without and with all of them, and with a constant factor."""
+    """Return Table 11 beside ours, with the usual savings, without and with all of them, and with a fixed factor."""
     table = printed_in(_STEM)
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"seconds": table["default_seconds"]}}
     for row in table["rows"]:

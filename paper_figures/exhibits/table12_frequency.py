@@ -1,7 +1,7 @@
-"""Table 12: the reward asked at every step, every second, every fourth: order and time against the default's.
+"""Table 12: the reward asked at every step, every second, every fourth: order and time against confidence decoding.
 
-Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
-by how often the reward is asked, with the constant factor, which asks none.
+Shows: GOD and seconds as printed beside ours; both as ratios and increases over confidence, which can be compared,
+by how often the reward is asked, with the fixed factor, which asks none.
 """
 
 from __future__ import annotations

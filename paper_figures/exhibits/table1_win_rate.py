@@ -1,7 +1,7 @@
-"""Table 1: win rates of RWS against the default and GOD, and what the printed table leaves out.
+"""Table 1: win rates of RWS against confidence decoding, its GOD, and what the printed table leaves out.
 
 Shows: the printed table beside the same measured here, with intervals and p; then RWS minus its controls, judged by the
-own guide and by all other reward models; and a picture of the net win rates.
+reward itself and by all other reward models; and a picture of the net win rates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MINUS |= {"god_tokens": "GOD, tokens", "cost": "forwards and reward calls"}
 
 @dataclass(frozen=True)
 class WinRates:
-    """The experiment's table `win_rates`, in percent of prompts, each row with its guide's `name`."""
+    """The experiment's table `win_rates`, in percent of prompts, each row with its reward's `name`."""
 
     run: Results
     rows: Sequence[Row]

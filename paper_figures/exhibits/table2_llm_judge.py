@@ -1,6 +1,6 @@
-"""Table 2: two-turn dialogues, RWS against the default, judged by the paper's LLM and by our judges.
+"""Table 2: two-turn dialogues, RWS against confidence decoding, judged by the paper's LLM and by our judges.
 
-Shows: the printed win rates beside ours, by an LLM if the run asked one, else by the guide itself and by all other
+Shows: the printed win rates beside ours, by an LLM if the run asked one, else by the reward itself and by all other
 reward models; RWS minus its controls on the same dialogues.
 """
 

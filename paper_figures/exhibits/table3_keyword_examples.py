@@ -1,4 +1,4 @@
-"""Table 3: keyword prompts, and which of their keywords the answers of the default and of RWS contain.
+"""Table 3: keyword prompts, and which of their keywords the answers of confidence decoding and of RWS contain.
 
 Shows: the paper's prompts beside the first test prompts here, with the keywords that each answer contains and those
 that it lacks.
@@ -21,7 +21,7 @@ _STEM = "table3_keyword_examples"
 
 
 class Example(NamedTuple):
-    """A prompt, its keywords, and its answers, the default's first: who gave them -> text."""
+    """A prompt, its keywords, and its answers, that of confidence first: who gave them -> text."""
 
     prompt: str
     keywords: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Table 4: problems passed at the first try, by guide: HumanEval as printed, beside programs or puzzles here.
+"""Table 4: problems passed at the first try, by reward: HumanEval as printed, beside programs or puzzles here.
 
-Shows: pass@1 of the default and of RWS as printed, and here with intervals; RWS minus the default and minus every
+Shows: pass@1 of confidence and of RWS as printed, and here with intervals; RWS minus confidence and minus every
 control on the same problems. The mini models write no programs: their puzzles have one right answer each.
 """
 

@@ -1,7 +1,7 @@
-"""Table 6: distinct-1 and distinct-2 by guide, as printed and here, and what of a difference is left at equal length.
+"""Table 6: distinct-1 and distinct-2 by reward, as printed and here, and which difference is left at equal length.
 
-Shows: the printed levels beside ours, with answer lengths, as longer answers have a lower distinct-n; RWS minus the
-default and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
+Shows: the printed levels beside ours, with answer lengths, as longer answers have a lower distinct-n; RWS minus
+confidence and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
 intervals.
 """
 

@@ -1,4 +1,4 @@
-"""Table 7: the means and deviations that normalise rewards.
+"""Table 7: the means and SDs that normalise rewards.
 
 Shows: the printed statistics beside those of the registry, checked, and those of the shipped reward models with the
 data they were measured on.
@@ -22,7 +22,7 @@ _STEM = "table7_reward_statistics"
 
 
 def unlike() -> list[str]:
-    """Return the registry's names whose mean or deviation is not the printed one."""
+    """Return the registry's names whose mean or SD is not the printed one."""
     printed = {row["model"]: row for row in printed_in(_STEM)["rows"]}
     return [
         e.name for e in PUBLISHED.values() if (e.mean, e.std) != (printed[e.paper]["mean"], printed[e.paper]["std"])

@@ -1,7 +1,7 @@
 """The pattern of Table 8: what of it needs a reward?
 
 Shows: perplexity against GOD for temperature, RWS and the fixed factor of equal mean, beside the same as printed;
-and what share of RWS's change its constant makes.
+and what share of RWS's change its fixed factor makes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compute(runs: Path) -> Placed:
 
 
 def draw(data: Placed) -> Figure:
-    """Draw perplexity against GOD, a panel for each world and one as printed."""
+    """Draw perplexity against GOD, a panel for each model and reward, and one as printed."""
     picture = figure(max(7.6, 3.4 * (1 + len(data.places))), 4.4)
     panels = picture.subplots(1, 1 + len(data.places), squeeze=False)[0]
     labels: dict[Axes, list[Label]] = {}
@@ -89,7 +89,7 @@ def draw(data: Placed) -> Figure:
 
 
 def _changes(record: Recorded) -> dict[tuple[str, float, str], Interval]:
-    """Return how RWS changes each measure from the default, by world and s_R, as the study's comparisons have it."""
+    """Return how RWS changes each measure from confidence, by model, reward and s_R, as the study compares them."""
     named, found = {"nll": "log_perplexity", "log_prob": "log_perplexity", "god": "god_tokens"}, {}
     for row in comparisons_of(record):
         if row.arm == Arm("default") and not row.drawn and row.measure in named:
@@ -101,10 +101,10 @@ def _changes(record: Recorded) -> dict[tuple[str, float, str], Interval]:
 
 
 def share_of_change(frames: Sequence[pandas.DataFrame], measure: str) -> Interval | None:
-    """Return the change of RWS's constant from the default as a share of RWS's own.
+    """Return the change that RWS's fixed factor makes from confidence, as a share of RWS's own.
 
-    frames: the answers of default, RWS and constant. share = mean(constant - default) / mean(RWS - default), with a
-    percentile bootstrap interval over prompts, of which those with the same three texts are one.
+    frames: the answers of confidence, RWS and fixed factor. share = mean(fixed - confidence) / mean(RWS - confidence),
+    with a percentile bootstrap interval over prompts, of which those with the same three texts are one.
     """
     default, rws, constant = frames
     texts = text_pairs(zip(default["tokens"], rws["tokens"], strict=True), constant["tokens"])
@@ -140,7 +140,7 @@ def _table(data: Placed) -> Table:
 
 
 def _headline(numbers: Table) -> list[str]:
-    """Return, where RWS raises GOD and lowers perplexity, what share of both its constant makes."""
+    """Return, where RWS raises GOD and lowers perplexity, what share of both its fixed factor makes."""
     lines = []
     for level, god in zip(numbers.rows[::2], numbers.rows[1::2], strict=True):
         shares = god["share"], level["share"]

@@ -1,8 +1,8 @@
 """Table 8: temperature scaling against reward scaling on keyword prompts, with controls that keep the factors.
 
-Shows: the paper's Table 8 beside the same grid of scales decoded here; temperature, RWS, a constant factor of equal
-mean and RWS with its own rewards in shuffled order, drawn; RWS minus these and further controls; and the ranges that
-the paper's text gives for temperature scaling. The first of several guides is shown.
+Shows: the paper's Table 8 beside the same grid of scales decoded here; a plot of temperature, RWS, a fixed factor of
+equal mean and RWS with its own rewards shuffled; RWS minus these and further controls; and the ranges that
+the paper's text gives for temperature scaling. The first of several reward models is shown.
 """
 
 from __future__ import annotations

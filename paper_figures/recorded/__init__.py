@@ -1,6 +1,6 @@
-"""Read and write the recorded results of the studies evidence and laws.
+"""Read and write the recorded results of the studies `evidence` and `laws`.
 
-`answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact world, and `about.json`
+`answers.parquet` has a row for each answer, `frontiers.parquet` one for each prompt of an exact model, and `about.json`
 says by which command, versions, date and processor they were made, and in how many seconds. `recorded` reads them;
 `pack` writes them from a run; the extra `verify` computes a sample of the answers again.
 """
@@ -36,7 +36,7 @@ _LEFT_OUT = ["seconds"]
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The recorded results of a study: its answers, its frontiers, and how they were made."""
+    """The recorded results of a study: its answers, its Pareto fronts, and how they were made."""
 
     answers: pd.DataFrame
     frontiers: pd.DataFrame
@@ -67,7 +67,7 @@ def recorded() -> Recorded:
 
 
 def pack(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the answers and frontiers among a study's rows, and what is known about the run; return the paths.
+    """Write the answers and Pareto fronts among a study's rows, and what is known about the run; return the paths.
 
     Rows are sorted by what tells them apart, so that the same run gives the same bytes.
     """

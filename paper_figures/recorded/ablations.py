@@ -31,7 +31,7 @@ def recorded_ablation(
 ) -> Ablation:
     """Return what `ablate` would say of the greedy decodes of a record: RWS at a scale against its twins.
 
-    answers: of a record, `with_one_score`. All test prompts are compared, in an order drawn from `seed`. The tuned
+    answers: of a record, `with_one_score`. All test prompts are compared, in a random order by `seed`. The tuned
     fixed factor is the best of the recorded temperatures on the validation prompts, and the SD is that of the reward
     over their confidence texts. Twins that the record lacks at this scale are left out. ValueError for one without RWS.
     """
@@ -54,7 +54,7 @@ def recorded_ablation(
 
 
 def recorded_ablations(names: Sequence[str] = RECORDS, chosen: bool = False) -> dict[tuple[str, float], Ablation]:
-    """Return the ablations of records, by world and reward scale.
+    """Return the ablations of records, by model and reward, and by reward scale.
 
     They are of every scale that has its twins; chosen: of the one with the greatest reward on the validation prompts.
     """
@@ -82,7 +82,7 @@ def ablation_lines(found: dict[tuple[str, float], Ablation]) -> list[str]:
 
 
 def names_of(world: str) -> tuple[str, str]:
-    """Return what readers call the model and the reward of a world."""
+    """Return what readers call the model and the reward of "MODEL:REWARD"."""
     model, reward = world.split(":")
     return _MODELS[model], _REWARDS[reward]
 

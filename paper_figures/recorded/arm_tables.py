@@ -16,9 +16,9 @@ _ENDS = ("", " low", " high")
 
 
 def arm_tables(answers: pd.DataFrame) -> list[Table]:
-    """Return a table for each world: a row for each arm with means and 95 % intervals over the test prompts.
+    """Return a table for each model and reward: a row for each arm, means and 95 % intervals over the test prompts.
 
-    Rewards are as their model is normalised. Net win rates are against the greedy default, in points.
+    Rewards are as their model is normalised. Net win rates are against greedy confidence decoding, in points.
     """
     return [_arm_table(answers, world) for world in worlds_of(answers)]
 

@@ -102,7 +102,7 @@ def is_twin(arm: Arm) -> bool:
 def rivals_of(arms: Sequence[Arm], rws: Arm, tuned: float | None) -> list[Arm]:
     """Return the arms that an arm of RWS is compared with, in the order of tables; `tuned` is c of the temperature.
 
-    Drawn tokens are compared with drawn tokens. A method that keeps N copies always draws, and is compared with both.
+    Sampled tokens are compared with sampled ones. A method of N copies always samples, and is compared with both.
     """
     drawn = rws.sampling_temperature
     copies = [Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)]
@@ -124,7 +124,7 @@ def confidence_texts(answers: pd.DataFrame, world: str) -> pd.DataFrame:
 
 
 def compare(answers: pd.DataFrame) -> list[Comparison]:
-    """Return RWS minus each other arm, for every world, sampling, measure and s_R.
+    """Return RWS minus each other arm, for every model and reward, sampling, measure and s_R.
 
     answers: `completed`. By reward only where the validation prompts tell its SD.
     """
@@ -160,7 +160,7 @@ def compare_arms(
     """Return first - second as `ablate` compares; the mean uncut; the same with speeches as units, and of each speech.
 
     first, second: the answers of two arms to the same prompts; None where none has both scores. family: how many
-    intervals hold together. spread: what differences in reward are divided by. Prompts are in an order drawn once.
+    intervals hold together. spread: what differences in reward are divided by. Prompts are in one random order.
     """
     scores = np.array([scores_of(frame, world, measure) for frame in (first, second)])
     known = np.flatnonzero(np.isfinite(scores).all(axis=0))
@@ -189,7 +189,7 @@ def _compared(measure: str, values: Sequence[float], texts: Sequence[Any], setti
 def alike_settings(rows: Sequence[Comparison]) -> tuple[int, dict[str, list[tuple[str, bool, str, float]]]]:
     """Return how many settings have all three twins of `MADE`, and verdict -> those where all three have it.
 
-    A setting is (world, whether tokens are drawn, measure, s_R), by the main measures of the world.
+    A setting is (model and reward, whether tokens are sampled, measure, s_R), by the main measures of the model.
     """
     sets: dict[tuple[str, bool, str, float], list[str]] = {}
     for row in rows:

@@ -23,7 +23,7 @@ def with_one_score(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_regret(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers with `regret`: nats below the frontier of their prompt, NaN where there is none.
+    """Return the answers with `regret`: nats below the Pareto front of their prompt, NaN where there is none.
 
     The bound is min over the lines of value - beta reward, as `rws_theory.worlds.Frontier.bound` has it.
     """
@@ -38,9 +38,9 @@ def _with_regret(answers: pd.DataFrame, frontiers: pd.DataFrame) -> pd.DataFrame
 
 
 def _with_better_scale(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers and, as method "better-scale", the better of the default's and temperature 2's by the guide.
+    """Return the answers and a method "better-scale": of confidence and temperature 2, the one of the greater reward.
 
-    It costs both decodes and a reward call for each. Of equal rewards the default's answer stays.
+    It costs both decodes and a reward call for each. Of equal rewards the answer of confidence stays.
     """
     greedy = answers[~answers["drawn"] & (answers["split"] == "test")]
     usual = greedy.groupby("world")["steps"].transform("min")

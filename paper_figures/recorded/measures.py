@@ -88,7 +88,7 @@ _TIE = 1e-9  # raw reward; scores that differ by less are equal
 
 
 def measures_of(world: str) -> tuple[str, ...]:
-    """Return the measures of a world, those that matter most first.
+    """Return the measures of a model and reward, those that matter most first.
 
     >>> measures_of("english:era")
     ('log_prob', 'reward', 'net', 'god')
@@ -180,7 +180,7 @@ def _interval(buffer: bytes, kind: str) -> Interval:
 
 @lru_cache(maxsize=8)
 def _guide(reward: str) -> tuple[float, float]:
-    """Return mean and deviation of a reward model over texts."""
+    """Return mean and SD of a reward model over texts."""
     from rws_decode import load_reward
     from rws_decode.extra.packages.likelihood import STATISTICS
 

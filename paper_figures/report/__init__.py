@@ -1,1 +1,1 @@
-"""The report: one page of plain conclusions, every exhibit, the ledger, and where each number comes from."""
+"""The report: one page of plain conclusions, every exhibit, the claim check, and where each number comes from."""

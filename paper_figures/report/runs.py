@@ -15,14 +15,14 @@ from rws_decode.common.files import write_bytes
 Record = Mapping[str, Any]
 _DIGITS = 16  # of a digest: enough to tell files apart
 _SMALL = "a toy story model"
-# What the shipped worlds are.
+# What the shipped exact models are.
 _WORLDS = {"english": "a 4-gram model of public-domain speeches"}
 _STUDY = "evidence"  # of the evidence study, on many prompts
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of an experiment, the anchor of its section, the facts of it, and the exhibits drawn from it."""
+    """A run of an experiment, the anchor of its section, the facts of it, and the exhibits made from it."""
 
     experiment: str
     key: str
@@ -63,7 +63,7 @@ class Run:
 
 
 def runs_behind(records: Mapping[str, Record]) -> list[Run]:
-    """Return the runs that the exhibits were drawn from, by name; an experiment may have several."""
+    """Return the runs that the exhibits were made from, by name; an experiment may have several."""
     found: list[tuple[str, Mapping[str, Any], list[str]]] = []
     for name, record in records.items():
         for experiment, facts in record["runs"].items():

@@ -37,7 +37,7 @@ def make_claims(runs: Path, backend: Backend) -> Path:
     """Check every claim over the backend's processes, write RUNS/claims/results.json and return its path.
 
     Parts: schema, version; sources, the digests of `claims_sources`; seconds of all checks, added up; claims, the
-    records of `rws_theory.claims` in the order of the ledger.
+    records of `rws_theory.claims` in their order there.
     """
     sources = claims_sources()
     with backend.open() as pool:

@@ -41,7 +41,7 @@ _PATIENCE = 0.5  # seconds that a process which is told to end has to remove the
 class Backend:
     """A place to run units: how an executor is opened there, and how many batches it works on at once.
 
-    replaceable: whether a broken one may be replaced by opening another.
+    replaceable: whether a broken one may be replaced by a new one.
     """
 
     open: Callable[[], AbstractContextManager[Executor]]

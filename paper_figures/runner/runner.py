@@ -13,7 +13,7 @@ units; models are loaded once per process.
             report = run_units(units, measure, options.out, backend=backend, batch=options.batch)
         table = summarise(report.read(), summary())
 
-Units that follow from other units' results, such as a constant factor of equal mean, are a second stage. They name the
+Units that follow from other units' results, such as a fixed factor of equal mean, are a second stage. They name the
 numbers that they were given: see `studies.comparison.numbers_of`.
 """
 

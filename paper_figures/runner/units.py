@@ -46,7 +46,7 @@ class Unit:
     strategy        {"name": ..., and its numbers}, as `rws_decode.strategies` describes strategies
     predictor, reward (guides), judges (score the answer), causal (for perplexity)
                     model names, `owner/name@COMMIT` for a commit of the hub, None for none
-    seed            of what is drawn
+    seed            of what is sampled
     length, steps, block, ranking, precision, sampling_temperature, device
                     as in `rws_decode.decode.decode`
     settings        what else changes the decode or its measures, the same for all units of a batch

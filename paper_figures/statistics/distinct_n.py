@@ -4,7 +4,7 @@ Distinct-n belongs to a whole set of texts. It falls as the set grows and as its
 over texts. So the difference is that of sets of this many prompts. It is given once more with each pair of texts cut to
 the shorter length. The interval leaves out one prompt at a time, both its texts together.
 
-There is no bootstrap. A text that is drawn twice adds its tokens again but no new n-gram, so resampled distinct-n would
+There is no bootstrap. A text that is taken twice adds its tokens again but no new n-gram, so resampled distinct-n would
 be far below the measured one.
 """
 
@@ -85,7 +85,7 @@ def distinct_difference(
     of as many prompts.
 
     p is two-sided. It comes from exchanging the two texts of random prompts, under which neither method is the more
-    diverse. All patterns are tried if they are no more than `resamples`; otherwise drawn ones give (b + 1) / (m + 1). p
+    diverse. All patterns are tried if they are no more than `resamples`; else random ones give (b + 1) / (m + 1). p
     is exact if the two texts of a prompt are exchangeable, whatever the number of prompts. At equal length, where the
     end of the longer text is left out, it is about the words. For whole texts it is about the lengths too.
 
@@ -99,7 +99,7 @@ def distinct_difference(
     whole("n", n)
     if len(texts_a) != len(texts_b) or not len(texts_a):
         raise ValueError(f"texts_b has {len(texts_b)} texts: texts_a has {len(texts_a)}, at least one pair is needed")
-    # Pairs are sorted, so that what is drawn depends neither on the order of the prompts nor on that of the methods.
+    # Pairs are sorted, so that what is sampled depends neither on the order of the prompts nor on that of the methods.
     lines = sorted(((tuple(a.split()), tuple(b.split())) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
     shortest = [min(map(len, pair)) for pair in lines]
     cut = [(a[:length], b[:length]) for (a, b), length in zip(lines, shortest, strict=True)]

@@ -16,10 +16,10 @@ def drawn_ranking_log_prob(
     commit_step: NDArray[np.int64],
     scale: float = 1.0,
 ) -> float:
-    r"""Return sum_t log P(step t commits words of the text alone), nats, along the path that a decode took.
+    r"""Return sum_t log P(step t commits only words of the text), nats, along the path that a decode took.
 
-    Each step draws a word for every mask, ranks them by their probability under softmax(c z), c the scale, and commits
-    the first, the leftmost of equals. Its law q sums over the paths that lead to a text. The mean over decodes of this
+    Each step samples a word for every mask, ranks all by their probability under softmax(c z), c the scale; it commits
+    the first, the leftmost of equals. Its q sums over the paths that lead to a text. The mean over decodes of this
     number minus log p is at least KL(q || p) (docs/theory.md, T89).
 
     conditionals: canvases with -1 where masked -> log-probabilities [n, V] each. tokens, commit_step: [n], of a decode.
@@ -38,12 +38,12 @@ def drawn_ranking_log_prob(
 
 
 def _all_of_text(log_p: NDArray[np.float64], words: NDArray[np.int64], count: int, scale: float) -> float:
-    """Return the probability that the `count` best ranked of m drawn words are all words of the text. log_p: [m, V]."""
+    """Return the probability that the `count` best ranked of m sampled words are all of the text. log_p: [m, V]."""
     value = scale * log_p
     value -= np.logaddexp.reduce(value, axis=1, keepdims=True)
     own = np.take_along_axis(value, words[:, None], 1)[:, 0]
     drawn = np.exp(np.take_along_axis(log_p, words[:, None], 1)[:, 0])
-    # below[j, i]: the probability that the word drawn at j ranks behind the text's word at i.
+    # below[j, i]: the probability that the word sampled at j ranks behind the text's word at i.
     below = np.empty((len(words), len(words)))
     for j, row in enumerate(value):
         order = np.argsort(row)

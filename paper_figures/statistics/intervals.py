@@ -32,7 +32,7 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the mean of values and its percentile bootstrap interval (Efron 1979; `scipy.stats.bootstrap`).
 
-    `values` are finite independent draws, shape (n,), n >= 1. The interval takes the draws as they are: with n = 1, or
+    `values` are finite independent samples, shape (n,), n >= 1. The interval takes them as they are: with n = 1, or
     equal values, it has width 0 and says nothing about the population. It never leaves the range of the values. The
     same state of `rng` gives the same interval. ValueError is raised for other values or a level outside (0, 1).
 
@@ -112,11 +112,11 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Return the mean of values with its ABC interval: the BCa bootstrap's, computed without resampling.
 
     An end is mean + s w / (1 - a w)^2 with w = a + z (DiCiccio and Efron 1992). Here s = sqrt(sum d^2) / n and
-    a = sum d^3 / (6 (sum d^2)^(3/2)) of the deviations d, and z is a normal quantile. So no digit hangs on a seed.
+    a = sum d^3 / (6 (sum d^2)^(3/2)) of the values minus their mean, d, and z is a normal quantile. No seed is needed.
 
-    It allows for skew, and stays within the range of the values. `values` are finite independent draws, shape (n,). If
-    all are equal but for rounding, the mean can be any number, as a rare draw may be as large as it likes: the ends are
-    -inf and inf. No method sees what was not drawn: with fewer than about 20 values other than 0, trust no interval.
+    It allows for skew, and stays within the range of the values. `values` are finite independent samples, (n,). If
+    all are equal but for rounding, the mean can be any number, as a rare value may be arbitrarily large: the ends are
+    -inf and inf. No method sees what was not sampled: with fewer than about 20 values other than 0, trust no interval.
     ValueError is raised for other values, or a level outside (0, 1).
 
     >>> [round(number, 1) for number in mean_interval([1, 2, 2, 3, 12])]
@@ -160,7 +160,7 @@ def spread_of(values: ArrayLike, groups: ArrayLike | None = None) -> tuple[float
 def clustered_interval(values: ArrayLike, groups: ArrayLike, level: float = 0.95) -> Interval:
     """Return the mean of values with an interval over groups, whose members may be alike: of independent groups.
 
-    It is mean +- t error, by `spread_of` and Student's law. values, groups: shape (n,). The ends are -inf and inf for
+    It is mean +- t error, by `spread_of` and Student's t. values, groups: shape (n,). The ends are -inf and inf for
     fewer than two groups, and for equal values. Coverages are in docs/evidence-limits.md.
 
     >>> [round(number, 2) for number in clustered_interval([0.0, 1.0, 2.0, 3.0], ["a", "a", "b", "b"])]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from paper_figures.statistics.intervals import Interval, mean_interval
 from rws_decode.common.later import Floats, np, pd
 
-# Orders that read no words: ranking the words that were drawn changes nothing in them.
+# Orders that read no words: ranking the words that were sampled changes nothing in them.
 BLIND = ("random-order", "left-to-right")
 MEASURES = ("kl", "log_prob", "reward")
 LEAKS = ("no joint law", "words together", "ranking drawn words", "argmax")
@@ -39,8 +39,8 @@ def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dic
     """Return (method, words, drawing) -> a frame by prompt with the columns `MEASURES`, and log_q.
 
     kl: log q - log p, whose mean over texts of q is KL(q || p), or at least that for "completion"; reward: minus E_p[R]
-    of the prompt, where it is known. ("model", 1, "commit") is the exact world, whose law is that of every method with
-    one word a step.
+    of the prompt, where it is known. ("model", 1, "commit") is the exact model, whose p is the distribution of every
+    method with one word a step.
     """
     own = worlds[worlds["world"] == world].set_index("prompt").sort_index()
     values: dict[tuple[str, int, str], pd.DataFrame] = {}
@@ -57,9 +57,9 @@ def sampler_values(texts: pd.DataFrame, worlds: pd.DataFrame, world: str) -> dic
 
 
 def leaks(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> Iterator[Leak]:
-    """Yield the leaks along model, one word, several words, drawn words ranked, best words (docs/theory.md, T86).
+    """Yield the sources of error along model, one word, several, sampled words ranked, best words (docs/theory.md T86).
 
-    They add up: the sum of a measure's leaks is its mean under the last sampler minus that under the first.
+    They add up: the sum of a measure's sources is its mean under the last sampler minus that under the first.
     """
     exact = ("model", 1, "commit") in values
     methods = dict.fromkeys(method for method, _, drawing in values if drawing == "greedy")
@@ -81,7 +81,7 @@ def leaks(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) -> It
                 for name, frame in known:
                     label = f"{label} and {name}" if label else name
                     if frame[measure].isna().any():
-                        continue  # its divergence has no bound: this leak and the next are told as one
+                        continue  # its divergence has no bound: this source and the next are given as one
                     yield _leak(world, method, words, measure, label, frame[measure] - before[measure])
                     before, label = frame, ""
 
@@ -106,7 +106,7 @@ def order_gaps(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) 
     """Yield E[log q] of given texts minus that of left to right with one word a step, nats.
 
     It is KL(data || left to right) - KL(data || q): what an order, or several words a step, gains on the data's texts.
-    With one word a step all are 0 where the conditionals fit one joint law.
+    With one word a step all are 0 where the conditionals fit one joint distribution.
     """
     first = values.get(("left-to-right", 1, "given"))
     for (method, words, drawing), frame in values.items():
@@ -115,7 +115,7 @@ def order_gaps(values: Mapping[tuple[str, int, str], pd.DataFrame], world: str) 
 
 
 def least_divergence(reward: Floats, betas: Sequence[float], log_z: Floats) -> Floats:
-    """Return max over beta >= 0 of beta R - log Z(beta), nats: no law of mean reward R has a smaller KL(q || p) (T88).
+    """Return max over beta >= 0 of beta R - log Z(beta), nats: no q of mean reward R has a smaller KL(q || p) (T88).
 
     reward: [points], the mean over prompts of E_q[R]; log_z: the mean over prompts of log E_p[exp(beta R)], [betas].
 

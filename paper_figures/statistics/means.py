@@ -36,7 +36,7 @@ BRACKETS = (
 )
 # Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
-_AGAINST = _SIGNED | {"win", "draw", "loss"}  # what each answer is against the default's
+_AGAINST = _SIGNED | {"win", "draw", "loss"}  # what each answer is against that of confidence
 _UNITS = (1.0, 100.0)  # of shares: as such, or in percent
 
 
@@ -57,7 +57,7 @@ class Summary:
 
 
 def against_rws(measures: Sequence[str], *pair: str) -> Summary:
-    """Return the summary of every method against rws, by guide and reward scale, with one correction over these."""
+    """Return the summary of every method against rws, by reward and reward scale, with one correction over these."""
     by = ("guide", "reward_scale")
     return Summary(tuple(measures), (*by, "method"), {"method": "rws"}, pair, by)
 
@@ -93,11 +93,11 @@ def summarise(frame: pd.DataFrame, summary: Summary, *, seed: int = 0) -> list[d
       `difference_high`; `p` of `significance.paired_test`; `p_holm`, corrected over `over`.
 
     Where pairs of texts repeat, prompts with the same pair are one cluster of the difference's interval and test. So
-    are those with the same text and `default_text`, the default's, in the interval of a net win rate.
+    are those with the same text and `default_text`, that of confidence, in the interval of a net win rate.
 
     The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100), Tango's for a net win rate, and
-    otherwise the bootstrap's. A net win rate that is compared with one of 0 in every prompt, such as the default's
-    own, keeps its interval: both are one comparison. A value that does not exist is None. `seed` seeds the resampling.
+    otherwise the bootstrap's. A net win rate that is compared with one of 0 in every prompt, such as confidence,
+    keeps its interval: both are one comparison. A value that does not exist is None. `seed` seeds the resampling.
     ValueError is raised for a measure or column that the frame lacks.
     """
     extra = [

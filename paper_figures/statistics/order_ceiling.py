@@ -119,7 +119,7 @@ def share_of_room(reached: ArrayLike, start: ArrayLike, ceiling: ArrayLike, rng:
     """Return which share of the way from `start` to `ceiling` was gone: mean(reached - start) / mean(ceiling - start).
 
     All three have shape (prompts,). The interval is that of `ratio_interval` over prompts, infinite where a
-    resample has no room. ValueError where the mean of `ceiling` is no greater than that of `start`.
+    resample has no headroom. ValueError where the mean of `ceiling` is no greater than that of `start`.
 
     >>> start, ceiling = np.zeros(4), np.array([2.0, 1.0, 3.0, 2.0])
     >>> share_of_room(ceiling / 4, start, ceiling, np.random.default_rng(0)).mean

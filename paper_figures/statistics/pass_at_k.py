@@ -8,9 +8,9 @@ from rws_theory.checks import whole
 
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:
-    """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k draws passes (Chen et al. 2021, eq. 1).
+    """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k samples passes (Chen et al. 2021, eq. 1).
 
-    n = `samples` were drawn, of which c = `passed` passed, with 0 <= c <= n and 1 <= k <= n. The result is exact,
+    Of n = `samples`, c = `passed` passed, with 0 <= c <= n and 1 <= k <= n. The result is exact,
     rounded once. ValueError is raised otherwise.
 
     >>> pass_at_k(4, 1, 2)

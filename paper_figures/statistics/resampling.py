@@ -85,7 +85,7 @@ def exchange_tests(
 
     `as_far` takes the pairs that are exchanged, [B, pairs], and counts for each test the patterns that are at least as
     far from the null as what was observed. If the 2^pairs patterns are no more than `resamples`, all are tried and p is
-    exact. Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). `batch` is the number
+    exact. Else random ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). `batch` is the number
     of patterns at once; None is as many as `batch_sizes` allows.
 
     >>> both = lambda exchanged: np.array([exchanged.all(axis=1).sum(), exchanged.any(axis=1).sum()])

@@ -1,4 +1,4 @@
-"""How far a sampler's law lies from that of an exact world: both divergences, text by text."""
+"""How far a sampler's distribution q lies from an exact model's p: both KL divergences, text by text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DRAWN = Options(sampling_temperature=1.0, drawing="commit")
 class SamplerDivergence:
     """Differences of log-probabilities in nats, and forwards, float64 [prompts, draws].
 
-    world: log p - log q of texts that the world draws; sampler: log q - log p of texts that the sampler draws. inf
+    world: log p - log q of texts that the model samples; sampler: log q - log p of texts that the sampler samples. inf
     where the other one cannot write the text. forwards: those that the sampler took for each of its texts.
     """
 
@@ -54,12 +54,12 @@ def sampler_divergence(
     reward: RewardModel | Callable[..., float] | None = None,
     options: Options = _DRAWN,
 ) -> SamplerDivergence:
-    """Return how far the law q of a sampler lies from the law p of an exact world after each prompt.
+    """Return how far the distribution q of a sampler lies from the distribution p of an exact model after each prompt.
 
     KL(p || q) = E_p[log p - log q] and KL(q || p) = E_q[log q - log p], each the mean over `draws` texts a prompt, so
-    without bias. log q is `strategy_log_prob`'s, log p the world's. One word a step gives 0 for both (T65, T85). Where
-    a strategy draws positions, each text has a seed of its own: the mean is of the laws given these draws, and at least
-    the divergence of their mixture. The same `rng` gives the same texts.
+    without bias. log q is `strategy_log_prob`'s, log p the model's. One word a step gives 0 for both (T65, T85). Where
+    a strategy samples positions, each text has a seed of its own. Then each mean is over distributions given positions,
+    at least the divergence of their mixture. The same `rng` gives the same texts.
 
     >>> from rws_decode import load_predictor
     >>> rng = np.random.default_rng(0)

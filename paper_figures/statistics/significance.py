@@ -19,7 +19,7 @@ def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, r
 
     If the two of a pair are exchangeable, every sign of a difference is as likely as the other. p is the share of sign
     patterns whose mean is at least as far from 0. If the 2^n patterns are no more than `resamples`, all are tried and p
-    is exact. Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). p is 1.0 if at
+    is exact. Otherwise random ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). p is 1.0 if at
     most one pair differs.
 
     It is `scipy.stats.permutation_test` with permutation_type "samples", computed by products with matrices of signs,

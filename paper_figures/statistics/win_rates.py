@@ -1,7 +1,7 @@
-"""Compute win rates of a method against the default on the same prompts: shares, intervals, sign test, fifths of GOD.
+"""Compute win rates of a method against confidence on the same prompts: shares, intervals, sign test, fifths of GOD.
 
 The paper's Tables 1 and 5 print wins / (wins + draws + losses). That share falls as draws rise, whichever method is
-better. So the net win, the share with half the draws, and the share of the decided prompts stand beside it.
+better. So the net win, the share that counts draws half, and the share of the decided prompts stand beside it.
 
 The fifths of Table 5 are of prompts, and prompts differ: an association over prompts is no effect of order. A long
 answer, or one the model is unsure of, can have both a larger GOD and another chance to win.
@@ -26,7 +26,7 @@ FIFTHS = 5
 
 @dataclass(frozen=True)
 class WinRate:
-    """How often a method beats the default: W wins, D draws, L losses on N = W + D + L prompts.
+    """How often a method beats confidence decoding: W wins, D draws, L losses on N = W + D + L prompts.
 
     - `win`, `draw` and `loss` are W / N, D / N and L / N, each with Wilson's interval.
     - `decided` is W / (W + L) with Wilson's interval, given the number of decided prompts; it is None if there are

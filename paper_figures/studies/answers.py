@@ -48,7 +48,7 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.iloc[:0]  # every unit failed
     frame = frame.assign(history_text=[json.dumps(list(history)) for history in frame["history"]])
     measured = frame["strategy"].isin(MEASURING)
-    # `reward`, the model that a unit loads, follows from the guide; the default loads none. So the column is dropped.
+    # `reward`, the model that a unit loads, follows from `guide`; confidence loads none. So the column is dropped.
     rows = frame[~measured].dropna(axis="columns", how="all").drop(columns=["reward"], errors="ignore")
     if "split" not in rows or not len(rows):
         return rows
@@ -142,14 +142,14 @@ def _best(samples: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per answer and judge, which compares the answer with the default's answer to the same prompt.
+    """Return one row per answer and judge, which compares the answer with that of confidence to the same prompt.
 
     These columns are added:
 
-    - `judge`; `relation`, "own" if the judge is the row's guide, else "other";
+    - `judge`; `relation`, "own" if the judge is the row's `guide`, else "other";
     - `score`, the judge's raw score, and `normalised_score`;
     - `win`, `draw` and `loss`, one of which is 1.0 (equal scores, as of equal texts, are a draw);
-    - `net`, which is win - loss; `default_text`, the default's answer.
+    - `net`, which is win - loss; `default_text`, the answer of confidence.
     """
     parts: list[Any] = []
     keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "example", "turn"]
@@ -180,7 +180,7 @@ def by_judge(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def judged_by_guide(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per answer as its own guide judges it (`by_judge`), with `others_net`.
+    """Return one row per answer as its own reward judges it (`by_judge`), with `others_net`.
 
     `others_net` is the mean `net` over all other judges. It is missing if another reward model did not score the
     answer. Reward models that scored no answer at all do not count.
@@ -253,7 +253,7 @@ def aligned(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -
 
 
 class Compared(NamedTuple):
-    """A mean over the default's on the same prompts, None if that may be 0, and p of no difference.
+    """The ratio of a mean to that of confidence on the same prompts, None if that may be 0, and p of no difference.
 
     distinct: the number of distinct pairs of texts. Where it is below `pairs`, interval and p are over these.
     """
@@ -267,9 +267,9 @@ class Compared(NamedTuple):
 def comparisons(
     lines: Sequence[tuple[dict[str, Any], pd.DataFrame]], column: str, seed: int, name: str
 ) -> Iterator[Compared | None]:
-    """Yield, for each line of `lines_of`, how the mean of a column compares with that of the default's line.
+    """Yield, for each line of `lines_of`, how the mean of a column compares with that of the line of confidence.
 
-    The default's line is that of its method, and otherwise the same. None where there is no such line, where it is the
+    The line of confidence has that method, and is otherwise the same. None where there is no such line, where it is the
     line itself, or where no prompt has a value in both. `name` is that of the number, for its generator.
     """
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}

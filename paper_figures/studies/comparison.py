@@ -201,7 +201,7 @@ def measures_of(base: Unit, answers: pd.DataFrame, scorers: Sequence[str], causa
 
 
 def _selected(guide: str, answers: pd.DataFrame, scores: pd.DataFrame, grid: Sequence[float]) -> dict[str, Any]:
-    """Return a guide's `chosen` scale and its `grid`: a row per scale (shares won, drawn, lost; net; mean raw score).
+    """Return a reward's `chosen` scale and its `grid`: a row per scale (win, draw and loss share; net; mean raw score).
 
     Scales are compared on the same prompts. A scale at which more units failed than at others has no row.
     """
@@ -285,14 +285,14 @@ def run_usual(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: 
 def scales_from(
     options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages
 ) -> dict[str, tuple[float, ...]]:
-    """Return the reward scales of each guide: those given, or the one chosen on the validation prompts.
+    """Return the scales s_R of each reward: those given, or the one chosen on the validation prompts.
 
     The paper selects the "optimal" s_R of each reward model from the grid on a validation set, and does not say by
-    which criterion. Here it is the net win rate over the default in the guide's own judgement, which Table 1 reports.
+    which criterion. Here it is the net win rate over confidence by the reward itself, which Table 1 reports.
     Ties go to the higher mean score, then to the smaller scale. Of a dialogue, the first turn counts.
 
-    A choice is recorded in OUT/STUDY/selection.json, with a row per guide and scale in selection.csv. ValueError is
-    raised if every unit of a guide failed.
+    A choice is recorded in OUT/STUDY/selection.json, with a row per reward and scale in selection.csv. ValueError is
+    raised if every unit of a reward failed.
     """
     folder = Path(options.out) / base.experiment
     if options.reward_scale:

@@ -1,18 +1,18 @@
 """Compare RWS with controls: its order without the reward's information, other orders, and other uses of its cost.
 
-At every reward scale s_R of every guide the methods are:
+At every reward scale s_R of every reward the methods are:
 
 - `rws`;
-- `constant`, the constant factor that equals the mean factor of the prompt's own rws run;
+- `constant`, the fixed factor that equals the mean factor of the prompt's own rws run;
 - `shuffled`, the normalised rewards of that run permuted over the steps;
 - `flipped`, which takes -r for the reward r;
-- `random`, which takes standard normal noise for r, the same for all guides and scales.
+- `random`, which takes standard normal noise for r, the same for all rewards and scales.
 
 These methods have no scale:
 
 - `default`, confidence;
 - `margin`, the top-two margin of the logits, to which the order of a growing factor tends;
-- `best-of-n`, samples at `--sampling-temperature`, of which the guide picks the best. N makes N x (forwards + one
+- `best-of-n`, samples at `--sampling-temperature`, of which the reward picks the best. N makes N x (forwards + one
   reward call) nearest to the mean cost of rws, and is at least 2.
 
 Costs count a reward call as `--reward-cost` forwards. See `studies.comparison`. The files below OUT/controls are the

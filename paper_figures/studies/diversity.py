@@ -5,8 +5,8 @@ falls as answers grow longer, so a method with shorter answers seems more divers
 and each pair of answers is compared once more with both cut to the shorter length. These files go below OUT/diversity,
 besides the units' parts and `selection.json|csv`:
 
-- `distinct`: by guide and method, with the lengths of the answers and how many are repeated;
-- `differences`: rws against the default and each control on the same prompts (`statistics.distinct_n`).
+- `distinct`: by reward and method, with the lengths of the answers and how many are repeated;
+- `differences`: rws against confidence and each control on the same prompts (`statistics.distinct_n`).
 """
 
 from __future__ import annotations

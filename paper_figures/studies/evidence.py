@@ -1,14 +1,14 @@
-"""Ask what the reward does in RWS: hundreds of prompts a world, every control, and methods that truly use the reward.
+"""Ask what the reward does in RWS: hundreds of prompts a model, every control, and methods that truly use the reward.
 
-Each world (`evidence_arms.WORLDS`) is a mask predictor, a guide and a shape. The stages are:
+Each `World` (`evidence_arms.WORLDS`) is a mask predictor, a reward and a shape. The stages are:
 
 1. RWS and temperature at the paper's scales on validation prompts. The scale of the greatest mean reward is chosen for
    each of them in the same way.
 2. All arms that need no run of another, on the test prompts: RWS at `--reward-scale` and at the chosen scale,
-   temperatures, orders, more steps, best of N, particles, reward lookahead, and the exact tilt where there is one.
+   temperatures, orders, more steps, best of N, particles, reward lookahead, and exact samples of p exp(beta R) / Z.
 3. The controls that are made from the rws runs: the fixed factor of equal mean, the mean schedule by step, another
    prompt's rewards, and the own rewards shuffled.
-4. The frontier of log p and reward after each test prompt, where the world has tilts.
+4. The Pareto front of log p and reward after each test prompt, where the setting has `tilts`.
 
 The results of the full study ship with the package (`paper_figures.recorded`), and `verify` computes a sample of them
 again. The files below OUT/evidence are the units' parts, and `evidence.csv|md`.
@@ -107,7 +107,7 @@ def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def prompts_of_world(world: World, options: EvidenceOptions) -> Prompts:
-    """Return the test and validation prompts of a world; ValueError for more than its source has."""
+    """Return the test and validation prompts of a model and reward; ValueError for more than their source has."""
     return prompts_of(world.data, options.prompts, options.validation, seed=options.seed, model=world.model)
 
 
@@ -117,11 +117,11 @@ def _frontier_units(worlds: Iterable[World], options: EvidenceOptions) -> list[U
 
 
 def _frontiers(worlds: Iterable[World], options: EvidenceOptions) -> pd.DataFrame:
-    """Search the frontiers of the worlds with tilts, below OUT/evidence-frontier; return their rows."""
+    """Search the Pareto fronts of the settings with `tilts`, below OUT/evidence-frontier; return their rows."""
     units = _frontier_units(worlds, options)
     if not units:
         return pd.DataFrame()
-    # A weight is searched once for a whole batch: all prompts of a world are one.
+    # A weight is searched once for a whole batch: all prompts of a model are one.
     report = run_units(units, work, Path(options.out), backend=options.backend(), batch=options.prompts)
     write_manifest(report.folder, options.seed, report.asked)
     return report.read()
@@ -186,8 +186,8 @@ def work(units: Sequence[Unit]) -> list[Rows]:
     - `judge_scores`, those of the judges in their order, in their own SD; `nll`, nats, and `causal_tokens`, of the
       causal model; `seconds`.
 
-    A frontier has `points`, pairs of log p and reward, and `lines`, pairs of beta and the largest log p + beta R of all
-    texts.
+    A Pareto front has `points`, pairs of log p and reward, and `lines`, pairs of beta and the largest log p + beta R of
+    all texts.
     """
     from paper_figures.studies.work import answer_row
 
@@ -206,7 +206,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 
 def _searched(units: Sequence[Unit]) -> list[Rows]:
-    """Search the best texts of all prompts at once; the first unit's world and weights are those of all."""
+    """Search the best texts of all prompts at once; the first unit's model and weights are those of all."""
     from paper_figures.studies.work import exact_world
     from rws_theory.worlds import frontiers
 
@@ -243,7 +243,7 @@ def _asked(unit: Unit, trace: Trace) -> tuple[str | Dialogue, str]:
 
 
 def _predictor(unit: Unit) -> MaskPredictor:
-    """Return a unit's predictor, that of the tilted world where it names a weight."""
+    """Return a unit's predictor, reward-tilted where the unit names a weight."""
     from paper_figures.studies.work import exact_world, predictor_for
     from rws_decode import WorldPredictor
 
@@ -258,7 +258,7 @@ def _predictor(unit: Unit) -> MaskPredictor:
 
 
 def _drawn(unit: Unit) -> dict[str, Any]:
-    """Return the row of a draw of the exact tilt, which takes no forward."""
+    """Return the row of an exact sample of p exp(beta R) / Z, which takes no forward."""
     from paper_figures.studies.work import context_and_canvas, digest_of, exact_world
 
     started = time.perf_counter()
@@ -299,7 +299,7 @@ def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]
     return [scores[pair] for pair in asked]
 
 
-# What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are drawn, at temperature 1.
+# What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are sampled, at temperature 1.
 KEY = ("world", "split", "prompt", "method", "number", "drawn", "steps")
 ANSWER_COLUMNS = (
     *KEY,
@@ -312,8 +312,8 @@ ANSWER_COLUMNS = (
 def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the answers among a study's rows, with the columns `ANSWER_COLUMNS`.
 
-    reward: raw, of the guide; log_prob: nats, None where the world is not exact; rules_broken: None where it has no
-    rules; judge_scores: those of the world's judges in their order, in their own deviations.
+    reward: raw; log_prob: nats, None where the model is not exact; rules_broken: None where it has no
+    rules; judge_scores: those of the model's judges in their order, in their own SD.
     """
     answers = renamed(rows[rows["method"] != "frontier"])
     answers = answers.assign(drawn=answers["sampling_temperature"] > 0)
@@ -321,7 +321,7 @@ def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the frontiers among a study's rows: world, prompt, points (log p, reward), lines (beta, value).
+    """Return a study's Pareto fronts from its rows: `world`, `prompt`, `points` (log p, reward), `lines` (beta, value).
 
     No text has log p + beta reward above the value of a line.
     """
@@ -330,10 +330,10 @@ def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def renamed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in which `prompt` is the prompt's name and `reward` that of the text; the world tells the guide."""
+    """Return rows in which `prompt` is the prompt's name and `reward` that of the text; `world` names its model."""
     return rows.drop(columns=["prompt", "reward"]).rename(columns={"example": "prompt", "final_reward": "reward"})
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
-    """Return the study's tables from its rows: each world's arms. No draw hangs on `seed`."""
+    """Return the study's tables from its rows: the arms of each model and reward. No number depends on `seed`."""
     return arm_tables(completed(answers_of(frame), frontiers_of(frame)))

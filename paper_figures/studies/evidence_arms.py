@@ -1,8 +1,8 @@
-"""Hold what the evidence study asks: worlds, methods, arms, and the units of answers.
+"""Declare what the evidence study compares: models with rewards, methods, arms, and the units of answers.
 
 An arm is a method with its number, decoded greedily or with sampled tokens. Every arm answers the same prompts. Its
 `number` is s_R of RWS and of its controls, c of a temperature, N of the methods that keep N copies, the weight
-beta of a tilt, or the window of a random order.
+beta of p exp(beta R) / Z, or the window of a random order.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rws_theory.gain import reward_factor
 
 @dataclass(frozen=True)
 class World:
-    """A mask predictor with its guide, and what is asked of them.
+    """A mask predictor with its reward, and what is asked of them.
 
     - `data` is the source of the prompts; `length`, `steps` and `block` are the shape of an answer.
     - `judges` are further reward models; `causal` is the model of perplexity; None where log p is exact.
-    - `tilts` are the weights beta of the exact tilt; none where the world is not exact, or cannot count the reward.
+    - `tilts` are the weights beta of p exp(beta R) / Z; none where the model is not exact, or cannot count the reward.
     """
 
     model: str
@@ -47,7 +47,7 @@ class World:
 
     @property
     def exact(self) -> bool:
-        """Return whether the world knows log p."""
+        """Return whether log p is known."""
         return self.model == "english"
 
 
@@ -68,7 +68,7 @@ class Line(NamedTuple):
     - "factor": a control that scales logits as RWS does, without the reward of its own text;
     - "order": another order, without a reward;
     - "compute": it spends forwards or samples, and reads the reward at most at the end;
-    - "reward": it uses the reward while it decodes, or the exact tilt.
+    - "reward": it uses the reward while it decodes, or samples p exp(beta R) / Z exactly.
     """
 
     title: str
@@ -98,15 +98,15 @@ METHODS: dict[str, Line] = {
 }
 # The controls of RWS that have its s_R, in the order of tables.
 CONTROLS = tuple(name for name, line in METHODS.items() if line.kind == "factor" and name != "temperature")
-# Controls whose numbers follow from the rws runs of the same world, scale and sampling temperature.
+# Controls whose numbers follow from the rws runs of the same model, reward, scale and sampling temperature.
 FROM_RUN = ("constant", "schedule", "swapped", "shuffled")
 _TEMPERATURES = (0.1, 0.5, 2.0, 8.0, 32.0)
 _WINDOWS = (4.0, 12.0)
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 0.02, 4.0  # of the reward on the frontier, per unit of it
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 0.02, 4.0  # of the reward on the Pareto front, per unit of it
 
 
 class Arm(NamedTuple):
-    """A method, its number, the temperature at which tokens are drawn, 0 for none, and how many steps it takes.
+    """A method, its number, the temperature at which tokens are sampled, 0 for none, and how many steps it takes.
 
     `one_by_one`: it commits one token a step, in as many steps as the answer has tokens.
     """
@@ -125,10 +125,10 @@ def validation_arms() -> tuple[Arm, ...]:
 def independent(world: World, scales: Sequence[float], tuned: float, drawn: float) -> tuple[Arm, ...]:
     """Return the arms that need no run of another.
 
-    scales: s_R of the greedy runs; tuned: c of the temperature that was chosen; drawn: s_R of the runs that draw
+    scales: s_R of the greedy runs; tuned: c of the temperature that was chosen; drawn: s_R of the runs that sample
     tokens, one of `scales`.
     """
-    temperatures = sorted({*_TEMPERATURES, tuned} - {1.0})  # c = 1 is the default
+    temperatures = sorted({*_TEMPERATURES, tuned} - {1.0})  # c = 1 is confidence decoding
     orders = [Arm("left-to-right"), *(Arm("window", width) for width in _WINDOWS), Arm("random-order")]
     arms = [Arm("default"), *(Arm("temperature", scale) for scale in temperatures)]
     arms += [Arm("rws", scale) for scale in scales]
@@ -148,7 +148,7 @@ def from_run(scales: Sequence[float], drawn: float) -> tuple[Arm, ...]:
 
 
 def base_unit(world: World, seed: int) -> Unit:
-    """Return what all answers of a world share."""
+    """Return what all answers of a model and reward share."""
     return Unit(
         experiment="evidence",
         prompt="",
@@ -243,7 +243,7 @@ def numbers_of_runs(
 
 
 def frontier_units(world: World, prompts: Sequence[Prompt], weights: int, seed: int = 0) -> Iterator[Unit]:
-    """Yield the units that search the frontier of log p and reward after each prompt.
+    """Yield the units that search the Pareto front of log p and reward after each prompt.
 
     weights: how many weights of the reward are searched, 0 and others from 0.02 to 4 per unit of it, evenly in their
     logarithm.
@@ -273,7 +273,7 @@ def title_of(arm: Arm) -> str:
 
 
 def arms_of(answers: pd.DataFrame, world: str) -> dict[Arm, pd.DataFrame]:
-    """Return the test answers of a world by arm, each sorted by prompt; arms that lack a prompt are left out."""
+    """Return the test answers of a model by arm, each sorted by prompt; arms that lack a prompt are left out."""
     rows = answers[(answers["world"] == world) & (answers["split"] == "test")]
     arms = {}
     for key, group in rows.groupby(["method", "number", "drawn", "steps"], dropna=False):
@@ -301,7 +301,7 @@ def factor_variation(rws: pd.DataFrame) -> float | None:
 
 
 def addresses_of(world: str, prompts: Iterable[str]) -> NDArray[np.str_] | None:
-    """Return the address that each opening of a world is from; None where its prompts are no openings."""
+    """Return the speech that each prompt is from; None where the prompts are not of speeches."""
     rows = further_prompts(WORLDS[world].model) if WORLDS[world].data == "openings" else []
     known = {f"opening-{number}": row["address"] for number, row in enumerate(rows)}
     named = [known.get(prompt, "") for prompt in prompts]
@@ -309,13 +309,13 @@ def addresses_of(world: str, prompts: Iterable[str]) -> NDArray[np.str_] | None:
 
 
 def worlds_of(answers: pd.DataFrame) -> list[str]:
-    """Return the worlds with test answers, in the order of the study."""
+    """Return the models and rewards with test answers, in the order of the study."""
     present = set(answers.loc[answers["split"] == "test", "world"])
     return [world for world in WORLDS if world in present]
 
 
 def validation_answers(answers: pd.DataFrame, world: str) -> pd.DataFrame:
-    """Return the answers of a world to its validation prompts."""
+    """Return the answers of a model to its validation prompts."""
     return answers[(answers["world"] == world) & (answers["split"] == "validation")]
 
 

@@ -1,10 +1,10 @@
 """Measure RWS that asks the reward only at every 1st, 2nd or 4th step: GOD, calls and seconds (Table 12).
 
-Between calls the factor is 1 (`rws-every`). Every guide decodes the prompts at the reward scale that validation prompts
+Between calls the factor is 1 (`rws-every`). For every reward, prompts are decoded at the scale that validation prompts
 chose for RWS at every step. Then some prompts are decoded again, one answer at a time, to measure seconds (`timing`).
 These files go below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
-- `trade_off`: means over the guides, as Table 12 has them, and GOD and seconds relative to the default's.
+- `trade_off`: means over the rewards, as Table 12 has them, and GOD and seconds relative to confidence.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _run_stages(options: FrequencyOptions, base: Unit, prompts: Prompts, stages:
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    # The constant factor costs as much as the default, so a difference in their seconds is the machine's noise.
+    # The fixed factor costs as much as confidence, so a difference in their seconds is the machine's noise.
     chosen = ["default", "rws", *(name for name in answers if name.startswith("rws every ")), "constant"]
     return [way_of(method, answers[method]) for method in chosen if method in answers]
 
@@ -81,7 +81,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _trade_off(answers: pd.DataFrame, timed: pd.DataFrame, how: str, seed: int) -> Table:
-    """Return Table 12: means over the guides, prompt by prompt, beside the default.
+    """Return Table 12: means over the rewards, prompt by prompt, beside confidence decoding.
 
     `how` says how the seconds were measured.
     """

@@ -1,12 +1,12 @@
 """Measure pass@k by method: programs run against HumanEval's checks (Table 4), or the mini models' puzzles.
 
 The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer;
-they are the default, `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
+they are asked by default (`--data puzzles`). With `--data humaneval` each different answer is a program, run under
 bubblewrap, without network (the extra `sandbox`), and only with `--allow-code-execution`. Without that option the
 answers are decoded and judged, and nothing is run.
 
 `--samples N` sets the answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every
-method draws its tokens at `--decode-temperature`, each sample with its own seed. Then pass@k is the unbiased estimate 1
+method samples tokens at `--decode-temperature`, each sample with its own seed. Then pass@k is the unbiased estimate 1
 - C(n - c, k) / C(n, k), averaged over problems.
 
 The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `pass_at_k.csv|md`.

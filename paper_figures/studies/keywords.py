@@ -1,10 +1,10 @@
-"""Measure perplexity, GOD and keywords on keyword-constrained prompts, by guide and method (Table 3, Figure 6).
+"""Measure perplexity, GOD and keywords on keyword-constrained prompts, by reward and method (Table 3, Figure 6).
 
-Every guide decodes the prompts at the reward scale that validation prompts chose for it. A causal model, which guides
-nobody, reads every answer. These files go below OUT/keywords, besides the units' parts and `selection.json|csv`:
+For every reward, prompts are decoded at the scale that validation prompts chose for it. A causal model, which guides
+no decode, reads every answer. These files go below OUT/keywords, besides the units' parts and `selection.json|csv`:
 
 - `perplexity_and_god`: every method against rws; perplexity is the mean over texts;
-- `claims`: what Section 5.4 says of rws against the default, measured for every method;
+- `claims`: what Section 5.4 says of rws against confidence, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
 Perplexity is that of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say
@@ -49,7 +49,7 @@ _EXAMPLES, _SHOWN = 4, ("method", "guide", "reward_scale")
 
 
 class _Claim(NamedTuple):
-    """A number of Section 5.4: the ratio of a column's mean to the default's, or how far, in %, it is below.
+    """A number of Section 5.4: the ratio of a column's mean to that of confidence, or how far, in %, it is below.
 
     `printed` names the paper's quantity.
     """
@@ -151,7 +151,7 @@ def _examples(answers: pd.DataFrame) -> Table:
     # Names are sorted by their number, test-2 before test-10, whatever the order in which the rows were stored.
     names = set(answers[answers["method"] == "rws"]["example"])
     first = sorted(names, key=lambda name: [part.zfill(9) for part in re.split(r"(\d+)", name)])[:_EXAMPLES]
-    rows: dict[str, dict[str, Any]] = {}  # by its text: the default has the same row for every guide
+    rows: dict[str, dict[str, Any]] = {}  # by its text: confidence has the same row for every reward
     for name in first:
         of_name = chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]
         for line, answered in lines_of(of_name, _SHOWN):

@@ -276,7 +276,7 @@ def answers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the worlds among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
+    """Return the models among a study's rows, with the columns `WORLD_COLUMNS`; lists are rounded to 1e-4."""
     worlds = renamed(rows[rows["method"] == "world"]).reindex(columns=list(WORLD_COLUMNS)).reset_index(drop=True)
     lists = {name: [np.round(list(row), 4).tolist() for row in worlds[name]] for name in ("log_ps", "rewards")}
     return worlds.assign(log_z=[np.round(list(row), 6).tolist() for row in worlds["log_z"]], **lists)

@@ -4,14 +4,14 @@ Reward models judge every answer, the second after the dialogue that it belongs 
 differ in score where the first ones do. An LLM judges whole dialogues if `--llm-judge` names one.
 These files go below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
 
-- `win_rates`: each method against the default in the judgement of its own guide, means over the turns; `others_net`,
+- `win_rates`: each method against confidence in the judgement of its own reward, means over the turns; `others_net`,
   the mean over all other reward models;
 - with an LLM judge `llm_win_rates` (Table 2), `llm_orders` (Table 10), `llm_sign_tests`, from `verdicts.csv`; its
   replies are kept in `verdicts/`, and are not asked for again.
 
 The mini models' dialogues ask about a story and have one right answer each, of a few words (`coherent`: it is given).
-Their mask predictor was trained to give them within 16 tokens and gives nearly all of them. Here the default length is
-64 tokens. In the surplus it errs, and only there the methods differ at all.
+Their mask predictor was trained to give them within 16 tokens and gives nearly all of them. Here answers have 64 tokens
+if no length is given. In the surplus it errs, and only there the methods differ at all.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ _FILES = (
 
 
 class Drawn(int):
-    """How many prompts are drawn of a source if --prompts is not given; of a file all are taken then."""
+    """How many prompts are taken of a source if --prompts is not given; of a file all are taken then."""
 
 
 class Usual(str):
@@ -181,7 +181,7 @@ class DecodingOptions:
 
 @dataclass(frozen=True)
 class SeedOptions:
-    """Options for what is drawn, and for what is kept."""
+    """Options for what is sampled, and for what is kept."""
 
     seed: int = option(0, "of prompts, shuffles, noise, samples and bootstrap")
     traces: bool = option(False, "keep the trace of every answer")

@@ -1,12 +1,12 @@
-"""Measure what guidance costs: seconds per answer and memory, by guide, beside the controls (Table 11).
+"""Measure what guidance costs: seconds per answer and memory, by reward, beside the controls (Table 11).
 
-Every guide and every control decodes a few prompts at the reward scale that validation prompts chose for the guide.
-Then all is decoded again, one answer at a time, to measure seconds (`timing`). The default and rws run with the usual
+RWS by every reward, and every control, decode a few prompts at the reward scale that validation prompts chose for it.
+Then all is decoded again, one answer at a time, to measure seconds (`timing`). Confidence and rws run with the usual
 savings, with all of `settings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
 These files go below OUT/overhead, besides the units' parts and `selection.json|csv`:
 
-- `overhead`: seconds, their increase over the default's, reward calls and what was saved of them;
-- `memory`: what each guide adds.
+- `overhead`: seconds, their increase over confidence, reward calls and what was saved of them;
+- `memory`: what each reward model adds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The rankings are `exact`, log-odds in float64, and `float32` and `bfloat16`, softmax in that dtype with ties leftmost,
 as public decoders rank except for ties. These strategies decode:
 
-- `temperature`, confidence decoding at a constant factor c, where the logits are the same and only their order differs;
+- `temperature`, confidence decoding at a fixed factor c, where the logits are the same and only their order differs;
 - at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.comparison`, each of the
   rws run of its own ranking.
 

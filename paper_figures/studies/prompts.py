@@ -53,16 +53,16 @@ def is_file(source: str) -> bool:
 def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int = 0, model: str = "mini") -> Prompts:
     """Return `count` test prompts of a source or file, and `validation` other prompts to choose settings on.
 
-    If `count` is None, all are taken, or 32 where prompts are drawn. How they are chosen depends on the source:
+    If `count` is None, all are taken, or 32 where prompts are sampled. How they are chosen depends on the source:
 
-    - Stories, dialogues and puzzles are drawn by the seed from the language's splits test and validation, on which no
+    - Stories, dialogues and puzzles are sampled by the seed from the language's splits test and validation, on which no
       shipped model was trained.
-    - Antibodies and reactions are drawn by the seed, and so are the tokens of each that become gaps.
-    - Of benchmarks and keywords, the test prompts are drawn by the seed, then the validation prompts from the rest.
-      Both keep the order of the file. They are drawn because the first rows of a file may all be of one category.
-    - Of examples and of a file the first `count` are taken, and the validation prompts are drawn from the rest.
+    - Antibodies and reactions are sampled by the seed, and so are the tokens of each that become gaps.
+    - Of benchmarks and keywords, the test prompts are sampled by the seed, then the validation prompts from the rest.
+      Both keep the order of the file. They are sampled because the first rows of a file may all be of one category.
+    - Of examples and of a file the first `count` are taken, and the validation prompts are sampled from the rest.
 
-    If all prompts of a set or file are wanted, the validation prompts are drawn first, and the test prompts are the
+    If all prompts of a set or file are wanted, the validation prompts are sampled first, and the test prompts are the
     rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError is raised for an unknown
     source, for too few prompts, and as the loaders say.
 
@@ -99,7 +99,7 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
         parted = f" ({validation} of them for --validation; --reward-scale S needs none)" if validation else ""
         raise ValueError(f"data is {source!r}: it has {len(loaded)} different prompts, {needed} are wanted{parted}")
     if count is None:
-        # If all prompts are used, the validation prompts are drawn first, and the test prompts are the rest.
+        # If all prompts are used, the validation prompts are sampled first, and the test prompts are the rest.
         validation_prompts = [loaded[index] for index in _drawn(len(loaded), validation, seed)]
         return Prompts(source, tuple(_without(loaded, validation_prompts)), tuple(validation_prompts))
     indices = range(count) if name in ("examples", "text", "file") else _drawn(len(loaded), count, seed)

@@ -1,11 +1,11 @@
-"""Compare RWS with the default on general prompts: Tables 1 and 5 and Figure 5 of the paper, and what they leave out.
+"""Compare RWS with confidence decoding on general prompts: the paper's Tables 1 and 5, Figure 5, and what they omit.
 
-Every guide decodes the test prompts at the reward scale that validation prompts chose for it. Every answer is scored by
-every guide and judge. These files go below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
+For every reward, test prompts are decoded at the scale that validation prompts chose. Every answer is scored by every
+reward model and judge. These files go below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
 
-- `win_rates`: each method against the default in the judgement of its own guide (Table 1), and its GOD; `others_net`,
+- `win_rates`: each method against confidence in the judgement of its own reward (Table 1), and its GOD; `others_net`,
   the mean over all other reward models of the net win rate, which Table 1 leaves out;
-- `mean_win_rates`: means over the guides (Figure 5), of own and other judges;
+- `mean_win_rates`: means over the rewards (Figure 5), of own and other judges;
 - `god_quintiles`: win rates by fifth of GOD (Table 5), and `god_trends`: tests for trend.
 
 Differences are to rws on the same prompts, with paired intervals. Their p is that of the sign-flip

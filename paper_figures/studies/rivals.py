@@ -1,13 +1,13 @@
-"""Compare the samplers of other papers with confidence decoding and RWS, in worlds whose texts can be judged exactly.
+"""Compare the samplers of other papers with confidence decoding and RWS, in models whose texts can be judged exactly.
 
-Each prompt of each world is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and by methods
-that steer by the reward (`rws_decode.steering`). What comes of it is measured alike: the reward of the final
-text, its log-probability where the world is exact, the rules that it breaks where the world has rules, how far its
-order is from left to right, and what it cost. Strategies that count themselves take as many steps as they ask for, the
-others --steps; methods draw tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
+Each prompt of each model is decoded by every strategy (`rws_decode.strategies.table`), scaled or not, and by methods
+that steer by the reward (`rws_decode.steering`). All are measured alike: the reward of the final text, its
+log-probability where the model is exact, the rules that it breaks where there are rules, how far its order is from
+left to right, and what it cost. Strategies that choose their number of steps take as many as they choose, the
+others --steps; methods sample tokens at temperature 1. These files go below OUT/rivals, besides the units' parts:
 
-- `rivals.csv|md`: a row for each world and strategy, each compared with the default on the same prompts;
-- `perplexity.csv|md`, with `--causal` and an exact world: perplexities by the world and by the causal model, of the
+- `rivals.csv|md`: a row for each model and strategy, each compared with confidence on the same prompts;
+- `perplexity.csv|md`, with `--causal` and an exact model: perplexities by it and by the causal model, of the
   held-out texts too.
 """
 
@@ -121,7 +121,7 @@ def run(options: RivalsOptions) -> dict[str, Any]:
 
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:
-    """Return each world's model and reward model; ValueError for a text that names no two."""
+    """Return the name of each mask predictor and of its reward model; ValueError for a text that names no two."""
     if options.worlds is None:
         return [(options.model, options.reward)]
     worlds = []
@@ -134,7 +134,7 @@ def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:
 
 
 def _units(base: Unit, options: RivalsOptions) -> list[Unit]:
-    """Return a unit without a prompt for each strategy, the default first."""
+    """Return a unit without a prompt for each strategy, confidence decoding first."""
     units = []
     for text in dict.fromkeys(("default", *options.strategies)):
         steps = options.steps
@@ -154,7 +154,7 @@ def _units(base: Unit, options: RivalsOptions) -> list[Unit]:
 
 
 def _with_held_out(unit: Unit) -> Iterator[Unit]:
-    """Yield a unit with its prompt's group and, beside the default, the unit of the prompt's held-out text."""
+    """Yield a unit with its prompt's group and, beside confidence decoding, the unit of the prompt's held-out text."""
     held_out = {row["prompt"]: row for row in shipped_examples(unit.predictor or "")}.get(unit.prompt, {})
     unit = replace(unit, labels={**unit.labels, "address": held_out.get("address", unit.example)})
     yield unit
@@ -178,9 +178,9 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 
 def _perplexities(units: Sequence[Unit], rows: list[Rows]) -> list[Rows]:
-    """Return rows with the negative log-likelihood per token of their texts, nats: the causal model's and the world's.
+    """Return rows with the negative log-likelihood per token of their texts, nats: by the causal and the exact model.
 
-    It is of the text after its prompt, without an end; None for an empty text, and for one that is not the world's.
+    It is of the text after its prompt, without an end; None for an empty text, and for one that the exact model lacks.
     """
     from paper_figures.statistics.perplexity import perplexity
     from paper_figures.studies.work import causal_of, prompt_of
@@ -197,7 +197,7 @@ def _perplexities(units: Sequence[Unit], rows: list[Rows]) -> list[Rows]:
 
 
 def _held_out(unit: Unit) -> dict[str, Any]:
-    """Return the row of a held-out text, written as the world writes; log_prob None where it has unknown words."""
+    """Return the row of a held-out text, in the model's notation; log_prob None where it has unknown words."""
     from paper_figures.studies.work import context_and_canvas, predictor_for
     from rws_decode import WorldPredictor
 
@@ -234,7 +234,7 @@ def _decoded(units: Sequence[Unit]) -> Decoding:
 
 
 def _regret(unit: Unit, trace: Trace) -> float | None:
-    """Return how many nats a text lies below the frontier, None where the world or the reward is not exact."""
+    """Return how many nats a text lies below the Pareto front, None where the model or the reward is not exact."""
     from paper_figures.studies.work import context_and_canvas, predictor_for, reward_for
     from rws_decode import WorldPredictor
     from rws_decode.rewards.world import WorldReward
@@ -252,7 +252,7 @@ def _regret(unit: Unit, trace: Trace) -> float | None:
 def _frontier(
     predictor: WorldPredictor, reward: WorldReward, context: tuple[int, ...], canvas: tuple[int, ...]
 ) -> Frontier:
-    """Return the frontier of a prompt. A process searches it once for all methods."""
+    """Return the Pareto front of a prompt. A process searches it once for all methods."""
     from rws_theory.worlds import frontier
 
     return frontier(predictor.world, reward.world_reward, list(canvas), list(context), beta=4.0)
@@ -283,7 +283,7 @@ _PERPLEXITY = (
 
 
 def perplexity_table(frame: pd.DataFrame) -> Table | None:
-    """Return a row for each method of each world, the default first; None where no world is exact."""
+    """Return a row for each method of each model, confidence decoding first; None where no model is exact."""
     rows = []
     for world, own in frame[frame["world_nll"].notna() | frame["log_perplexity"].notna()].groupby("predictor"):
         default = own[own["method"] == "default"].set_index("prompt")

@@ -1,6 +1,6 @@
 """Profile the complete scale path of a prompt: every answer on the axis, and what it is worth.
 
-Each prompt gets its two complete scale paths (`rws_decode.scale_path`), over the constant factor c and over s_R of
+Each prompt gets its two complete scale paths (`rws_decode.scale_path`), over the fixed factor c and over s_R of
 Reward-Weighted Sampling. Both go over the one range that is given, and every distinct answer is scored once. Prompts
 are the first of the source.
 

@@ -30,16 +30,16 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
     """Time the ways of each unit; return a row each.
 
     Each repetition runs all ways in turn and starts with another way, so that a machine that slows down slows all ways
-    alike. One run of the default and one of rws come first and are not counted. A row has these columns:
+    alike. One run of confidence and one of rws come first and are not counted. A row has these columns:
 
     - `timed_seconds`, an entry per way: method, savings; `seconds` and `cpu_seconds` of every repetition, and their
       medians, where on CUDA `cpu_seconds` is empty; `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the
       last run;
     - `measured_on`; `torch_threads`;
     - `load`, the processes that wanted to run in the minute before, None if the system does not tell;
-    - `reward_bytes`, of the guide's parameters and buffers;
-    - `peak_bytes_without` and `peak_bytes`, the most memory that PyTorch had allocated on CUDA: while it decoded the
-      default without the guide loaded, and while it decoded rws. They and `reward_bytes` are None if not asked for.
+    - `reward_bytes`, of the reward model's parameters and buffers;
+    - `peak_bytes_without` and `peak_bytes`, the most memory that PyTorch had allocated on CUDA: while it decoded
+      `default` without the reward loaded, and while it decoded rws. They and `reward_bytes` are None if not asked for.
     """
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]

@@ -4,7 +4,7 @@ The table is that of the Appendix "Full Results of Softmax Temperature Scaling".
 from that of its factor. The methods are:
 
 - those of `studies.comparison` at every reward scale s_R of the grid;
-- `temperature`, the constant factor c, at every c of the same grid;
+- `temperature`, the fixed factor c, at every c of the same grid;
 - `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders do.
 
 The last two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
@@ -15,7 +15,7 @@ These files go below OUT/temperature, besides the units' parts, which keep the t
 The summary has these columns, and the ends of their 95 % intervals, `_low` and `_high`:
 
 - `method`; `guide`, the reward model that it is about or compared under;
-- `scale`, s_R or c (1 for the default, None for margin); `n`, the number of answers;
+- `scale`, s_R or c (1 for confidence, None for margin); `n`, the number of answers;
 - `perplexity`, exp(nll / tokens) under the causal model, with the end of text counted; `perplexity_pooled`, over all
   tokens;
 - `true_perplexity`, by the exact log P(answer | prompt) of the language. An incoherent answer has probability zero, so

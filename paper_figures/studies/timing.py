@@ -1,4 +1,4 @@
-"""Time answers side by side, and make tables of their seconds beside those of the default.
+"""Time answers side by side, and make tables of their seconds beside those of confidence decoding.
 
 A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
 `--batch` says (`seconds.time_units`). The ways are answers that the study has decoded, decoded again with some savings
@@ -146,14 +146,14 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 def with_increase(
     lines: Sequence[tuple[dict[str, Any], pd.DataFrame]], seed: int, prefix: str = ""
 ) -> list[dict[str, Any]]:
-    """Return one row per line: seconds, quartiles, and the increase over the default's line that is otherwise the same.
+    """Return one row per line: seconds, quartiles, and the increase over the line of confidence with the same settings.
 
     `lines` are those of `paired_answers.lines_of`, by `method` among others. `prefix` is "" for seconds and "cpu_" for
     CPU time. The increase is in percent.
     """
     column = f"median_{prefix}seconds"
     increases = []
-    # Two runs that gave one text were timed apart: their seconds are no copies.
+    # Two runs that gave one text were timed separately: their seconds are no copies.
     apart = [(line, rows.drop(columns="text", errors="ignore")) for line, rows in lines]
     for (_, rows), comparison in zip(lines, comparisons(apart, column, seed, column), strict=True):
         names = [f"{prefix}{name}" for name in ("seconds", "quartile_1", "quartile_3")]

@@ -232,7 +232,7 @@ def _perplexities(units: Sequence[Unit]) -> list[Rows]:
 
 
 def exact_world(unit: Unit) -> tuple[WorldPredictor, WorldReward]:
-    """Return a unit's world and its reward; ValueError where they are not exact."""
+    """Return a unit's model and its reward; ValueError where they are not exact."""
     predictor, guide = predictor_for(unit), reward_for(unit, unit.reward or "")
     if not isinstance(predictor, WorldPredictor) or not isinstance(guide, WorldReward):
         raise ValueError(f"predictor is {unit.predictor}: an exact world is needed, such as english with era")

@@ -1,7 +1,7 @@
-"""Read the evidence study's answers, and draw its arms.
+"""Read the evidence study's answers, and plot its arms.
 
 The results are those below the runs where they are there, else the record that ships with the package. A family of arms
-has one colour and one marker in all figures. Hollow: an arm that draws its tokens; half-filled: one token a step.
+has one colour and one marker in all figures. Hollow: an arm that samples its tokens; half-filled: one token a step.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def own_run(runs: Path, study: str, of: Any) -> Recorded:
 
 
 def source_line(evidence: Recorded) -> str:
-    """Return the sentence of a caption that says which results are drawn, with their date and command."""
+    """Return the sentence of a caption that says which results are plotted, with their date and command."""
     about = evidence.about
     which = "results of this page's own run" if about.get("own") else "recorded results that ship with the package"
     return f"Computed from the {which}, made on {about['date']} by `{about['command']}`."
@@ -110,12 +110,12 @@ def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
-    """Return the test answers of a world by arm, each frame by prompt in one order, with the columns of `MEASURES`.
+    """Return the test answers of a model by arm, each frame by prompt in one order, with the columns of `MEASURES`.
 
-    Arms that have not answered all test prompts of the world are left out, so that all arms are of the same prompts.
-    An empty mapping where the world has no answers.
+    Arms that have not answered all its test prompts are left out, so that all arms are of the same prompts.
+    An empty mapping where there are no answers. `world` is "MODEL:REWARD".
     """
-    # Log perplexity is that of the exact world, else of the causal model.
+    # Log perplexity is that of the exact model, else of the causal model.
     columns = {"reward_sd": "reward", "log_p_word": "log_prob", "coherent": "coherent", "log_perplexity": "nll"}
     arms = {}
     for arm, frame in sorted(whole_arms(evidence.answers, world).items(), key=_order):
@@ -132,7 +132,7 @@ def _order(item: tuple[Arm, Any]) -> tuple[Any, ...]:
 
 
 def quality_of(world: str) -> str:
-    """Return the measure of the quality of a world's texts: log p where it is exact, else the share coherent."""
+    """Return the measure of the quality of a model's texts: log p where it is exact, else the share coherent."""
     return "log_p_word" if WORLDS[world].exact else "coherent"
 
 
@@ -164,19 +164,19 @@ def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Ar
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """The study's results, and where the arms that a figure draws lie, by world, or by world and measure."""
+    """The study's results, and the places of the plotted arms, by `world`, or by `world` and measure."""
 
     evidence: Recorded
     places: Mapping[Any, Places]
 
     @property
     def arms(self) -> list[Arm]:
-        """Return the arms that are drawn, of all worlds."""
+        """Return the plotted arms of all models and rewards."""
         return [arm for places in self.places.values() for arm in places]
 
 
 def placed(runs: Path, x: str, y: Callable[[str], str], keep: Callable[[Arm], bool]) -> Placed:
-    """Read the study and place the arms that are kept by x and by a world's y; MissingRun without run and record."""
+    """Read the study and place the arms that are kept by x and by a model's y; MissingRun without run and record."""
     evidence = evidence_of(runs)
     places = {world: places_of(evidence, world, x, y(world), keep) for world in worlds_of(evidence.answers)}
     return Placed(evidence, {world: arms for world, arms in places.items() if arms})
@@ -298,7 +298,7 @@ def scatter(
 
 
 def draw_table8(axes: Axes) -> list[Label]:
-    """Draw Table 8 as printed: temperatures, the box in which RWS lies, the default's GOD; return its labels."""
+    """Draw Table 8 as printed: temperatures, the box in which RWS lies, the GOD of confidence; return its labels."""
     rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
     color, rws = FAMILIES["temperature"].color, FAMILIES["rws"].color
     axes.plot([row["god"] for row in rows], [row["perplexity"] for row in rows], "o", color=color, markersize=5.5)

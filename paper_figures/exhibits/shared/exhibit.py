@@ -40,7 +40,7 @@ class MissingRun(ValueError):
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: file stem, caption, and a description for readers who do not see it."""
+    """A figure: file stem, caption, and a description for readers who do not see it."""
 
     stem: str
     figure: Figure
@@ -120,7 +120,7 @@ def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = N
 
 
 def _printed(figure: Figure) -> dict[str, bytes]:
-    """Return a figure as PNG and as PDF, laid out once: `savefig` would lay it out and draw it twice for each."""
+    """Return a figure as PNG and as PDF, laid out once: `savefig` would lay it out and render it twice for each."""
     png, pdf = io.BytesIO(), io.BytesIO()
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
     # matplotlib stamps its version, and PDFs the time, unless told not to.
@@ -214,9 +214,9 @@ _OURS = {"backend", "interactive", "figure.constrained_layout.use", "figure.auto
 
 @contextmanager
 def styled(*files: str | os.PathLike[str]) -> Iterator[None]:
-    """Use the house style inside the block only, whatever the user's own matplotlib settings are.
+    """Use the project's style inside the block only, whatever the user's own matplotlib settings are.
 
-    files: in the format of matplotlibrc; what they set takes the place of the house style, in their order.
+    files: in the format of matplotlibrc; what they set takes the place of the project's style, in their order.
     """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

@@ -229,7 +229,7 @@ def methods_in(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def controls_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the controls among the rows' methods, without the default, in the order of tables."""
+    """Return the controls among the rows' methods, without confidence decoding, in the order of tables."""
     return [method for method in methods_in(rows) if method not in ("rws", "default")]
 
 
@@ -497,9 +497,9 @@ _ABOUT = ("judge", "judge_prompt", "endpoint", "settings")
 class Dialogues:
     """A run's verdicts.
 
-    rows: the share preferred to the default in percent, draws counted half, with its interval and its difference to
-    RWS in points; `name` is its guide's name, `measure` its judge. orders: the table `llm_orders` in percent, of RWS,
-    with `judge` the judge's name. against: judge -> RWS against the default, by guide. prompts: judge -> the prompt
+    rows: the share preferred to confidence in percent, draws counted half, with its interval and its difference to
+    RWS in points; `name` is its reward's name, `measure` its judge. orders: the table `llm_orders` in percent, of RWS,
+    with `judge` the judge's name. against: judge -> RWS against confidence, by reward. prompts: judge -> the prompt
     that an LLM was asked with.
     """
 

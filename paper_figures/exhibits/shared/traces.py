@@ -1,4 +1,4 @@
-"""Read the traces of the commit-order study, and draw a canvas as running text."""
+"""Read the traces of the commit-order study, and show a canvas as running text."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def flow(words: Sequence[str], width: float) -> tuple[Cell, ...]:
 
 @cache  # outlines are slow, and words recur
 def _advance(word: str) -> float:
-    # Advance widths, not ink: spaces and full stops keep their room.
+    # Advance widths, not ink: spaces and full stops keep their width.
     path = TextPath((0, 0), f"|{word}|", size=SIZE, prop=FontProperties(family="DejaVu Sans"))
     return path.get_extents().width / 72
 
@@ -170,15 +170,15 @@ class CommitOrders:
 
     @property
     def drawn(self) -> int | str:
-        """Return which prompt is drawn: the run's first, so that nobody chose it for its looks."""
+        """Return which prompt is shown: the run's first, so that nobody chose it for its looks."""
         return next(iter(self.traces))
 
     def of(self, strategy: str) -> Trace:
-        """Return the trace of the drawn prompt."""
+        """Return the trace of the prompt shown."""
         return self.traces[self.drawn][strategy]
 
     def inputs(self, *strategies: str) -> tuple[str, ...]:
-        """Return the files of the drawn prompt's traces, below the runs."""
+        """Return the files of the traces of the prompt shown, below the runs."""
         return tuple(self.files[self.drawn][name] for name in strategies)
 
     def words(self, trace: Trace, tokens: Iterable[int]) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ class CommitOrders:
         return int(ends[0]) if ends.size else trace.length
 
     def parted(self) -> tuple[NDArray[np.int64], int]:
-        """Return the steps at which the default and RWS commit different positions, and how many steps both ran."""
+        """Return the steps at which confidence and RWS commit different positions, and how many steps both ran."""
         default, rws = self.of("default"), self.of("rws")
         steps = min(default.steps_run, rws.steps_run)
         return np.flatnonzero((default.chosen[:steps] != rws.chosen[:steps]).any(axis=1)), steps

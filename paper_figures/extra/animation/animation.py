@@ -1,4 +1,4 @@
-"""The animated picture of a decode, or of two in lock-step: a box for each position, drawn frame by frame, one GIF."""
+"""An animated GIF of a decode, or of two in lock-step: a box for each position, frame by frame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAD = 5  # between a word and the ends of its box
 _BOX, _ROW, _GAP = 26, 30, 3  # height of a box, of a row, space between boxes
 _LEAST = 16  # width of a box
 _TALLEST = 14  # rows of a panel that stands beside the other
-_PIXELS = 300_000_000  # of all frames together: two bytes of memory each while they are drawn
+_PIXELS = 300_000_000  # of all frames together: two bytes of memory each while they are rendered
 _LONGEST = 400  # characters of a line that are looked at: no line of a picture holds more
 _WHITE = "#ffffff"
 _FILLS = (_WHITE, BLACK, GREY, AMBER, BLUE, RULE, PALE)

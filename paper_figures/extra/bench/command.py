@@ -60,7 +60,7 @@ class BenchOptions:
     device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
 
     def answer(self, default: Shape) -> Shape:
-        """Return the shape of the answer: what is given, and else the default."""
+        """Return the shape of the answer: what is given, and otherwise that of `default`."""
         given = {name: getattr(self, name) for name in SHAPE if getattr(self, name) is not None}
         return replace(default, **given)
 

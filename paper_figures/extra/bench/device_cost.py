@@ -76,7 +76,7 @@ def printed_table() -> Table:
 
 
 def measured_table() -> Table:
-    """Return what RWS adds to the default on an H100, by decoder and batch."""
+    """Return what RWS adds to confidence decoding on an H100, by decoder and batch."""
     about, settings = measured()["provenance"], measured()["settings"]
     calls = {(row["batch"], row["way"]): row["reward_calls"] for row in measured()["ways"]}
     floors = {(row["batch"], row["method"]): row["seconds"] for row in measured()["roofline"]}

@@ -43,7 +43,7 @@ def bench(
     Each is compared with the plain loop. `same_text`: prompts with the same text; `same_tokens`: with the same tokens,
     up to the first end of text; `same_answer`: with the same tokens to the last (rows that end early are filled with
     the end of text); `near`: of those whose text differs, how many have ties or near-ties in their trace, which explain
-    it. `ratios`: throughput over the plain loop's, RWS's overhead over the default as a share of the naive loop's, and
+    it. `ratios`: throughput over the plain loop's, RWS's overhead over confidence as a share of the naive loop's, and
     seconds of a batch-invariant decode (`Savings.batch_invariant`) over those of one batch.
     """
     sized = shape.resolved()

@@ -20,7 +20,7 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.rewards.causal import CausalReward
 
 MASK, END, BEGIN = "<|mask|>", "<|end|>", "<|begin|>"
-# What masked positions attend to decides how far their logits differ: scores of this deviation pick out a few others.
+# What masked positions attend to decides how far their logits differ: scores of this SD pick out a few others.
 _ATTENTION_SPREAD = 9.0
 _LOGIT_SPREAD = 2.0
 
@@ -65,8 +65,8 @@ def make_models(
 ) -> tuple[BidirectionalPredictor, CausalReward]:
     """Return a mask predictor of LLaDA's kind and a reward model of Llama's kind, with random weights.
 
-    Weights are drawn on the device in their dtype. The predictor's logits have standard deviation about 2 at every
-    size, and depend on position and text; no token is favoured. Raw scores have mean 0 and deviation about 1.
+    Weights are sampled on the device in their dtype. The predictor's logits have standard deviation about 2 at every
+    size, and depend on position and text; no token is favoured. Raw scores have mean 0 and SD about 1.
     """
     shape = shapes.predictor
     predictor = BidirectionalPredictor(
@@ -130,10 +130,10 @@ def _hide(model: Any, mask: int) -> None:
 
 
 def _spread(name: str, weight: nn.Parameter, layers: int) -> float:
-    """Return the standard deviation of a matrix's weights: an input of deviation 1 gives an output of deviation 1.
+    """Return the standard deviation of a matrix's weights: an input of SD 1 gives an output of SD 1.
 
     Queries and keys are larger: otherwise attention would be near the mean of all, the same for every masked position.
-    What joins the residual stream is smaller, so that its sum over all layers has deviation 1.
+    What joins the residual stream is smaller, so that its sum over all layers has SD 1.
     """
     part = name.split(".")[-2]
     if part == "embed_tokens":

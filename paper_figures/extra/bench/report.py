@@ -42,9 +42,9 @@ def ratios(ways: Rows, least: Rows) -> list[dict[str, Any]]:
 
 
 def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
-    """Return what RWS costs over the default (Table 11), by batch: ours, ours asking at every step, the loops in use.
+    """Return what RWS costs over confidence (Table 11), by batch: ours, ours asking at every step, the loops in use.
 
-    added_bytes: the reward model's weights, and the peak of rws over that of the default; None on a CPU.
+    added_bytes: the reward model's weights, and the peak of rws over that of confidence; None on a CPU.
     """
     rows = []
     for batch in dict.fromkeys(row["batch"] for row in ways):

@@ -1,4 +1,4 @@
-"""Estimate mu_R and sigma_R of the paper: mean and deviation of a reward model's raw scores.
+"""Estimate mu_R and sigma_R of the paper: mean and SD of a reward model's raw scores.
 
 They are taken over a seeded sample of pairs of prompt and answer.
 """
@@ -24,7 +24,7 @@ _SAVE_EVERY = 20.0  # seconds between two saves of the progress
 
 @dataclass(frozen=True)
 class Statistics:
-    """Mean and sample deviation (n - 1) of n raw scores, and the standard error of the mean.
+    """Mean and sample SD (n - 1) of n raw scores, and the standard error of the mean.
 
     Answers to one prompt are alike, and the standard error allows for that. It is the error of a mean over `rows`
     independent rows, sqrt(R / (R - 1) * sum_r (sum_{i in r} (x_i - mean))^2) / n. If each row gives one pair, it is std
@@ -51,7 +51,7 @@ def sampled(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
 
 
 def statistics(scores: Sequence[float], rows: Sequence[int]) -> Statistics:
-    """Return mean, sample deviation and standard error of scores, given the row of each.
+    """Return mean, sample SD and standard error of scores, given the row of each.
 
     ValueError is raised for fewer than two scores or rows. It is also raised for scores that are all equal, as they
     cannot normalise anything.

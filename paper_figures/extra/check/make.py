@@ -43,7 +43,7 @@ BATCH = 16
 _POSITIONS = 8  # of each canvas whose logits are kept, and so many of the largest at each
 _LARGEST = 5
 _QUANTILES = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0)
-# Units of rounding by which a reward may change, relative to its size or its deviation, whichever is larger.
+# Units of rounding by which a reward may change, relative to its size or its SD, whichever is larger.
 _REWARD_UNITS = {torch.float64: 1024, torch.float32: 1024, torch.bfloat16: 32, torch.float16: 32}
 
 
@@ -59,7 +59,7 @@ def check_digest(
 ) -> Digest:
     """Decode fixed prompts, and return what the model is and what it gave, to be compared with another machine's.
 
-    The strategies are the default, temperature:4, and rws:8 where a reward is given. prompts: texts or token ids; None
+    The strategies are `default`, `temperature:4`, `rws:8` where a reward is given. prompts: texts or token ids; None
     for those that ship with the model, or `task.PROMPTS`. like: another digest whose prompts and shape are taken
     instead. batch: prompts at once, at most. attention: as PyTorch chooses, or "math", its plain form.
 

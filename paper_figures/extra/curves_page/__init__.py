@@ -24,7 +24,7 @@ from rws_theory.selection import SelectionPath, selection_path
 _SCRIPTS = ("lines.js", "axis.js", "curves.js")
 _NAMED = 6  # positions that a sentence names
 
-# How fine the curves are drawn, and how many pairs are enclosed: fewer where the vocabulary is large.
+# How fine the curves are plotted, and how many crossings are certified: fewer where the vocabulary is large.
 _SCALES, _PAIRS, _EXPONENTIALS, _GAPS = (61, 241), (8, 120), 2**28, 2**22
 
 
@@ -32,8 +32,8 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
     """Return a page of the log-odds of each position that a step ranked, as functions of the factor of all logits.
 
     k: positions that are chosen, by default as many as the step chose. The chosen set at each scale is that of the
-    pieces that :func:`rws_theory.selection_path` proves; curves are drawn through values on a fine grid. Where two of
-    them change places on that grid, :func:`rws_theory.crossings` encloses where, those that change the set first; the
+    segments that :func:`rws_theory.selection_path` proves; curves are plotted on a fine grid. Where two of them change
+    places on that grid, :func:`rws_theory.crossings` gives a certified interval, first for changes of the set; the
     page says how many pairs were left out. ValueError as in `selection_path`.
 
     >>> step = StepLogits(0, np.array([0, 1]), np.array([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]), np.array([0, 0]),
@@ -85,7 +85,7 @@ def _pieces(step: StepLogits, path: SelectionPath) -> list[dict[str, Any]]:
 
 
 def _swaps(step: StepLogits, curves: NDArray[np.float64], path: SelectionPath) -> tuple[list[dict[str, Any]], int]:
-    """Return the enclosed crossings of pairs that change places, by scale, and how many pairs were left out.
+    """Return the certified crossings of pairs that change places, by scale, and how many pairs were left out.
 
     Each with the log-odds there, and whether the chosen set changes (`cut`).
     """
@@ -113,7 +113,7 @@ def _at_the_cut(path: SelectionPath) -> Iterator[tuple[int, int]]:
 
 
 def _changing_places(curves: NDArray[np.float64], k: int) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that do not stand in the same order at all scales drawn, those nearest to the cut first."""
+    """Yield the pairs that do not stand in the same order at all scales plotted, those nearest to the cut first."""
     rank = (-curves).argsort(axis=0, kind="stable").argsort(axis=0)
     nearest = np.abs(rank + 0.5 - k).min(axis=1)
     above = rank[:, None, :] < rank[None, :, :]

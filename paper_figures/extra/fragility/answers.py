@@ -157,7 +157,7 @@ def moved_answers(
 ) -> Ids:
     """Decode a trace's prompt several times, every logit moved up or down by its tolerance; return int64 [decodes, n].
 
-    The tolerance is that of `step.rounding.logit_error`; up or down is drawn from `seed` for every logit of every
+    The tolerance is that of `step.rounding.logit_error`; up or down is sampled from `seed` for every logit of every
     forward. Near-ties so fall either way, though not all of them in a few decodes. Of a strategy that asks a reward the
     recorded factors are taken unless `reward` is given. ValueError for a predictor that is not the trace's, and for a
     trace of a steering method.

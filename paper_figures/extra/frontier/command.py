@@ -1,4 +1,4 @@
-"""`rws frontier`: the frontier of log-probability and reward, and methods below it."""
+"""`rws frontier`: the Pareto front of log-probability and reward, and methods below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METHODS += " best-of:8 tilt-sample:0.5 tilt-decode:0.5"
 
 @dataclass(frozen=True)
 class FrontierOptions:
-    """The world, its reward, the prompt, the methods, and how far the frontier is searched."""
+    """The exact model, its reward, the prompt, the methods, and how far the Pareto front is searched."""
 
     prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
     model: str = option("english", "exact model: shipped name or directory", metavar="NAME")
@@ -62,7 +62,7 @@ def frontier(options: FrontierOptions) -> None:
     for name in options.strategies:
         check_method(name)
     predictor, reward = load_predictor(options.model), load_reward(options.reward)
-    assert isinstance(predictor, WorldPredictor)  # its directory holds a world
+    assert isinstance(predictor, WorldPredictor)  # its directory holds an exact model
     if not isinstance(reward, WorldReward):
         raise ValueError(f"--reward is {options.reward}: a reward of the world is needed, such as era")
     if len(reward.words) != predictor.world.vocabulary:
@@ -117,7 +117,7 @@ def _tables(result: dict[str, Any], text: Any) -> str:
 
 
 def _refuse_no_world(model: str) -> None:
-    """Raise ValueError for a model that is no world, as is every model of the hub: a world is a directory."""
+    """Raise ValueError for a model that is not exact: an exact model is a directory, and none is on the hub."""
     folder = checkpoint_of(model).directory
     if folder is None or not (folder / "world.npz").is_file():
         raise ValueError(f"--model is {model}: a world is needed, such as english")

@@ -1,4 +1,4 @@
-"""The frontier of log-probability and reward in an exact world, and texts below it."""
+"""The Pareto front of log-probability and reward in an exact model, and texts below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_
 from rws_decode.view.sentences import number
 from rws_theory.worlds import Frontier
 
-_SLACK = 1e-6  # nats that rounding may put a text above the frontier
+_SLACK = 1e-6  # nats that rounding may put a text above the Pareto front
 _DRAWN = 400  # rewards at which the line is computed
 
 
@@ -29,8 +29,8 @@ def frontier(
 
     Dots on the line are the texts that are best at some weight of the reward. Texts at one place share a marker.
 
-    curve : by `rws_theory.worlds.frontier`. texts : name -> (log-probability in nats, reward), of the same world,
-    prompt and length. unit : the name of the reward. ValueError for a text above the frontier.
+    curve : by `rws_theory.worlds.frontier`. texts : name -> (log-probability in nats, reward), of the same model,
+    prompt and length. unit : the name of the reward. ValueError for a text above the Pareto front.
 
     >>> from rws_decode import plots
     >>> from rws_theory.worlds import NGram, frontier
@@ -66,7 +66,7 @@ def frontier(
 
 
 def _told(regrets: Mapping[str, float]) -> str:
-    """Say how far the texts are from the frontier: the nearest and the furthest."""
+    """Say how far the texts are from the Pareto front: the nearest and the furthest."""
     if not regrets:
         return ""
     near, far = min(regrets, key=lambda name: regrets[name]), max(regrets, key=lambda name: regrets[name])

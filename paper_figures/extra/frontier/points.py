@@ -1,4 +1,4 @@
-"""Texts that methods write in an exact world, beside the frontier of log-probability and reward."""
+"""Texts that methods write in an exact model, beside the Pareto front of log-probability and reward."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rws_decode.strategies.table import FROM_RUN, as_strategy, check_text, strat
 from rws_theory.worlds import Frontier, NGram
 from rws_theory.worlds.joint_table import MASK
 
-# Methods that decode nothing: draws of the world itself, and of its tilt; and whether each takes a number.
+# Methods that sample p or p exp(beta R) / Z without a decode, and whether each takes a number.
 DRAWS = {"sample": False, "best-of": True, "tilt-sample": True, "tilt-decode": True}
 
 
 @dataclass(frozen=True)
 class FrontierText:
-    """A method's text: log_prob in nats, the exact reward, and how far below the frontier it lies in nats."""
+    """A method's text: log_prob in nats, the exact reward, and how far below the Pareto front it lies in nats."""
 
     strategy: str
     log_prob: float
@@ -34,9 +34,9 @@ class FrontierText:
 
 
 def check_method(name: str) -> tuple[str, float | None]:
-    """Return the name and number of a draw, or of a control that is made from a run; of others the whole text, checked.
+    """Return name and number of a method of `DRAWS`, or of a control from a run; of others the whole text, checked.
 
-    `best-of:N` draws from the world itself. ValueError for a text that names no method.
+    `best-of:N` samples from the model itself. ValueError for a text that names no method.
 
     >>> check_method("constant:8"), check_method("threshold:0.9+rws:8"), check_method("particles:8")
     (('constant', 8.0), ('threshold:0.9+rws:8', None), ('particles:8', None))
@@ -107,7 +107,7 @@ def _written(
         kind, number = "default", None
     row = [*context, *(predictor.mask_id if token == MASK else token for token in canvas)]
     if is_method(kind):
-        # One token a step, so that copies are draws of the world.
+        # One token a step, so that copies are samples of the model.
         whole = Shape(shape.length, shape.length, shape.block)
         options = Options(sampling_temperature=float(as_method(kind).draws), seed=int(rng.integers(2**31)))
         (trace,) = steer(predictor, [row], kind, whole, reward=reward, options=options)

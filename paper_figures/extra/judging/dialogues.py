@@ -36,12 +36,12 @@ _ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
 
 
 def dialogues_of(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.
+    """Return one row per whole dialogue, with that of confidence decoding on the same prompt beside it.
 
     `answers` is the frame of `answers.answers_of`. The columns are the settings that are present; guide, reward_scale,
     method, example; `asked`, the user's turns; `replied` and `default_replied`, the answers turn by turn, as tuples of
-    texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own or the
-    default's answers.
+    texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own answers
+    or in those of confidence decoding.
     """
     keys = [*(name for name in SETTINGS if name in answers), "guide", "reward_scale", "example"]
     spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)

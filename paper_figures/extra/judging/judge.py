@@ -159,7 +159,7 @@ class LLMJudge:
         finite("timeout", self.timeout, above=0)
         if self.temperature is not None:
             finite("temperature", self.temperature, least=0)
-            # 0 and 0.0 are one setting, and must be one address in the cache.
+            # 0 and 0.0 are one setting, and must be one key in the cache.
             object.__setattr__(self, "temperature", float(self.temperature))
         object.__setattr__(self, "extra", _extra(self.extra))
         object.__setattr__(self, "endpoint", _endpoint(self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI))

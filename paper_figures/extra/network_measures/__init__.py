@@ -39,21 +39,21 @@ MEASURES = {
 def network_measures(
     predictor: MaskPredictor, prompts: Sequence[str | Sequence[int]], shape: Shape, seed: int = 0
 ) -> pd.DataFrame:
-    """Return a row for each prompt, with the measures of one step of its default decode as columns (`MEASURES`).
+    """Return a row for each prompt, with the measures of one step of confidence decoding as columns (`MEASURES`).
 
-    The step is drawn from those that leave a choice, the positions from those of its block that are masked:
+    The step is sampled from those that leave a choice, the positions from those of its block that are masked:
 
     - exchange: an unbiased estimate of `exchange_distance` of one position and the nearest other, E[(1 - e^-C)+], and
-      circulation, of the divergence KL of the two orders, E[C] in nats: C is `circulation` of tokens drawn in that
-      order. Both are 0 where the conditionals are those of one joint law, up to rounding.
+      circulation, of the divergence KL of the two orders, E[C] in nats: C is `circulation` of tokens sampled in that
+      order. Both are 0 where the conditionals are those of one joint distribution, up to rounding.
     - changed_C: 1 where scale C chooses another set than scale 1; reversed_C: the share of pairs of positions that
       stand in another order. Both are of float64 log-odds.
     - any_reward: 1 where two factors of `factor_range(8)` choose other sets (`selection_path`); usual_reward: of
       the factors of normalised rewards from -3 to 3.
-    - near, far: the mean total variation between the rows of another position before and after a drawn token stands at
+    - near, far: the mean total variation between the rows of another position before and after a sampled token is at
       the first one, over positions at most 2, and 8 or more, columns away; NaN where there is none.
 
-    prompts: texts or ids, with gaps or without; seed: of the steps, positions and tokens that are drawn. ValueError for
+    prompts: texts or ids, with gaps or without; seed: of the sampled steps, positions and tokens. ValueError for
     a shape whose steps leave no choice, and as `decode` says.
 
     >>> from rws_decode import load_predictor
@@ -141,9 +141,9 @@ def pseudo_log_likelihood(
     """Return the pseudo-log-likelihood of each answer to a prompt, float64 [B], nats a token.
 
     The mean over positions i of log p(x_i | the prompt and all other tokens of the answer) (Besag 1975; Salazar et al.
-    2020). It needs no order, and is no likelihood of the text: that takes conditionals of one joint law.
+    2020). It needs no order, and is no likelihood of the text: that takes conditionals of one joint distribution.
 
-    prompt: a text or ids, with gaps or without; answers: texts. most: of how many positions, drawn by `seed`, the same
+    prompt: a text or ids, with gaps or without; answers: texts. most: how many positions, sampled by `seed`, the same
     for answers of one length: an unbiased estimate. ValueError for an answer without tokens, or that does not fill the
     gaps.
 

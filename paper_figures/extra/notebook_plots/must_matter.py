@@ -282,7 +282,7 @@ def with_jitter(noises: tuple[float, ...], copies: int, seed: int = 0) -> pd.Dat
 
 
 def random_settings(number: int, seed: int = 0) -> Settings:
-    """Compare RWS with its twins in random settings: log weights, scores and s_R drawn, four prompts each."""
+    """Compare RWS with its twins in random settings: sampled log weights, scores and s_R, four prompts each."""
     rng = np.random.default_rng(seed)
     weights = np.exp(rng.standard_normal((number, len(PROMPTS), len(TEXTS))))
     scores, scales = rng.standard_normal((number, len(TEXTS))), rng.choice([1.0, 2.0, 4.0, 8.0], number)

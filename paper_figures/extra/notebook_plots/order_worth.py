@@ -202,7 +202,7 @@ def drag() -> Page:
 
 
 def recorded_kl() -> dict[str, dict[int, Interval]]:
-    """Return KL(q || p) of each law of the recorded study in `english` with 2 and 4 words a step, nats."""
+    """Return KL(q || p) of each sampler of the recorded study in `english` with 2 and 4 words a step, nats."""
     found: dict[str, dict[int, Interval]] = {}
     for (method, words, drawing), frame in _values().items():
         if drawing == "commit" and words > 1:
@@ -211,9 +211,9 @@ def recorded_kl() -> dict[str, dict[int, Interval]]:
 
 
 def difference(first: str, second: str, words: int) -> tuple[Interval, float | None]:
-    """Return the mean of KL(q || p) of one recorded law less that of another, with its 95 % interval over prompts.
+    """Return the mean of KL(q || p) of one recorded sampler less that of another, with its 95 % interval over prompts.
 
-    And the difference that a test at 5 % would have found with probability 0.8, None where all are 0.
+    Also return the difference that a test at 5 % would have found with probability 0.8, None where all are 0.
     """
     values = _values()
     return mean_of((values[first, words, "commit"]["kl"] - values[second, words, "commit"]["kl"]).to_numpy())

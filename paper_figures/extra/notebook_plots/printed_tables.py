@@ -30,7 +30,7 @@ def power_page(rows: Sequence[Row]) -> Page:
     """Return a page on which the number of prompts is dragged: how often each printed row would be seen.
 
     rows: printed rows with `model`, `win` and `default_win`, in percent of prompts, by rising difference; the first and
-    the last are drawn over all numbers.
+    the last are plotted over all numbers.
     """
     power = np.array([[sign_test_power(row["win"] / 100, row["default_win"] / 100, n) for row in rows] for n in SIZES])
     ends = np.array([[net_interval(row["win"], row["default_win"], n) for row in rows] for n in SIZES])

@@ -35,7 +35,7 @@ _FLAT = 0.1  # of the tallest stretch: a lower one is hard to see on an even axi
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The positions at hand: a name and a label for each, their logits, and those that are to be drawn (indices)."""
+    """The positions at hand: a name and a label for each, their logits, and those that are plotted (indices)."""
 
     names: list[str]
     labels: list[str]
@@ -59,7 +59,7 @@ def confidence_curves(
     """Draw the exact confidence of positions against the scale of their logits, with every crossing of their curves.
 
     A curve is the confidence of a position's best token, as log-odds [nats] or as a probability, at each factor of all
-    logits. Dots are the crossings of each pair that is drawn, as `rws_theory.crossings` encloses them: full where the
+    logits. Dots are the crossings of each plotted pair, certified by `rws_theory.crossings`: full where the
     curves change order, hollow where they only touch. What could not be told apart is hatched. A curve is thick where
     its position is among the k highest of all positions given (`rws_theory.selection_path`): where it is committed.
 
@@ -187,7 +187,7 @@ def _draw_curves(axes: Axes, rows: _Rows, curves: dict[int, NDArray[np.float64]]
 
 
 def _heights(axes: Axes, curves: Iterable[NDArray[np.float64]], unit: Unit) -> None:
-    """Label the axis of confidences; log-odds grow with the scale, and are drawn closer where they are large."""
+    """Label the axis of confidences; log-odds grow with the scale, and are set closer where they are large."""
     if unit == "probability":
         axes.set_ylabel("confidence of the best token [probability]")
         return

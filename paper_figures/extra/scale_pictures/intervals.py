@@ -76,7 +76,7 @@ def reversal_shares(
 
     shares : name -> number -> what `rws_theory.end_reversals` or `scale_reversals` counted. limits : of some of the
     names, by `rws_theory.reversal_limit`. across : the label of the numbers, which are positive. border : a number at
-    which an upright line is drawn, such as 1 where the numbers are scales over the freezing scale. ValueError for no
+    which a vertical line is shown, such as 1 where the numbers are scales over the freezing scale. ValueError for no
     shares, for limits of other names, and for numbers that are not positive.
 
     >>> import numpy as np

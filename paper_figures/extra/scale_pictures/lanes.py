@@ -41,8 +41,8 @@ def scale_path(
     """Draw at which scales each answer is given: a lane for each answer, and a bar where those scales give it.
 
     Across: the scale, a factor c of all logits or the reward scale s_R, logarithmic. Lanes are numbered in the order of
-    their scales, and have the answer's text beside them, from where it parts with others. Two paths, over the
-    temperature and over the reward scale, are drawn together, with a note where only one of them gives an answer.
+    their scales, and have the answer's text beside them, from where it differs from others. Two paths, over the
+    temperature and over the reward scale, are shown together, with a note where only one of them gives an answer.
     Scales that are unexplored, or at which nothing is proved, are hatched; every other border is proved.
 
     grid: scales, as of a study; a mark shows which answer each gives, and the caption says which answers the grid
@@ -69,11 +69,11 @@ def reward_against_scale(
     grid: Sequence[float] | None = None,
     axes: Panels = None,
 ) -> Figure:
-    """Draw what the answer at each scale is worth: level over each proved piece of the axis.
+    """Draw what the answer at each scale is worth: level over each proved segment of the axis.
 
     Across: the temperature's factor c, or the reward scale s_R, or both where two paths are given, logarithmic. A line
     is broken where its path is unexplored. The dotted line is scale 1, where a temperature is confidence decoding. The
-    panels, from above: the reward [deviations] and the log-probability [nats] of the answers, where a path knows them.
+    panels, from above: the reward [SD] and the log-probability [nats] of the answers, where a path knows them.
 
     others: further panels, by the label of their axis, functions of a `ScalePiece`. god: whether a panel has the
     generation order deviation [steps]. grid: scales to name on the axis.
@@ -188,7 +188,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def lines_of(paths: Sequence[ScalePath], others: Mapping[str, Value] | None, god: bool) -> dict[str, Value]:
-    """Return what is drawn against the scale, by the label of its axis: what is known, the others, the order.
+    """Return what is plotted against the scale, by the label of its axis: what is known, the others, the order.
 
     An answer whose reward or log-probability one path knows is known in the other. ValueError where nothing is left.
     """
@@ -210,7 +210,7 @@ def lines_of(paths: Sequence[ScalePath], others: Mapping[str, Value] | None, god
 def of_answers(
     paths: Sequence[ScalePath], answers: Sequence[Answer], shown: int, grid: Sequence[float] | None
 ) -> list[str]:
-    """Say how many answers each path gives, what is proved, and what a grid misses; so many answers are drawn."""
+    """Say how many answers each path gives, what is proved, and what a grid misses. shown: how many have a lane."""
     sentences = []
     for path in paths:
         axis, given = path.over.replace("-", " "), path.answers

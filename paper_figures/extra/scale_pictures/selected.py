@@ -17,7 +17,7 @@ from rws_decode.view.plots.sheet import Panels, drawn, finished, legend, panels_
 from rws_decode.view.sentences import count, joined, number
 from rws_theory import SelectionPath, StabilityRadius, ThresholdPath
 
-_WIDEST = 1e3  # scales beyond it, or below its inverse, are drawn at the edge
+_WIDEST = 1e3  # scales beyond it, or below its inverse, are shown at the edge
 _NARROWEST = 2.0
 _ARROW = 12  # points of the marks of ends that lie beyond the edge
 

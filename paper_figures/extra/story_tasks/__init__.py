@@ -162,7 +162,7 @@ def _alternatives() -> dict[str, tuple[str, ...]]:
 
 
 def corrupt(text: str, rng: Random, count: int = 1) -> str:
-    """Return the text with `count` corruptions, each drawn from six kinds.
+    """Return the text with `count` corruptions, each sampled from six kinds.
 
     A word is swapped for another of its class (half of the time); a name for another name of the text; two sentences
     change places; a sentence is dropped; one is doubled; a word is dropped. The result may, by luck, break no rule.

@@ -1,4 +1,4 @@
-"""`rws steering`: how far each method's law is from the true tilt, at budgets of forwards."""
+"""`rws steering`: how far each method is from the reward-tilted distribution, at budgets of forwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USUAL = "default rws:8 random-order best-of soft-best-of particles guided-parti
 
 @dataclass(frozen=True)
 class SteeringOptions:
-    """The methods, the budgets, and how much is drawn."""
+    """The methods, the budgets, and the number of samples."""
 
     methods: tuple[str, ...] = option(
         tuple(_USUAL.split()), "strategies with their numbers, and steering methods by name alone", metavar="NAME"

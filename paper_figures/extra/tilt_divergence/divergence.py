@@ -1,4 +1,4 @@
-"""How far the law of a method is from the tilt p exp(beta R) / Z, in small worlds where all texts can be listed."""
+"""How far methods are from the reward-tilted distribution p exp(beta R) / Z, in models whose texts can be listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SmallWorld:
-    """A joint table of T texts, and a reward of each, of mean 0 and deviation 1 under p. p, rewards: [T]."""
+    """A joint table of T texts, and a reward of each, of mean 0 and SD 1 under p. p, rewards: [T]."""
 
     table: JointTable
     texts: tuple[tuple[int, ...], ...]
@@ -37,11 +37,11 @@ class SmallWorld:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The law of a method in a world: KL(law || tilt) in nats, plug-in, and means over its draws.
+    """The distribution q of a method in a model: KL(q || p exp(beta R) / Z), plug-in, nats, and means over samples.
 
-    method: with its number, or "exact draws" of the tilt itself, whose KL is the floor that so many draws can reach;
-    budget: forwards for one answer, None where the method has no copies. reward: in deviations; log_prob: nats;
-    forwards and reward_calls: of one answer; seconds: of all draws.
+    method: with its number, or "exact draws" of p exp(beta R) / Z itself, whose KL is the least for so many samples;
+    budget: forwards for one answer, None where the method has no copies. reward: in SD; log_prob: nats;
+    forwards and reward_calls: of one answer; seconds: of all samples.
     """
 
     world: int
@@ -56,9 +56,9 @@ class Divergence:
 
 
 def small_world(seed: int, vocabulary: int = 3, length: int = 4) -> SmallWorld:
-    """Return a world whose log p is normal, and whose reward adds a normal number for each word and each pair.
+    """Return a model whose log p is normal, and whose reward adds a normal number for each token and each pair.
 
-    So a word's worth depends on its neighbour, and a greedy completion can misjudge a text.
+    So a token's worth depends on its neighbour, and a greedy completion can misjudge a text.
 
     >>> world = small_world(0)
     >>> len(world.texts), round(float(world.p @ world.rewards), 12), round(float(world.p @ world.rewards**2), 12)
@@ -83,9 +83,9 @@ def divergences(
     draws: int = 1000,
     seed: int = 0,
 ) -> Iterator[Divergence]:
-    """Yield the divergence of each method in each world, of steering methods for each budget; methods: their names.
+    """Yield the divergence of each method in each model, of steering methods for each budget; methods: their names.
 
-    worlds: seeds. Strategies sample tokens at temperature 1, one token a step. Draws have the seeds from `seed` on, the
+    worlds: seeds. Strategies sample tokens at temperature 1, one token a step. Samples have seeds from `seed` on, the
     same for all methods. ValueError for a budget below the smallest method of a name.
     """
     for number in worlds:
@@ -156,9 +156,9 @@ def _measured(
 
 
 def kl_divergence(counts: NDArray[np.int64], law: Floats) -> float:
-    """Return KL(counts / their sum || law) in nats, the plug-in estimate of the divergence of where counts came from.
+    """Return KL(counts / their sum || `law`) in nats, the plug-in estimate for the distribution that was counted.
 
-    Of n draws from a law with d atoms it is about (d - 1) / 2n above the true one. law: positive, [d].
+    Of n samples from a distribution with d atoms it is about (d - 1) / 2n above the true one. law: positive, [d].
 
     >>> kl_divergence(np.array([1, 1]), np.array([0.5, 0.5]))
     0.0

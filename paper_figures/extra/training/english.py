@@ -1,4 +1,4 @@
-"""The recipe of `english`: words, counts, held-out examples and era scores from addresses of US presidents."""
+"""The recipe of `english`: words, counts, held-out examples and era scores from speeches of US presidents."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class EnglishRecipe:
     """The numbers of the recipe.
 
     vocabulary: words, the end of text among them; order, minimum, discount: as in `NGram.fit`. held_from, held_every:
-    which addresses are not fitted; openings, gaps: how many examples are taken of them. samples, words, seed: of the
-    texts after each opening that the mean and deviation of the era reward are measured on.
+    which speeches are not fitted; openings, gaps: how many examples are taken of them. samples, words, seed: of the
+    texts after each prompt that the mean and SD of the era reward are measured on.
     """
 
     vocabulary: int = 3000
@@ -60,9 +60,9 @@ class EnglishRecipe:
 
 
 def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None = None) -> dict[str, Any]:
-    """Fit the world to the archive of the package, write its files to `directory`, and return what was measured.
+    """Fit the model to the archive of the package, write its files to `directory`, and return what was measured.
 
-    The same archive gives the same bytes. ValueError as in `read_addresses`, and where no address is held out.
+    The same archive gives the same bytes. ValueError as in `read_addresses`, and where no speech is held out.
     """
     recipe = EnglishRecipe() if recipe is None else recipe
     addresses = read_addresses(package)
@@ -79,7 +79,7 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     world = world_of(arrays)  # as the file holds it
     examples = [*openings_of(held_out, words, recipe.openings), *_gaps_of(held_out, words, recipe.gaps)]
     shown = {example["prompt"] for example in examples}
-    # What is left of the held-out addresses: studies that need hundreds of prompts ask it.
+    # What is left of the held-out speeches: studies that need hundreds of prompts take them from here.
     others = (row for row in openings_of(held_out, words, 10_000) if row["prompt"] not in shown)
     openings = [{name: row[name] for name in ("kind", "prompt", "address")} for row in others]
     score, split = _era(fitted, words)
@@ -177,9 +177,9 @@ def sequences_of(text: str, words: Words) -> Iterator[list[int]]:
 
 
 def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict[str, Any]]:
-    """Return different openings of sentences, of 8 to 16 known words, with how they go on; from each address in turn.
+    """Return different beginnings of sentences, of 8 to 16 known words, with how they go on; from each speech in turn.
 
-    An opening ends where the clause does: after a mark, or before a word that joins what follows.
+    A beginning ends where the clause does: after a mark, or before a word that joins what follows.
     """
     by_address, texts = [], set()
     for address in addresses:
@@ -196,7 +196,7 @@ def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[d
 
 
 def _gaps_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict[str, Any]]:
-    """Return sentences of known words with a gap of 4 to 12 words between an opening and the last six words."""
+    """Return sentences of known words with a gap of 4 to 12 words between a beginning and the last six words."""
     by_address = []
     for address in addresses:
         by_address.append([])
@@ -231,7 +231,7 @@ def _cut(sentence: Sequence[str], least: int, most: int) -> int | None:
 
 
 def _in_turn(by_address: Sequence[Sequence[dict[str, Any]]], most: int) -> list[dict[str, Any]]:
-    """Return `most` examples at even distances within each address, one address after the other."""
+    """Return `most` examples at even distances within each speech, one speech after the other."""
     each = -(-most // len(by_address))
     spread = [rows[:: max(1, len(rows) // each)][:each] for rows in by_address]
     turns = [rows[turn] for turn in range(each) for rows in spread if turn < len(rows)]
@@ -260,7 +260,7 @@ def _era(fitted: Sequence[Address], words: Words) -> tuple[np.ndarray, int]:
 def _statistics(
     world: NGram, score: np.ndarray, prompts: Sequence[Sequence[int]], recipe: EnglishRecipe
 ) -> tuple[float, float]:
-    """Return the mean and deviation of the era reward over the world's own texts after the openings."""
+    """Return the mean and SD of the era reward over the model's own texts after the prompts."""
     rng = np.random.default_rng(recipe.seed)
     texts = [world.sample(recipe.words, rng, prompt) for prompt in prompts for _ in range(recipe.samples)]
     rewards = score[np.asarray(texts)].sum(axis=1)

@@ -5,7 +5,7 @@ in (0, 1], every answer token masked with probability t, cross-entropy on masked
 masked. A curriculum comes first, plain cross-entropy at mask rates that grow, because copying a word over a
 distance is learned only where most of the context can be seen. In between, odd rows are masked as block-wise decoding
 meets them; on uniform masks alone the model let end-of-text spread to the left and ended its stories early. Up to
-step `even` all wordings and plots are drawn as often; with the usual wordings from the start, in which an ending stands
+step `even` all wordings and plots are sampled equally often. With the usual wordings from the start, whose ending is
 far from what it depends on, the model never learned to connect them.
 """
 

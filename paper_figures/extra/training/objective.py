@@ -73,7 +73,7 @@ def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple
 
     The canvas of `task.length` tokens holds the answer and end-of-text up to its end.
 
-    ValueError where an answer leaves no room for an end-of-text token.
+    ValueError where an answer leaves no place for an end-of-text token.
     """
     rows, spans = [], []
     for task in tasks:
@@ -147,7 +147,7 @@ def decoding_loss(
 def decoding_masks(ids: Tensor, canvas: Tensor, end_id: int, block: int, rng: np.random.Generator) -> Tensor:
     """Return masks (B, L) as block-wise decoding meets them: earlier blocks shown, later ones masked.
 
-    In the current block, drawn uniformly, tokens are masked at a uniform rate, and of its end-of-text tokens the last
+    In the current block, sampled uniformly, tokens are masked at a uniform rate, and of its end-of-text tokens the last
     few, a uniform number, are shown: confident and alike, they are committed first.
     """
     masked = torch.zeros_like(canvas)

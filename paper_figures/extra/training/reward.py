@@ -49,7 +49,7 @@ class RewardRecipe:
 
 
 def build_reward(mini: ModernBertForMaskedLM, seed: int) -> ModernBertForSequenceClassification:
-    """Build a scalar classifier on a copy of `mini`'s trunk, its head drawn from the seed."""
+    """Build a scalar classifier on a copy of `mini`'s trunk, its head sampled from the seed."""
     shape = {key: value for key, value in mini.config.to_dict().items() if key not in ("id2label", "label2id")}
     config = type(mini.config)(**shape | {"num_labels": 1, "classifier_pooling": "mean"})
     model = seeded(seed, lambda: ModernBertForSequenceClassification(config))

@@ -49,7 +49,7 @@ class Verified:
 
 
 def sample_of(recorded: Recorded, size: int, seed: int) -> pd.DataFrame:
-    """Return `size` recorded answers drawn without replacement; all of them where there are no more."""
+    """Return `size` recorded answers sampled without replacement; all of them where there are no more."""
     size = min(size, len(recorded.answers))
     drawn = np.random.default_rng(seed).choice(len(recorded.answers), size, replace=False)
     return recorded.answers.iloc[np.sort(drawn)]
@@ -66,7 +66,7 @@ def verify(recorded: Recorded, answers: pd.DataFrame) -> Iterator[Verified]:
         groups.setdefault(batch_key(unit), []).append((row, unit))
     checked = equal = near = 0
     differ: list[Difference] = []
-    # Answers of one world follow each other, so that each model is loaded once.
+    # Answers of one model follow each other, so that each model is loaded once.
     batches = [pairs[start : start + _BATCH] for pairs in groups.values() for start in range(0, len(pairs), _BATCH)]
     for pairs in sorted(batches, key=lambda pairs: str(pairs[0][1].predictor)):
         for (row, _), result in zip(pairs, work([unit for _, unit in pairs]), strict=True):
@@ -110,7 +110,7 @@ def units_of(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
 
 
 def laws_units(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
-    """Return the unit of each recorded text of the laws study."""
+    """Return the unit of each recorded text of the study `laws`."""
     count, seed = recorded.about["prompts"], recorded.about["seed"]
     prompts = {
         name: {
@@ -124,7 +124,7 @@ def laws_units(recorded: Recorded, rows: list[dict[str, Any]]) -> list[Unit]:
 
 def _same_numbers(row: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
     pairs = [(row["reward"], again["final_reward"])]
-    # Where a world is not exact, or a sampler has no law, there is no such number.
+    # Where a model is not exact, or a sampler's distribution is not known, there is no such number.
     known = [name for name in ("log_prob", "log_q") if row.get(name) is not None and np.isfinite(row[name])]
     pairs += [(row[name], again[name]) for name in known]
     return all(abs(first - second) <= _TOLERANCE for first, second in pairs)
