@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.executors import Backend, RunOptions
 
 # One stated reward scale, that of the evidence's rarer controls: six validation prompts would choose one by chance. Two
-# guides and a third judge show what each judges. Turned and random rewards are left to `reward-bench` and the recorded
+# rewards and a third judge show what each judges. Turned and random rewards are left to `reward-bench` and the recorded
 # evidence, which has the prompts for them. `precision` has the prompts that five corrected sign-flip tests need to say
 # anything, and both scales between which the printed GOD falls; a fixed factor of equal mean is a temperature again.
 _JUDGED = "--rewards mini exact --judges mini-judge"

@@ -131,7 +131,7 @@ def _name_of(turns: tuple[str, ...]) -> str:
     return f"{slug or 'prompt-'}{digest(turns)[:6]}"
 
 
-# What draws prompts: detail, count, seed and split -> prompts.
+# What samples prompts: detail, count, seed and split -> prompts.
 DRAWN: dict[str, Callable[[str, int, int, str], list[Prompt]]] = {
     "stories": _stories,
     "dialogues": _dialogues,

@@ -1,6 +1,6 @@
 """Figure 2: the forward process masks an answer at random; the reverse process fills it by confidence.
 
-Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; and the model's own answer to the
+Shows: a held-out answer with more and more tokens masked, sampled from q(x_t | x_0); and the model's own answer to the
 same prompt, unmasked step by step by confidence decoding. Figure 3 has the confidences of a step.
 """
 

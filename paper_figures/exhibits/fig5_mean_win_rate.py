@@ -85,7 +85,7 @@ def compute(runs: Path) -> MeanWinRates:
     """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     rows = run.table("mean_win_rates", "no answer was judged")
-    # The table has a column of scales only where a guide has several.
+    # The table has a column of scales only where a reward has several.
     scales = sorted({row["reward_scale"] for row in rows}) if "reward_scale" in rows[0] else [None]
     lines = [(method, scale) for scale in scales for method in ("rws", *controls_of(rows))]
     guides = len({row["guide"] for row in run.rows.get("win_rates", ())})

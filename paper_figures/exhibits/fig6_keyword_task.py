@@ -62,7 +62,7 @@ class KeywordTask:
     run: Results
 
     def of(self, method: str, measure: str) -> dict[str, Row]:
-        """Return guide's name -> the row of a method and measure, or a claim's quantity, that has a number."""
+        """Return a reward's name -> the row of a method and measure, or a claim's quantity, that has a number."""
         means = [row for row in self.means if row["measure"] == measure and row["mean"] is not None]
         claims = [row for row in self.claims if row["quantity"] == measure and row["value"] is not None]
         return {row["name"]: row for row in (*means, *claims) if row["method"] == method}

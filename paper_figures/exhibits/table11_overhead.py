@@ -38,7 +38,7 @@ def _told(run: Results, rows: Sequence[Row]) -> str:
 
 
 def _of(rows: Sequence[Row], method: str, savings: str = "usual") -> dict[str, Row]:
-    """Return guide's name -> the row of a method with some savings."""
+    """Return a reward's name -> the row of a method with some savings."""
     return {row["name"]: row for row in rows if (row["method"], row["savings"]) == (method, savings)}
 
 

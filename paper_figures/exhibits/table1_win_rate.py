@@ -61,11 +61,11 @@ class WinRates:
     rows: Sequence[Row]
 
     def of(self, name: str, method: str, measure: str) -> Row | None:
-        """Return the row of one guide, method and measure; None if there is none, or it has no value."""
+        """Return the row of one reward, method and measure; None if there is none, or it has no value."""
         return with_mean(self.rows, name=name, method=method, measure=measure)
 
     def net(self, method: str) -> str:
-        """Return in words for how many guides the net win rate of RWS is above that of a method."""
+        """Return in words for how many rewards the net win rate of RWS is above that of a method."""
         names = names_of(self.rows)
         minus = [rws_minus(self.of(name, method, "net")) for name in names]
         return tally(minus, "rewards", ("above zero", "below zero"))

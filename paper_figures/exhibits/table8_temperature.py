@@ -50,7 +50,7 @@ _DRAWN = {
 
 @dataclass(frozen=True)
 class Temperatures:
-    """The experiment's outcome for its first guide: `summary`, a row per method and scale; `controls`, differences."""
+    """The experiment's outcome for its first reward: `summary`, a row per method and scale; `controls`, differences."""
 
     run: Results
     summary: Sequence[Row]

@@ -38,7 +38,7 @@ def drawn_ranking_log_prob(
 
 
 def _all_of_text(log_p: NDArray[np.float64], words: NDArray[np.int64], count: int, scale: float) -> float:
-    """Return the probability that the `count` best ranked of m sampled words are all of the text. log_p: [m, V]."""
+    """Return the probability that the `count` best ranked of m sampled words all are the text's. log_p: [m, V]."""
     value = scale * log_p
     value -= np.logaddexp.reduce(value, axis=1, keepdims=True)
     own = np.take_along_axis(value, words[:, None], 1)[:, 0]

@@ -22,7 +22,7 @@ class Equivalence(NamedTuple):
     """What two one-sided tests of a difference within +-margin say (TOST; Schuirmann 1987).
 
     `p` is the greater p of the two tests: at most alpha means that the difference lies within the margin. `p_different`
-    is the two-sided p of a difference of 0. Both can be small: a difference can be real and too small to matter.
+    is the two-sided p of a difference of 0. Both can be small: a difference can be significant and too small to matter.
     """
 
     p: float

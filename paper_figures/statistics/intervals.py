@@ -99,7 +99,7 @@ def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
 
 
 def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
-    """Return successes / total with the exact interval of Clopper and Pearson (1934), of independent draws.
+    """Return successes / total with the exact interval of Clopper and Pearson (1934), of independent samples.
 
     >>> [round(number, 3) for number in exact_share(0, 10)]
     [0.0, 0.0, 0.308]

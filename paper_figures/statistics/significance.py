@@ -1,4 +1,4 @@
-"""Test whether a paired difference is real: a permutation test of its mean, and Holm's correction for several tests."""
+"""Test whether a paired difference is 0: a permutation test of its mean, and Holm's correction for several tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Collect answers with their measures, and group them into lines of tables, paired by prompt.
 
 A comparison has two sorts of units: answers, and measures of texts. Here each answer gets the measures of its text. A
-method without a guide is repeated for every guide and reward scale that it is compared with. The best of N samples
+method without a reward is repeated for every reward and reward scale that it is compared with. The best of N samples
 replaces the samples. `statistics.means` makes tables of means; the lines here serve ratios and sets of texts.
 """
 
@@ -31,8 +31,8 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the answers to test prompts, each with the measures of its text.
 
     `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_unit_rows`). The result is empty if there
-    are no answers. Each method has rows at every guide and reward scale of rws. The rows of "default" and "margin" are
-    repeated there. "best-of-n" is the sample of each prompt that the guide scores best, over all turns of a dialogue.
+    are no answers. Each method has rows at every reward and reward scale of rws. The rows of "default" and "margin" are
+    repeated there. "best-of-n" is the sample of each prompt that the reward scores best, over all turns of a dialogue.
     Its cost is that of all N samples.
 
     These columns are added:
@@ -40,7 +40,7 @@ def answers_of(frame: pd.DataFrame) -> pd.DataFrame:
     - `score of JUDGE` and `normalised score of JUDGE`, for each reward model;
     - `perplexity`, `nll` (in nats) and `causal_tokens`;
     - `passed`, if programs were run;
-    - `own_score`, the score by the row's guide;
+    - `own_score`, the score by the row's `guide`;
     - `samples`, of which the answer is the best: N of best-of-n, and 1 of the others;
     - `cost`, in forwards: forwards + reward_cost x reward calls.
     """
@@ -106,9 +106,9 @@ def _joined(rows: pd.DataFrame, measured: pd.DataFrame, keys: list[str], columns
 
 
 def _expanded(run: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the rows of one run, completed to every (guide, reward scale) of rws.
+    """Return the rows of one run, completed to every (reward, reward scale) of rws.
 
-    Methods without a guide are repeated there, and the best of the samples becomes best-of-n.
+    Methods without a reward are repeated there, and the best of the samples becomes best-of-n.
     """
     parts = [run[run["guide"].notna()]]
     free = run[run["guide"].isna() & run["method"].isin(_FREE)]
@@ -206,7 +206,7 @@ def mean_over_turns(rows: pd.DataFrame, by: Sequence[str], measures: Sequence[st
     """Return one row per dialogue: the means of the measures over its turns.
 
     Rows are grouped by the settings, the columns `by`, and example. The turns of one dialogue are not independent
-    draws, so each dialogue counts once, by its mean. Measures that the rows lack are left out. So is a dialogue with a
+    samples: each dialogue counts once, by its mean. Measures that the rows lack are left out. So is a dialogue with a
     missing turn.
     """
     keys = [*_of(rows, SETTINGS), *by, "example"]
@@ -288,10 +288,10 @@ def comparisons(
 
 
 def over_guides(answers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the means of columns over the guides, for each prompt and method; `guide` is "all".
+    """Return the means of columns over the rewards, for each prompt and method; `guide` is "all".
 
-    A prompt is left out if some guide has no answer to it. If guides have several reward scales, each scale is averaged
-    by itself. Otherwise `reward_scale` is None, because every guide has its own.
+    A prompt is left out if some reward has no answer to it. If rewards have many reward scales, each scale is averaged
+    by itself. Otherwise `reward_scale` is None, because every reward has its own.
     """
     several = answers.groupby("guide")["reward_scale"].nunique().max() > 1
     keys = [*settings_of(answers), *(["reward_scale"] if several else []), "method", *PAIR]

@@ -108,7 +108,7 @@ def _rows(frame: pd.DataFrame, folder: Path) -> list[dict[str, Any]]:
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's table from its rows; the seed draws nothing in it."""
+    """Return the study's table from its rows; `seed` is not used."""
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
     if len(frame):

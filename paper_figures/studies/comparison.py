@@ -1,6 +1,6 @@
 """Compare methods on the same prompts: RWS and every control answer them, and every answer is judged.
 
-RWS runs at given reward scales, or at the one that validation prompts choose for each guide. Units run in three stages:
+RWS runs at given reward scales, or at the one that validation prompts choose for a reward. Units run in three stages:
 
 1. rws.
 2. The other methods (`options.METHODS`). `constant` takes the mean factor of the prompt's own rws run. `shuffled` takes
@@ -65,10 +65,10 @@ def seed_of(base: Unit, name: str, purpose: str) -> int:
 class Arms:
     """What is decoded and how it is judged.
 
-    - `options` name the methods ("rws" and "default" always run), the judges besides the guides, the causal model for
+    - `options` name the methods ("rws" and "default" always run), the judges besides the rewards, the causal model for
       perplexity, and the temperature of samples.
     - `base` holds what all answers share (`study.base_unit`). Its setting `reward_cost` is a reward call in forwards.
-    - `scales` maps a guide to its reward scales.
+    - `scales` maps a reward to its reward scales.
     - `every` asks for further runs of RWS, which ask the reward at every N-th step.
     - `traced` names methods whose traces are kept; the setting `traces` keeps all.
     """
@@ -82,12 +82,12 @@ class Arms:
 
     @property
     def pairs(self) -> tuple[tuple[str, float], ...]:
-        """Return every guide with each of its reward scales."""
+        """Return every reward with each of its reward scales."""
         return tuple((guide, scale) for guide, scales in self.scales.items() for scale in scales)
 
     @property
     def scorers(self) -> tuple[str, ...]:
-        """Return every reward model that scores the answers, the guides first."""
+        """Return every reward model that scores the answers, those of RWS first."""
         return tuple(dict.fromkeys([*self.scales, *self.options.judges]))
 
     def base_of(self, method: str) -> Unit:

@@ -104,7 +104,7 @@ def _differences(answers: pd.DataFrame, seed: int) -> Table:
 
 
 def _shown(rows: Rows) -> Rows:
-    """Format the differences for reading: a row per guide and other method, a column per n and length."""
+    """Format the differences for reading: a row per reward and other method, a column per n and length."""
 
     def text(row: Row) -> str:
         spread = spread_text(row["pairs"], row["low"], row["high"], row["p_holm"], "+.3f")

@@ -47,7 +47,7 @@ class World:
 
     @property
     def exact(self) -> bool:
-        """Return whether log p is known."""
+        """Return whether the model is exact: log p of its texts is known."""
         return self.model == "english"
 
 

@@ -283,7 +283,7 @@ def frontiers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> Sequence[Table]:
-    """Return the study's tables from its rows. No draw hangs on `seed`."""
+    """Return the study's tables from its rows. No number depends on `seed`."""
     return tables_of(answers_of(frame), frontiers_of(frame)) if len(frame) else []
 
 
@@ -330,7 +330,7 @@ def frontier_rows(values: Any, worlds: pd.DataFrame, world: str) -> list[dict[st
     for (method, words, drawing), frame in values.items():
         if drawing not in ("given", "greedy") and frame["kl"].notna().all():
             rows.append(_place(world, method, words, drawing, frame["kl"], frame["reward"]))
-    # N draws of p, the best kept: KL <= log N - (N - 1) / N (T90).
+    # N samples of p, the best kept: KL <= log N - (N - 1) / N (T90).
     best = np.array([max(row) for row in own["rewards"]]) - own["mean"].to_numpy()
     n = len(own["rewards"].iloc[0])
     rows.append(_place(world, f"best-of:{n}", 1, "commit", np.full(len(own), np.log(n) - (n - 1) / n), best))

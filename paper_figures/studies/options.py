@@ -21,7 +21,7 @@ from rws_theory.checks import finite
 class Method(NamedTuple):
     """What answers a prompt: a strategy with its numbers, and how tables and a sentence after "RWS minus" name it.
 
-    `scaled`: there is one for every guide and reward scale. `from_rws`: its numbers follow from the prompt's RWS run at
+    `scaled`: there is one for each reward and reward scale. `from_rws`: its numbers follow from the prompt's RWS run at
     that scale (`comparison.numbers_of`).
     """
 

@@ -56,13 +56,13 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
     percent = by_guide.assign(**{share: 100 * by_guide[share] for share in shares})
 
     first = against_rws((*shares, "own_score", "god_tokens", "god_steps", "cost"), "example", "turn")
-    # A mean over several scales of one guide would describe no method.
+    # A mean over several scales of one reward would describe no method.
     scale_columns = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
     by, over = (*scale_columns, "relation", "method"), tuple(scale_columns)
     means = replace(first, measures=("win", "draw", "loss", "net"), by=by, over=over)
     grouped = judged.groupby([*scale_columns, "relation", "method", "example", "turn"])
     averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
-    # A prompt is dropped if a guide or a judge failed on it: its means would be over fewer values.
+    # A prompt is dropped if a reward or a judge failed on it: its means would be over fewer values.
     averaged = averaged[averaged["cells"] == averaged.groupby([*scale_columns, "relation"])["cells"].transform("max")]
     study_tables = [
         summary_table(

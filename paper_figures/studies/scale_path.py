@@ -172,7 +172,7 @@ def _profile(path: ScalePath, number: dict[tuple[int, ...], int]) -> dict[str, A
 
 
 def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's tables from its rows; the seed draws nothing in them.
+    """Return the study's tables from its rows; `seed` is not used.
 
     Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """

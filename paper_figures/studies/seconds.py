@@ -76,7 +76,7 @@ def weight_bytes(model: RewardModel) -> int:
 
 
 def _timed(unit: Unit, way: Mapping[str, Any]) -> dict[str, Any]:
-    """Decode a way once, each of its answers alone; if there are several, the guide picks one."""
+    """Decode a way once, each of its answers alone; if there are several, the reward picks one."""
     savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
     run_units = [replace(unit, **run) for run in way["runs"]]
     _synchronise()
@@ -109,7 +109,7 @@ def _entry(way: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def _memory(unit: Unit) -> dict[str, int | None]:
-    """Measure what the guide takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
+    """Measure what the reward takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
     predictor_for(unit)
     name = unit.reward or ""
     if not (torch.cuda.is_initialized() or unit.device.startswith("cuda")):

@@ -22,11 +22,11 @@ The summary has these columns, and the ends of their 95 % intervals, `_low` and 
   it is over the `true_perplexity_n` coherent answers only: read it with the share `coherent`;
 - `god_tokens`, `god_steps`; `exact`, minus the number of rules broken;
 - `judge`, the raw score of the judge. With several judges it is the mean of their normalised scores, of those that
-  guide nothing, or if there are none, of the other guides;
-- `reward`, the raw score of the guide; `keywords_included`; `mean_factor`; `cost`.
+  guide nothing, or if there are none, of the other rewards;
+- `reward`, the raw score of the reward model; `keywords_included`; `mean_factor`; `cost`.
 
 The controls have `control`, `guide`, `scale`, `metric`, `n`; `difference`, rws minus the other on the same prompts,
-with its interval from `low` to `high`; `p` of the sign-flip permutation test; and `p_holm`, corrected over guides and
+with its interval from `low` to `high`; `p` of the sign-flip permutation test; and `p_holm`, corrected over rewards and
 scales.
 """
 
@@ -138,9 +138,9 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def answers_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return every method's answers at every guide and scale, with the numbers that the tables average.
+    """Return every method's answers at every reward and scale, with the numbers that the tables average.
 
-    `frame` holds the rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale
+    `frame` holds the rows of the experiment's units. Temperatures are repeated for every reward, at the reward scale
     that equals their factor. All columns of `METRICS` are present; a value that an answer lacks is nan. The result is
     empty if there are no answers.
     """
@@ -186,7 +186,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
     """Return the rows of the summary and those of the controls."""
     from paper_figures.statistics.causal_scores import exp_or_inf
 
-    # The ranking is the method's, and not another run's; `reward` is a setting elsewhere, the guide of a run.
+    # The ranking is the method's, and not another run's; `reward` is a setting elsewhere, the reward of a run.
     answers = answers.drop(columns=["ranking", "precision"], errors="ignore").rename(columns={"reward": "own score"})
     names = {("own score" if name == "reward" else name): name for name in (*METRICS, "mean_factor", "cost")}
     by, over = ("method", "guide", "reward_scale"), ("guide", "reward_scale")
@@ -225,7 +225,7 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
 
 
 def _shown_controls(controls: Rows) -> Rows:
-    """Format the comparisons for reading: one row per control, guide and scale, a column per metric."""
+    """Format the comparisons for reading: one row per control, reward and scale, a column per metric."""
 
     def text(row: Row) -> str:
         return f"{row['difference']:+.2f} {spread_text(row['n'], row['low'], row['high'], row['p_holm'], '+.2f')}"

@@ -33,7 +33,7 @@ _DECODED = ("seed", "sampling_temperature")
 def way_of(method: str, rows: Sequence[Mapping[str, Any]], savings: str = "usual") -> dict[str, Any]:
     """Return a way to decode, as a timing unit names it.
 
-    `rows` are the study's answers that it is made of: one answer, or the samples of best-of-n, of which the guide then
+    `rows` are the study's answers that it is made of: one answer, or the samples of best-of-n, of which the reward then
     picks one. ValueError is raised for savings that are not in `SAVINGS`.
     """
     if savings not in SAVINGS:
@@ -56,7 +56,7 @@ def timing_unit(
 ) -> Unit:
     """Return the unit that times some ways (`way_of`) on a prompt's first turn.
 
-    If `memory` is true, it also measures what the guide adds; on CUDA the models are loaded again for that. `workers`
+    If `memory` is true, it also measures what the reward adds; on CUDA the models are loaded again for that. `workers`
     is how many units run at once, for the record. `threads` is the number that was asked for; None leaves it to
     PyTorch.
     """
@@ -101,7 +101,7 @@ def run_timing(
     """Time the answers that a study has decoded for these prompts.
 
     `ways` takes each method's answers to one prompt (for best-of-n all N) and returns the ways to time
-    (`timing.way_of`). If `memory` is true, memory is measured too, on the first prompt of every guide.
+    (`timing.way_of`). If `memory` is true, memory is measured too, on the first prompt of every reward.
     """
     frame = stages.outcome().frame
     rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]

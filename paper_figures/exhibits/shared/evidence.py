@@ -112,7 +112,7 @@ def inputs_of(runs: Path, study: str = NAME) -> tuple[str, ...]:
 def arms_of(evidence: Recorded, world: str) -> Mapping[Arm, pandas.DataFrame]:
     """Return the test answers of a model by arm, each frame by prompt in one order, with the columns of `MEASURES`.
 
-    Arms that have not answered all its test prompts are left out, so that all arms are of the same prompts.
+    Arms that have not answered every test prompt are left out, so that all arms are of the same prompts.
     An empty mapping where there are no answers. `world` is "MODEL:REWARD".
     """
     # Log perplexity is that of the exact model, else of the causal model.

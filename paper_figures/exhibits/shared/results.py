@@ -1,4 +1,4 @@
-"""Read the results of studies, name guides and methods, and set the paper's numbers beside ours."""
+"""Read the results of studies, name rewards and methods, and set the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 class Results:
     """What a study's results.json holds (`paper_figures.studies.study`).
 
-    settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
+    settings: its options; prompts: source, and how many test and validate; selection: reward -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
     their folder.
     """
@@ -44,7 +44,7 @@ class Results:
         return rows
 
     def named(self, table: str, needed: str = "") -> list[dict[str, Any]]:
-        """Return the same rows with their guide's `name`."""
+        """Return the same rows with their reward's `name`."""
         return with_guide_names(self.table(table, needed), self.settings["rewards"])
 
 
@@ -243,14 +243,14 @@ def guide_name(guide: str) -> str:
 
 
 def names_of(rows: Iterable[Row]) -> list[str]:
-    """Return the `name` of each guide in the rows, in their order."""
+    """Return the `name` of each reward in the rows, in their order."""
     return list(dict.fromkeys(row["name"] for row in rows))
 
 
 def with_guide_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows with their guide's name as `name`, the guides in `order`, their mean last.
+    """Return rows with their reward's name as `name`, the rewards in `order`, their mean last.
 
-    The paper's reward models have the paper's names. A guide with several reward scales has the scale in its name.
+    The paper's reward models have the paper's names. A reward with several reward scales has the scale in its name.
 
     >>> rows = [{"guide": guide, "reward_scale": scale} for guide, scale in [("all", 8.0), ("grm", 8.0), ("grm", 2.0)]]
     >>> [row["name"] for row in with_guide_names(rows, ["grm"])]
@@ -442,9 +442,9 @@ def rws_minus(row: Row | None) -> Difference | None:
 
 
 def differences_table(stem: str, rows: Sequence[Row], measures: Mapping[str, str]) -> Table:
-    """Return a line for each guide and method with RWS minus that method in each measure.
+    """Return a line for each reward and method with RWS minus that method in each measure.
 
-    rows: with their guide's `name`; measures: measure -> what a heading calls it.
+    rows: with their reward's `name`; measures: measure -> what a heading calls it.
     """
     order, names = methods_in(rows), list(dict.fromkeys(row["name"] for row in rows))
     kept = [row for row in rows if row["method"] != "rws"]

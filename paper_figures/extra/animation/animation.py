@@ -287,7 +287,7 @@ def _draw_fixed(pixels: ImageDraw.ImageDraw, layout: Layout, runs: int, marks: b
 
 
 def _draw_steps(pixels: ImageDraw.ImageDraw, layout: Layout, step: int, end: int, parted: int | None) -> None:
-    """Draw the counter of the steps and the bar that fills, with a mark from where the runs parted."""
+    """Draw the counter of the steps and the bar that fills, with a mark where the runs diverge."""
     left, top, right, bottom = layout.bar
     text = "before step 0" if step < 0 else "the end" if step == end else f"step {step}"
     _draw_lines(pixels, left, top - _LINE - 2, (f"{text} (steps 0 to {end - 1})",), _SMALL, BLACK)

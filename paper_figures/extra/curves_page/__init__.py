@@ -67,7 +67,7 @@ def curves_page(step: StepLogits, k: int | None = None, scale_min: float = 0.1, 
 
 
 def _pieces(step: StepLogits, path: SelectionPath) -> list[dict[str, Any]]:
-    """Return the proved pieces, each with its ends outside all brackets and what it says in words."""
+    """Return the proved segments, each with its ends outside all brackets and what it says in words."""
     pieces = []
     for piece in path.pieces:
         low = max([piece.lower, *(b.upper for b in path.brackets if b.lower <= piece.lower <= b.upper)])

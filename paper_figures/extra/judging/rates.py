@@ -51,7 +51,7 @@ class JudgeRates:
 def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator) -> JudgeRates:
     """Return the rates of judged pairs; an invalid one is counted and left out of all rates.
 
-    rng: of the bootstrap. Intervals take pairs as independent draws of prompts.
+    rng: of the bootstrap. Intervals take pairs as independent samples of prompts.
 
     >>> from paper_figures.extra.judging import Verdict
     >>> one, two = (Verdict(choice, choice, "judge", 1, 9, 1, 0.1, False) for choice in ("1", "2"))

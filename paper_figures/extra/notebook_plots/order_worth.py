@@ -79,7 +79,7 @@ def shape_of(words: int) -> Shape:
 
 
 def laws(memory: float, words: int, strategies: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the sum of q over all 256 texts, and KL(p || q) in nats, of strategies that draw no positions."""
+    """Return the sum of q over all 256 texts, and KL(p || q) in nats, of strategies that sample no positions."""
     log_p, predictor = chain(memory).table(LENGTH).log_p.ravel(), predictor_of(memory)
     log_q = [
         rws_decode.strategy_log_prob(predictor, [[]], TEXTS, each, shape_of(words)).log_prob for each in strategies

@@ -156,7 +156,7 @@ def along(spans: Iterable[tuple[float, float]], heights: Iterable[float]) -> tup
 
 
 def told_apart(texts: Sequence[str], longest: int) -> list[str]:
-    """Return texts short enough for labels, each from a word before it parts with the most similar other one.
+    """Return texts short enough for labels, each from a word before it differs from the most similar other one.
 
     >>> told_apart(["the cat sat there", "the cat ran away", "a dog"], 12)
     ['… cat sat…', '… cat ran…', 'a dog']

