@@ -1,7 +1,7 @@
 """Table 5: win rate of RWS by fifth of GOD, with a test for trend.
 
-Shows: the printed shares beside ours, with 95 % intervals: the prompts of a fifth that RWS wins, and those that the
-default wins.
+Shows: the printed shares beside ours, with 95 % intervals: the prompts of a fifth that RWS wins, and those that
+confidence wins.
 """
 
 from __future__ import annotations

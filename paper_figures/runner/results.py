@@ -70,7 +70,7 @@ class Results:
 
     `answers` has the columns that the study keeps of an answer, and these:
 
-    - `strategy`, the name of the arm: default, rws, constant, shuffled, ... `strategy_json` is the decoder's rule.
+    - `strategy`, the name of the arm: `default`, `rws`, `constant`, ... `strategy_json` is the decoder's rule.
     - `scale`, the number of the arm: s_R of rws and of the controls made from it, c of a temperature, and 1 for an arm
       without one, whose logits stay as they are. It is one number for all prompts. `mean_factor` is the mean factor of
       the answer: for the arm "constant", its own.

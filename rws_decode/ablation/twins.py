@@ -26,7 +26,7 @@ SENTENCES = {
     "sign turned": "The strategy with the reward's sign turned.",
     "tuned fixed factor": "The logits times the number from 0.1 to 32 that had the greatest reward on the validation "
     "prompts.",
-    "best of": "As many samples, in random order, as cost the same model calls; the one with the greatest reward is taken.",
+    "best of": "Samples in random order, as many as cost the same model calls; the one of greatest reward is taken.",
 }
 BLIND = ("confidence", "fixed factor", "one fixed factor", "factor by step", "tuned fixed factor")
 BLIND += ("other prompt's rewards", "shuffled rewards", "sign turned")

@@ -3,6 +3,7 @@
 import ast
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 from command_lines import rws
@@ -47,6 +48,21 @@ def strings(path: str) -> str:
     documented = [node.value for node in nodes if isinstance(node, ast.Expr)]
     shown = [node for node in nodes if isinstance(node, ast.Constant) and node not in documented]
     return " | ".join(node.value for node in shown if isinstance(node.value, str) and " " in node.value)
+
+
+def docstrings(path: Path) -> str:
+    """Return what a module documents, without doctests, code, names of parameters, extras and files."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    documented = (node for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef))
+    text = "\n\n".join(ast.get_docstring(node) or "" for node in documented)
+    text = re.sub(r"^ *>>> .*?(?=\n *\n|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^Needs:.*$|`[^`]*`|\b\w+ ?:(?=\s)|\S+/\S+", " ", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("package", ["rws_theory", "rws_decode", "paper_figures"])
+def test_docstrings_are_in_the_words_of_the_field(package: str) -> None:
+    found = {path: misused(docstrings(path)) for path in (ROOT / package).rglob("*.py")}
+    assert {path.relative_to(ROOT).as_posix(): wrong for path, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.parametrize("path", PAGES)

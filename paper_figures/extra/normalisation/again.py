@@ -23,7 +23,7 @@ _TOLERANCE = 1e-3  # of a reward, and of log p in nats a token: the order of sum
 def again(sample: int, seed: int) -> tuple[int, str, Iterator[Verified]]:
     """Return how many texts are computed again, the record's date, and the counts so far after each text.
 
-    They are drawn without replacement from the tries on validation prompts and from the test texts of RWS, confidence
+    They are sampled without replacement from the tries on validation prompts and from the test texts of RWS, confidence
     decoding and both fixed factors. The record holds scores, not tokens: a text is equal if its reward and log p are.
     """
     frame, about = read_record()

@@ -211,7 +211,7 @@ INTERVALS = ("low", "high", "low_source", "high_source", "judge_low", "judge_hig
 
 
 def _sources(cell: Cell) -> dict[str, str]:
-    """Return what each opening is from, a speech; other prompts are their own source."""
+    """Return the speech of each prompt that begins one; other prompts are their own source."""
     from paper_figures.data.examples import further_prompts
 
     rows = further_prompts(cell.model) if cell.data == "openings" else []
@@ -283,7 +283,7 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> Table:
 
 
 def _ablation(arms: Mapping[str, pd.DataFrame], seed: int) -> Any:
-    """Return what `ablate` says of the test prompts, in an order drawn from the seed."""
+    """Return what `ablate` says of the test prompts, in a random order by the seed."""
     from rws_decode.ablation.result import AblationRows, compared
     from rws_decode.ablation.twins import BLIND
 
