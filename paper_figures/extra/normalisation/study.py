@@ -245,7 +245,7 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
             row |= {"low_always": always.low, "high_always": always.high, "verdict": always.verdict}
             row |= {"p_different": test.p_different, "p_equivalent": test.p}
             spread = (high - low) / 3.92 * np.sqrt(len(values))  # of independent prompts with this interval
-            row |= {"least": least_difference(spread, len(values)) if spread > 0 else None}
+            row |= {"least": least_difference(spread, len(values)) if 0 < spread < np.inf else None}
             row |= dict(zip(("judge", "judge_low", "judge_high"), interval_of(judge, "mean", pairs), strict=True))
             row |= {name: None for name in INTERVALS if not np.isfinite(row[name])}
             rows.append(row | {"log_prob": float(log_prob.mean())})
