@@ -68,7 +68,7 @@ def compute(runs: Path) -> Laws:
         kl, reward = (Interval(*(row[f"{name}{end}"] for end in ("", ", low", ", high"))) for name in ("kl", "reward"))
         places[row["method"], row["words"], row["drawing"]] = kl, reward
     if not {RWS, BEST, CONFIDENCE} <= places.keys():
-        raise MissingRun(f"{runs / NAME} has no texts of {WORLD}: make them with experiment {NAME} --worlds {WORLD}")
+        raise MissingRun(f"{runs / NAME} has no texts of {WORLD}: make them with experiment {NAME} --models {WORLD}")
     worlds = record.frontiers[record.frontiers["world"] == WORLD]
     log_z = np.mean([[0.0, *row] for row in worlds["log_z"]], axis=0)
     gains = np.linspace(0.0, 1.25 * places[BEST][1].mean, 120)

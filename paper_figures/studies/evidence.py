@@ -64,7 +64,7 @@ EVIDENCE_WORLDS = ("english:era", "mini:mini")  # the others are of networks tha
 class EvidenceOptions(RunOptions):
     """The options of `experiment evidence`."""
 
-    worlds: tuple[str, ...] = option(
+    models: tuple[str, ...] = option(
         EVIDENCE_WORLDS, f"of {' '.join(WORLDS)}", metavar="MODEL:REWARD", choices=tuple(WORLDS)
     )
     device: str = option("cpu", "cpu, cuda, ...")
@@ -79,7 +79,7 @@ class EvidenceOptions(RunOptions):
 def run(options: EvidenceOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     check_writable("--out", Path(options.out), "directory")
-    worlds = [WORLDS[name] for name in options.worlds]
+    worlds = [WORLDS[name] for name in options.models]
     loading(NAME, *(name for world in worlds for name in (world.model, world.reward)))
 
     with open_stages(options, [base_unit(world, options.seed) for world in worlds], work) as stages:
@@ -96,13 +96,13 @@ def run(options: EvidenceOptions) -> dict[str, Any]:
 
 def _about(options: EvidenceOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what the record of a run says of it: command, date, versions, processor, seconds, choices."""
-    numbers = ("worlds", "prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
+    numbers = ("models", "prompts", "validation", "reward_scale", "drawn_scale", "weights", "seed")
     answers = answers_of(frame)
     return {
         **about_run(NAME, options, numbers),
         "seconds": round(float(frame["seconds"].sum())),
-        "worlds": {name: asdict(WORLDS[name]) for name in options.worlds},
-        "chosen": {name: chosen_scales(answers, name) for name in options.worlds},
+        "models": {name: asdict(WORLDS[name]) for name in options.models},
+        "chosen": {name: chosen_scales(answers, name) for name in options.models},
     }
 
 

@@ -80,7 +80,7 @@ LAW_WORLDS = ("english:era", "mini:exact")  # the other is of a network that `ma
 class LawsOptions(RunOptions):
     """The options of `experiment laws`."""
 
-    worlds: tuple[str, ...] = option(
+    models: tuple[str, ...] = option(
         LAW_WORLDS, f"of {' '.join(WORLDS)}", metavar="MODEL:REWARD", choices=tuple(WORLDS)
     )
     device: str = option("cpu", "cpu, cuda, ...")
@@ -92,15 +92,15 @@ class LawsOptions(RunOptions):
 def run(options: LawsOptions) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     check_writable("--out", Path(options.out), "directory")
-    loading(NAME, *(name for world in options.worlds for name in (WORLDS[world].model, WORLDS[world].reward)))
-    units = [unit for world in options.worlds for unit in units_of(world, options.prompts, options.seed)]
+    loading(NAME, *(name for world in options.models for name in (WORLDS[world].model, WORLDS[world].reward)))
+    units = [unit for world in options.models for unit in units_of(world, options.prompts, options.seed)]
     units = [on_device(unit, options.device) for unit in units]
     with open_stages(options, units, work) as stages:
         frame = stages.run(NAME, units)
     outcome = stages.outcome()
     tell(f"{NAME}: making the tables ...")
-    about = about_run(NAME, options, ("worlds", "prompts", "seed"))
-    about["worlds"] = {world: asdict(WORLDS[world]) for world in options.worlds}
+    about = about_run(NAME, options, ("models", "prompts", "seed"))
+    about["models"] = {world: asdict(WORLDS[world]) for world in options.models}
     return finish(NAME, options, outcome, tables(frame), about=about)
 
 

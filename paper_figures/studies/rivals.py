@@ -67,7 +67,7 @@ class RivalsOptions(ExactStageOptions):
         False, "nats below the Pareto front, in exact models with a reward of theirs; some 10 seconds for each prompt"
     )
     reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
-    worlds: tuple[str, ...] | None = option(
+    models: tuple[str, ...] | None = option(
         None,
         "several models with rewards, in place of --model and --reward, such as mini:mini english:era",
         metavar="MODEL:REWARD",
@@ -122,13 +122,13 @@ def run(options: RivalsOptions) -> dict[str, Any]:
 
 def _worlds(options: RivalsOptions) -> list[tuple[str, str]]:
     """Return the name of each mask predictor and of its reward model; ValueError for a text that names no two."""
-    if options.worlds is None:
+    if options.models is None:
         return [(options.model, options.reward)]
     worlds = []
-    for text in options.worlds:
+    for text in options.models:
         model, _, reward = text.partition(":")
         if not model or not reward:
-            raise ValueError(f"--worlds holds {text!r}: MODEL:REWARD is needed, such as english:era")
+            raise ValueError(f"--models holds {text!r}: MODEL:REWARD is needed, such as english:era")
         worlds.append((model, reward))
     return worlds
 

@@ -29,7 +29,7 @@ class SteeringOptions:
     )
     budgets: tuple[int, ...] = option((16, 64), "forwards for one answer of 4 tokens", metavar="F", least=1)
     beta: float = option(1.5, "weight of the reward, per SD of it", metavar="B")
-    worlds: int = option(4, "exact models of 81 texts, sampled by their number", least=2)
+    models: int = option(4, "exact models of 81 texts, sampled by their number", least=2)
     draws: int = option(1000, "answers that each method samples of a model", least=1)
     seed: int = option(0, "of the samples", least=0)
     json: bool = json_option()
@@ -51,26 +51,26 @@ def steering(options: SteeringOptions) -> None:
     from paper_figures.extra.tilt_divergence.divergence import divergences
 
     steered = sum(name in METHODS for name in options.methods)
-    total = options.worlds * (1 + len(options.methods) - steered + steered * len(options.budgets))
+    total = options.models * (1 + len(options.methods) - steered + steered * len(options.budgets))
     made = divergences(
-        range(options.worlds),
+        range(options.models),
         options.methods,
         options.budgets,
         beta=options.beta,
         draws=options.draws,
         seed=options.seed,
     )
-    rows = [asdict(row) for row in each(made, "steering", total, "law")]
+    rows = [asdict(row) for row in each(made, "steering", total, "distribution")]
     frame = pd.DataFrame(rows)
     print(json.dumps(rows, allow_nan=False) if options.json else _text(frame, options))
 
 
 def _text(frame: pandas.DataFrame, options: SteeringOptions) -> str:
     head = (
-        f"KL(law || tilt) in nats, mean over {options.worlds} worlds of 81 texts (standard error), the tilt being "
-        f"p exp({options.beta:g} R) / Z; reward in deviations of p, log p in nats, forwards and reward calls for one "
-        "answer, equal canvases of it once; budget: the most forwards, if none were equal. Each law is that of "
-        f"{options.draws} answers; exact draws shows the least KL that so many can have."
+        f"KL to p exp({options.beta:g} R) / Z in nats, mean over {options.models} models of 81 texts (standard error); "
+        "reward in SD over texts of p, log p in nats, forwards and reward calls for one answer, equal canvases of it "
+        f"once; budget: the most forwards, if none were equal. Each distribution is that of {options.draws} answers; "
+        "exact draws shows the least KL that so many can have."
     )
     lines: list[list[str]] = []
     for key, part in frame.fillna({"budget": 0}).groupby(["method", "budget"], sort=False):

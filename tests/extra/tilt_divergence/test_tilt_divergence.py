@@ -43,7 +43,7 @@ def test_particles_come_nearer_with_a_larger_budget_and_a_plain_draw_does_not() 
 
 
 def test_the_command_prints_a_table_and_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--worlds", "2", "--draws", "8"]
+    words = ["steering", "--methods", "default", "best-of", "--budgets", "7", "--models", "2", "--draws", "8"]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "exact draws" in printed and "best-of:2" in printed

@@ -53,7 +53,7 @@ ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=8, steps=4, block=8, tilts=(1.0,))
 SMALL = {
-    "worlds": (WORLD.name,),
+    "models": (WORLD.name,),
     "prompts": 2,
     "validation": 1,
     "weights": 2,

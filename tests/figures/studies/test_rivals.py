@@ -15,7 +15,7 @@ from rws_decode.strategies import as_strategy
 from rws_decode.text.words import split_words
 
 STRATEGIES = ["rws:8", "threshold:0.9", "threshold:0.9+rws:8", "random-order", "best-of:3", "tree-search:2"]
-WORLDS = ["--worlds", "mini:mini", "english:era"]
+WORLDS = ["--models", "mini:mini", "english:era"]
 SIZE = ["--prompts", "2", "--length", "8", "--steps", "4", "--block", "8", "--strategies", *STRATEGIES]
 
 
