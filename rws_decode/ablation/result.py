@@ -105,23 +105,24 @@ class Ablation:
         return clipped(f"Ablation({self.strategy}, {self.reward}: {self.verdict}, {self.stopped_after} prompts)")
 
     def __str__(self) -> str:
-        """Return verdict, table and what limits them, in lines of at most 100 characters."""
+        """Return verdict, table and what limits them, in lines of at most 80 characters."""
         lines = [self.line(), "", *self._table(f"reward [SD = {self.unit:.3g}]", self.comparisons)]
         for name, verdict, comparisons in self._beside():
             lines += ["", f"{name}: {verdict}", *self._table(f"{name} [SD]", comparisons)]
         return "\n".join([*lines, "", self.limits()])
 
     def limits(self) -> str:
-        """Return what the verdict rests on and what limits it, in lines of at most 100 characters."""
+        """Return what the verdict rests on and what limits it, in lines of at most 80 characters."""
         lines = [f"Intervals: {100 * self.level:g} % for all rows together, whenever you stop; margin {self.margin:g}."]
         if any(abs(each.difference) > 0.95 * self.bound for each in self.comparisons):
             lines.append(f"A prompt's difference beyond {self.bound:g} SD counts as {self.bound:g}.")
         if self.factor_variation is not None:
             lines.append(f"The factor varies by {100 * self.factor_variation:.1f} % within a run (median CV).")
         if self.leverage is not None:
+            observed, attainable = (f"{self.leverage[name]:.0%}" for name in ("observed", "attainable"))
             lines.append(
-                f"On validation prompts, at {self.leverage['observed']:.0%} of steps it unmasked other positions than "
-                f"the mean factor of its run would; at {self.leverage['attainable']:.0%} some reward could have."
+                "On validation prompts it unmasked other positions than its mean factor would at "
+                f"{observed} of steps; another reward could have at {attainable}."
             )
             if self.leverage["attainable"] < 0.05:
                 lines.append("The comparison with a fixed factor could hardly have come out otherwise.")
