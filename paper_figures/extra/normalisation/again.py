@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,9 @@ from paper_figures.extra.verify.again import Difference, Verified
 from paper_figures.studies.prompts import prompts_of
 from paper_figures.table import records
 from rws_decode import Shape, decode, load_predictor, load_reward
+from rws_decode.checkpoints import PACKAGED, is_installed
 from rws_decode.trace.trace import Trace
+from rws_theory.show import Note
 
 ALONE = ("strategy", "confidence", "fixed factor", "tuned fixed factor")  # test texts that need no other prompt's run
 _TOLERANCE = 1e-3  # of a reward, and of log p in nats a token: the order of sums differs between processors
@@ -25,12 +28,20 @@ def again(sample: int, seed: int) -> tuple[int, str, Iterator[Verified]]:
 
     They are sampled without replacement from the tries on validation prompts and from the test texts of RWS, confidence
     decoding and both fixed factors. The record holds scores, not tokens: a text is equal if its reward and log p are.
+    Cells of a network that is not installed are left out, with a note.
     """
     frame, about = read_record()
-    eligible = frame[(frame["stage"] == "validation") | frame["arm"].isin(ALONE)]
+    absent = [name for name in frame["cell"].unique() if not _installed(CELLS[name])]
+    if absent:
+        warnings.warn(Note(f"left out: {', '.join(absent)}; for their networks run make real"), stacklevel=2)
+    eligible = frame[((frame["stage"] == "validation") | frame["arm"].isin(ALONE)) & ~frame["cell"].isin(absent)]
     size = min(sample, len(eligible))
     drawn = eligible.iloc[np.sort(np.random.default_rng(seed).choice(len(eligible), size, replace=False))]
     return size, about["date"], _computed(drawn, about["seed"])
+
+
+def _installed(cell: Cell) -> bool:
+    return all(is_installed(PACKAGED[name]) for name in (cell.model, cell.reward) if name in PACKAGED)
 
 
 def _computed(drawn: pd.DataFrame, seed: int) -> Iterator[Verified]:
@@ -44,7 +55,7 @@ def _computed(drawn: pd.DataFrame, seed: int) -> Iterator[Verified]:
         texts = {prompt.name: prompt.text for prompt in (*found.validation, *found.test)}
         for row in records(rows):
             trace = _decoded(row, cell, texts[row["prompt"]], predictor, reward)
-            scores = [reward.score([trace.prompt_text or ""], [trace.text or ""])[0]]
+            scores = [trace.final_reward["raw"] if trace.final_reward else np.nan]
             if hasattr(predictor, "log_prob"):
                 scores.append(predictor.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) / cell.length)
             same = _close(scores, (row["reward"], row["log_prob"]))

@@ -65,6 +65,13 @@ def test_texts_of_the_record_are_computed_again(
     assert len(json.loads(capsys.readouterr().out)["differ"]) == found["checked"]
 
 
+def test_cells_of_absent_networks_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(again, "is_installed", lambda entry: False)
+    with pytest.warns(UserWarning, match="reactions:balanced/16/8.*make real"):
+        size, _, computed = again.again(1, 0)
+    assert size == 1 and next(computed).checked == 1
+
+
 def test_all_settings_are_those_of_the_plan() -> None:
     found = search.rws_settings(-1.0, 2.0, [-5.0, -6.0], [[-7.0, -7.5], [-6.0, -6.5]])
     assert len(found) == len({setting.name for setting in found}) == search.RUNGS[0][0]
