@@ -48,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _of_all_figures(item: pytest.Item) -> bool:
-    asked = [*getattr(item, "fixturenames", ()), item.nodeid]  # some ask by a parameter
-    return any("figure_runs" in text or "figure_page" in text for text in asked)
+    names = [*getattr(item, "fixturenames", ()), item.nodeid]  # some ask by a parameter
+    return any("figure_runs" in text or "figure_page" in text for text in names)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

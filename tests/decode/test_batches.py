@@ -99,9 +99,9 @@ PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small", "a d
 def test_a_row_has_the_bytes_of_the_row_alone(
     model: str, reward: str, strategy: str, rows: list[int], options: Options, savings: Savings
 ) -> None:
-    shape, told = rws.Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
+    shape, arguments = rws.Shape(8, 4, 4), {"options": options, "savings": savings, "reward": REWARDS[reward]}
     prompts = [PROMPTS[row] for row in rows]
-    together = decode(PREDICTORS[model], prompts, strategy, shape, **told)  # type: ignore[arg-type]
+    together = decode(PREDICTORS[model], prompts, strategy, shape, **arguments)  # type: ignore[arg-type]
     for prompt, trace in zip(prompts, together, strict=True):
-        (alone,) = decode(PREDICTORS[model], [prompt], strategy, shape, **told)  # type: ignore[arg-type]
+        (alone,) = decode(PREDICTORS[model], [prompt], strategy, shape, **arguments)  # type: ignore[arg-type]
         assert trace_bytes(alone) == trace_bytes(trace)

@@ -89,8 +89,8 @@ def test_numbers_of_numpy_and_pytorch_are_numbers(tmp_path: Path) -> None:
     assert Shape(eight) == Shape(8) and Shape(8, counts=np.array([3, 5])) == Shape(8, counts=(3, 5))
     assert Options(seed=eight, end_ids=torch.tensor([1])) == Options(seed=8, end_ids=(1,))
     assert describe(RWS(np.float32(8))) == describe(RWS(8.0)) and rws.BestOf(eight) == rws.BestOf(8)
-    told = {"options": Options(seed=eight), "savings": rws.Savings(memory=2**20 * eight)}
-    (trace,) = decode(BERT, "a", rws.Temperature(eight), Shape(eight), **told)
+    settings = {"options": Options(seed=eight), "savings": rws.Savings(memory=2**20 * eight)}
+    (trace,) = decode(BERT, "a", rws.Temperature(eight), Shape(eight), **settings)
     assert rws.load_trace(trace.save(tmp_path / "trace.parquet")) == trace
 
 
@@ -133,31 +133,31 @@ def test_a_function_is_normalised_by_what_it_gives_to_default_decodes() -> None:
     measured = measured_reward(vowels, BERT, prompts, SHAPE)
     assert (measured.name, measured.mean, measured.std) == ("vowels", np.mean(scores), np.std(scores))
     refused(lambda: measured_reward(vowels, BERT, "the cat", SHAPE), "function vowels scored ")
-    said = "for each of 3 decodes, which all wrote one text: give other prompts"
-    refused(lambda: measured_reward(vowels, BERT, ["the cat"] * 3, SHAPE), said)
+    message = "for each of 3 decodes, which all wrote one text: give other prompts"
+    refused(lambda: measured_reward(vowels, BERT, ["the cat"] * 3, SHAPE), message)
     refused(lambda: measured_reward(lambda text: 1.0, BERT, prompts, SHAPE), "each of 3 decodes: give more prompts")
 
 
 def test_a_budget_of_forwards_gives_a_way_of_steering_its_copies() -> None:
-    asked = {"shape": Shape(6, 6, 6), "reward": vowels, "budget": 24}
-    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of", "best-of+random-order", "best-of:2"], **asked)
+    settings = {"shape": Shape(6, 6, 6), "reward": vowels, "budget": 24}
+    runs = compare(BERT, ["the cat", "a dog"], ["default", "best-of", "best-of+random-order", "best-of:2"], **settings)
     assert [*runs] == ["default", "best-of:4", "best-of:4+random-order", "best-of:2"]
     assert runs.to_frame().groupby("strategy")["forwards"].max().le(24).all()
-    labelled = compare(BERT, ["the cat", "a dog"], {"best": "best-of"}, **asked)
+    labelled = compare(BERT, ["the cat", "a dog"], {"best": "best-of"}, **settings)
     assert list(labelled["best"]) == list(runs["best-of:4"])
-    names, asked["reward"] = ["best-of+rws:8", "particles", "best-order"], rws.CallableReward(vowels)
-    calls = compare(BERT, ["the cat", "a dog"], names, **asked, budget_of="reward_calls")
+    names, settings["reward"] = ["best-of+rws:8", "particles", "best-order"], rws.CallableReward(vowels)
+    calls = compare(BERT, ["the cat", "a dog"], names, **settings, budget_of="reward_calls")
     assert [*calls] == ["best-of:3+rws:8", "particles:3", "best-order:24"]
     assert calls.to_frame()["reward_calls"].max() <= 24
 
 
 def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     predictor, shape = load_predictor("english"), Shape(8, 8, 8)
-    said, prompts = "factor 8 at every step: reward saturated or constant", predictor.prompts[:2]
+    note, prompts = "factor 8 at every step: reward saturated or constant", predictor.prompts[:2]
     for function in (lambda answer: 70.0 + len(answer), lambda answer: 50.0):
         runs = compare(predictor, prompts, ["temperature:8", "rws:8"], shape, reward=rws.CallableReward(function))
         assert runs["rws:8"].texts == runs["temperature:8"].texts
-        assert f"; rws:8: {said}" in repr(runs) and "; factor 8 at every step" in repr(runs["rws:8"])
+        assert f"; rws:8: {note}" in repr(runs) and "; factor 8 at every step" in repr(runs["rws:8"])
         assert "factor 8 at every step" in repr(runs["rws:8"][0]) and "factor" not in repr(runs["temperature:8"])
         frame = runs.to_frame()
         assert frame["constant_factor"].notna().tolist() == (frame["strategy"] == "rws:8").tolist()

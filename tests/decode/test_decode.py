@@ -79,18 +79,18 @@ def test_only_masks_of_the_current_block_ever_change(prompts: list[list[int]], r
 
 
 def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
-    asked: list[tuple[str, str]] = []
+    calls: list[tuple[str, str]] = []
 
     def remember(prompt: str, answer: str) -> float:
-        asked.append((prompt, answer))
+        calls.append((prompt, answer))
         return 0.0
 
     (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), Shape(length=8, steps=8, block=4), reward=CallableReward(remember))
     completions = [" ".join(map(str, row)) for row in trace.candidate.tolist()]
     completions = [text.split(f" {EOS}")[0] for text in completions]
-    assert [prompt for prompt, _ in asked] == ["7 8"] * len(asked)
-    assert [answer for _, answer in asked] == list(dict.fromkeys(completions))
-    assert trace.reward_calls == len(asked) < 8
+    assert [prompt for prompt, _ in calls] == ["7 8"] * len(calls)
+    assert [answer for _, answer in calls] == list(dict.fromkeys(completions))
+    assert trace.reward_calls == len(calls) < 8
     assert trace.reward_calls + trace.reward_calls_saved == 8
     assert trace.factor == pytest.approx(4 * math.sqrt(0.5 + 1e-5))
 
@@ -111,14 +111,14 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     score, named = (lambda _, text: len(set(text.split()))), {"mean": 4.0, "std": 1.5, "name": "many-words"}
     bounded = CallableReward(score, bounds=(0.0, math.inf), **named)
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
-    told: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
-    options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **told)
+    rest: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
+    options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **rest)
     prompts, shape = [[6, 7], "the cat sat"], Shape(length=8, steps=4, block=4)
     batch = decode(
         PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, reward=bounded, savings=savings, options=options
     )
     for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
-        assert trace.metadata() == plain.metadata() | told | {
+        assert trace.metadata() == plain.metadata() | rest | {
             **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "offset": 5, "width": 13, "seed": seed},
             **{"strategy": {"name": "rws", "reward_scale": 2.0, "eps": 0.25}, "predictor": "tiny-llada"},
             **{"reward_model": "many-words", "reward_settings": {"mean": 4.0, "std": 1.5, "bounds": [0.0, None]}},
@@ -149,8 +149,8 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
     row = 4 * VOCABULARY * numbers
     forwards = []
     for memory in (4 * row, 4 * row - 1, 2 * row, 2 * row - 1):
-        told = grouped(length=8, steps=2, block=8, **options, savings=Savings(memory=memory))
-        forwards.append(decode(predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), **told).forwards)
+        arguments = grouped(length=8, steps=2, block=8, **options, savings=Savings(memory=memory))
+        forwards.append(decode(predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), **arguments).forwards)
     assert forwards == [2, 4, 4, 8]
 
 

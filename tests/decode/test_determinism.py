@@ -104,9 +104,9 @@ def test_the_number_of_threads_that_a_process_has_changes_no_byte() -> None:
     assert runs[1:] == runs[:-1]
 
 
-def counting(seen: list[int]) -> CallablePredictor:
+def counting(numbers: list[int]) -> CallablePredictor:
     def logits(canvas: torch.Tensor) -> torch.Tensor:
-        seen.append(torch.get_num_threads())
+        numbers.append(torch.get_num_threads())
         return torch.eye(4)[3 - canvas]
 
     return CallablePredictor(logits, mask_id=0, decode=str)
@@ -115,15 +115,15 @@ def counting(seen: list[int]) -> CallablePredictor:
 @pytest.mark.usefixtures("threads")
 def test_decoding_has_one_thread_or_as_many_as_are_asked_for() -> None:
     torch.set_num_threads(3)
-    seen: list[int] = []
+    numbers: list[int] = []
     shape = {"length": 1, "steps": 1, "block": 1}
-    scored = CallableReward(lambda prompt, answer: float(seen.append(torch.get_num_threads()) or 0))
-    decode(counting(seen), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
+    scored = CallableReward(lambda prompt, answer: float(numbers.append(torch.get_num_threads()) or 0))
+    decode(counting(numbers), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
     with torch_threads(2) as count:
-        decode(counting(seen), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
+        decode(counting(numbers), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
         with torch_threads() as inner, torch_threads(4):
-            decode(counting(seen), [[2]], rws.Confidence(), **grouped(**shape))
-    assert seen == [1, 1, 2, 2, 4] and (count, inner) == (2, 2) and torch.get_num_threads() == 3
+            decode(counting(numbers), [[2]], rws.Confidence(), **grouped(**shape))
+    assert numbers == [1, 1, 2, 2, 4] and (count, inner) == (2, 2) and torch.get_num_threads() == 3
     with pytest.raises(KeyError), torch_threads(2):
         raise KeyError
     assert torch.get_num_threads() == 3

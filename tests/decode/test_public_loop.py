@@ -131,12 +131,12 @@ def liking(seed: int, much: float) -> CallablePredictor:
 def test_presets_are_the_public_loop(name: str, seed: int, much: float, steps: int) -> None:
     predictor, preset = liking(seed, much), presets.load(name)
     prompt = torch.randint(6, VOCABULARY, (1, 5), generator=torch.Generator().manual_seed(seed))
-    told = preset.arguments(predictor, length=16, steps=steps)
+    arguments = preset.arguments(predictor, length=16, steps=steps)
     never = [EOS] if preset.values["end_of_text"] == "suppress" else []
     late = TwoEnds.end_ids if preset.values["end_of_text"] == "defer-published" else []
     with torch.inference_mode():
-        canvas, when = public_loop(predictor, prompt, 16, steps, told["shape"].block, never=never, late=late)
-    (trace,) = decode(predictor, prompt.tolist(), **told)
+        canvas, when = public_loop(predictor, prompt, 16, steps, arguments["shape"].block, never=never, late=late)
+    (trace,) = decode(predictor, prompt.tolist(), **arguments)
     assert (trace.commit_step == when[0, 5:].numpy()).all()
     assert (trace.tokens == canvas[0, 5:].numpy()).all()
     assert replay(trace).diverged_at is None
@@ -155,8 +155,8 @@ def test_the_published_flag_of_drawn_tokens_is_the_public_loop(
     with torch.inference_mode():
         drawn = {"late": TwoEnds.end_ids[1:], "temperature": temperature, "seed": seed}
         canvas, when = public_loop(predictor, prompt, 6, shape.steps, shape.block, **drawn)
-    told = Options(end_of_text="defer-published", ranking="topk", sampling_temperature=temperature, seed=seed)
-    (trace,) = decode(predictor, prompt.tolist(), Confidence(), shape, options=told)
+    options = Options(end_of_text="defer-published", ranking="topk", sampling_temperature=temperature, seed=seed)
+    (trace,) = decode(predictor, prompt.tolist(), Confidence(), shape, options=options)
     assert trace.tokens.tolist() == canvas[0, 1:].tolist() and trace.commit_step.tolist() == when[0, 1:].tolist()
     assert trace.end_ids == [9] and replay(trace).diverged_at is None
     again = replay_with(trace, predictor)

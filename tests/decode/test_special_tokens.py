@@ -56,7 +56,7 @@ def as_before(codec: Any, template: Template, turns: tuple[str, ...]) -> list[in
         return codec([Dialogue(turns[:-1]).text], [turns[-1]])["input_ids"][0]
     if template == "instruct":
         pairs = zip(turns[::2], turns[1::2], strict=True)
-        text = codec.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in pairs)
+        text = codec.eos_token.join(f"[INST] {question} [/INST] {reply}" for question, reply in pairs)
         ids = codec(text, add_special_tokens=False)["input_ids"] + [codec.eos_token_id]
     else:
         messages = [{"role": ("user", "assistant")[index % 2], "content": turn} for index, turn in enumerate(turns)]

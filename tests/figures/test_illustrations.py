@@ -51,7 +51,7 @@ def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
         best = (scale * logits[ranked]).softmax(-1).max(-1).values
         assert [bar.get_height() for bar in axes.patches] == pytest.approx(torch.logit(best).tolist())
         assert [bool(bar.get_hatch()) for bar in axes.patches] == trace.chosen[data.number, ranked].tolist()
-        assert [label.get_text().split()[-1] for label in axes.get_xticklabels()] == [str(at) for at in ranked]
+        assert [label.get_text().split()[-1] for label in axes.get_xticklabels()] == [str(place) for place in ranked]
 
 
 def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_missing_run_is_told_before_anything_is_drawn(
 @pytest.mark.long
 def test_other_processes_draw_the_same_bytes(runs: Path, out: Path, tmp_path: Path) -> None:
     assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "2"]) == 0
-    here, there = ({path.name: path.read_bytes() for path in of.glob("*/fig1*")} for of in (out, tmp_path))
+    here, there = ({path.name: path.read_bytes() for path in folder.glob("*/fig1*")} for folder in (out, tmp_path))
     assert len(here) > 3 and here == there
 
 
@@ -144,7 +144,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "reason"),
     [
         ({"schema": "rws_decode.experiment.results", "version": 2}, "rws_decode.experiment.results of version 2"),
         ({"schema": "of.another", "version": 3}, "of.another of version 3"),
@@ -152,7 +152,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
     ],
 )
 def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
-    changes: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changes: dict[str, Any], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _humaneval(tmp_path) / "humaneval" / "results.json"
     write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
@@ -160,5 +160,5 @@ def test_results_of_another_schema_or_without_tables_are_refused_in_one_line(
     assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
     progress, message = capsys.readouterr().err.splitlines()
     assert progress.startswith("figures: 1 of 1 exhibit")
-    assert said in message and "experiment humaneval" in message
+    assert reason in message and "experiment humaneval" in message
     assert not out.exists()

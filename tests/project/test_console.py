@@ -51,8 +51,8 @@ def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: p
 def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = outcome(figures, ["--help"], capsys)
     assert status == 0 and "--runs DIR" in out
-    asked = outcome(rws, ["figures", "--help"], capsys)[1]
-    assert asked.split() == out.replace("python -m paper_figures", "rws").split()
+    output = outcome(rws, ["figures", "--help"], capsys)[1]
+    assert output.split() == out.replace("python -m paper_figures", "rws").split()
 
 
 def test_shells_complete_it(tmp_path: Path) -> None:
@@ -68,21 +68,21 @@ def test_shells_complete_it(tmp_path: Path) -> None:
         ("rws generate --ranking top", "topk"),
         ("rws experiment mt", "mt-bench"),
     ):
-        asked = (
+        script = (
             f"source {bash}; COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}; _rws; echo ${{COMPREPLY[@]}}"
         )
-        assert subprocess.run(["bash", "-c", asked], capture_output=True, text=True).stdout == f"{offered}\n"
+        assert subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout == f"{offered}\n"
 
 
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    for prompt, told in {
+    for prompt, warning in {
         "Why is the sky blue?": "note: mini does not know these words and reads each as unknown: is sky blue?\n",
         " ".join(f"word{n}" for n in range(12)): " word6 word7 and 4 more\n",
         "write a short science story with meteor , lenses , crater and brave .": "",
         "--write a story .": ": --write\n",  # as an option looks
     }.items():
         status, _, err = outcome(decoding, ["generate", "--prompt", prompt, "--length", "8", *STORY[-5:]], capsys)
-        assert status == 0 and told in err and bool(err) == bool(told)
+        assert status == 0 and warning in err and bool(err) == bool(warning)
     assert decoding(["generate", "--prompt=--write", "--length", "8", *STORY[-5:]]) == 0
 
 
@@ -97,7 +97,7 @@ def test_a_package_adds_a_command(main: Any, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(
         metadata,
         "entry_points",
-        lambda **asked: [*theirs, *ours] if asked == {"group": ENTRY_POINTS} else every(**asked),
+        lambda **query: [*theirs, *ours] if query == {"group": ENTRY_POINTS} else every(**query),
     )
     assert outcome(main, ["greet", "you", "--loud"], capsys) == (3, "good day, YOU\n", "")
     assert "--lout. Did you mean --loud?" in outcome(main, ["greet", "you", "--lout"], capsys)[2]

@@ -137,14 +137,14 @@ def test_the_verdicts_are_those_of_the_claim_check() -> None:
     text = page(guide("claims"))
     claims = json.loads((ROOT / "tests/theory/ledger.json").read_text(encoding="utf-8"))
     verdicts = {claim["id"]: claim["verdict"] for claim in claims}
-    told = dict(re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([\w ]+) \|", text, re.MULTILINE))
+    table = dict(re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([\w ]+) \|", text, re.MULTILINE))
     for start, verdict in (
         ("As printed", "true"),
         ("With a correction", "true with correction"),
         ("Ours, true", "true"),
     ):
-        told |= dict.fromkeys(re.findall(r"`([\w-]+)`", text.split(f"{start}: ")[1].split("\n\n")[0]), verdict)
-    assert told == verdicts
+        table |= dict.fromkeys(re.findall(r"`([\w-]+)`", text.split(f"{start}: ")[1].split("\n\n")[0]), verdict)
+    assert table == verdicts
     assert dict(re.findall(r"^\| ([a-zRWS ]+) \| (\d+) \|$", text, re.MULTILINE)) == {
         verdict: str(list(verdicts.values()).count(verdict)) for verdict in verdicts.values()
     }

@@ -65,14 +65,14 @@ def test_output_that_does_not_fit_is_told_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "encoding", "told"),
+    ("name", "encoding", "message"),
     [(b"caf\xe9.npy", "utf-8", rb"caf\udce9.npy"), ("\u05e9🐈.npy".encode(), "ascii", rb"\U0001f408")],
     ids=["bytes", "ascii"],
 )
-def test_arguments_that_cannot_be_shown_are_told_in_a_line(name: bytes, encoding: str, told: bytes) -> None:
+def test_arguments_that_cannot_be_shown_are_told_in_a_line(name: bytes, encoding: str, message: bytes) -> None:
     process = started(["-m", "rws_theory", "crossings", name, "[1,2]"], {"PYTHONIOENCODING": encoding})
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2 and errors.count(b"\n") == 1 and told in errors
+    assert process.returncode == 2 and errors.count(b"\n") == 1 and message in errors
 
 
 @pytest.mark.parametrize(

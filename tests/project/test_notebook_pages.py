@@ -35,15 +35,15 @@ def moved(tab: Tab, number: int) -> None:
     """Move the slider of a page, and assert that its text changes and that of the others does not."""
     page = f"{FRAMES}[{number}].contentDocument"
     count = tab.evaluate(f"{FRAMES}.length")
-    before = {at: text_of(tab, at) for at in range(count) if at != number}
+    before = {index: text_of(tab, index) for index in range(count) if index != number}
     tab.evaluate(f"{page}.querySelector('input[type=range]').focus()")
-    seen = []
+    states = []
     for key in ("Home", "End", "ArrowLeft"):
         tab.press(key, 3 if key == "ArrowLeft" else 1)
-        seen.append((tab.evaluate(f"{page}.querySelector('#where').textContent"), text_of(tab, number)))
-    assert len({where for where, _ in seen[:2]}) == len({text for _, text in seen[:2]}) == 2
-    assert seen[2][1] != seen[1][1]
-    assert {at: text_of(tab, at) for at in range(count) if at != number} == before
+        states.append((tab.evaluate(f"{page}.querySelector('#where').textContent"), text_of(tab, number)))
+    assert len({where for where, _ in states[:2]}) == len({text for _, text in states[:2]}) == 2
+    assert states[2][1] != states[1][1]
+    assert {index: text_of(tab, index) for index in range(count) if index != number} == before
 
 
 @pytest.mark.parametrize("width", [1200, 390])
@@ -61,5 +61,5 @@ def test_a_lesson_holds_its_pages_asks_the_network_for_nothing_and_its_sliders_c
     for number, title in enumerate(titles if width == 1200 else ()):
         assert text_of(tab, number).startswith(title)
         moved(tab, number)
-    asked = tab.evaluate(f"{FRAMES}.flatMap(f => f.contentWindow.performance.getEntriesByType('resource'))")
-    assert asked == [] and not any("exceptionDetails" in message for message in tab.messages)
+    requests = tab.evaluate(f"{FRAMES}.flatMap(f => f.contentWindow.performance.getEntriesByType('resource'))")
+    assert requests == [] and not any("exceptionDetails" in message for message in tab.messages)

@@ -46,9 +46,9 @@ def test_every_module_imports_without_any_extra(without: dict[str, Any]) -> None
     # Kernels are decorated by Triton, and strategies by Hypothesis: these modules cannot be had without, and say so.
     theirs = {"rws_decode.extra.compact.triton_rows": "gpu", "rws_theory.testing": "hypothesis"}
     theirs["rws_decode.extra.testing.strategies"] = "hypothesis"
-    for name, said in without["refused"].items():
+    for name, message in without["refused"].items():
         (extra,) = (extra for module, extra in theirs.items() if f"{name}.".startswith(f"{module}."))
-        assert said.endswith(f'run pip install "rws-toolkit[{extra}]"') and "\n" not in said
+        assert message.endswith(f'run pip install "rws-toolkit[{extra}]"') and "\n" not in message
     assert set(theirs) <= set(without["refused"])
 
 
@@ -67,14 +67,14 @@ def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: 
     answers = {name: reply for name, reply in without["answers"].items() if name.partition(",")[0] == package}
     assert answers
     for name, reply in answers.items():
-        said = [line for line in reply["text"].splitlines() if "pip install" in line]
-        assert len(said) == 1 and said[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, reply)
+        rows = [line for line in reply["text"].splitlines() if "pip install" in line]
+        assert len(rows) == 1 and rows[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, reply)
         if reply["raised"] is None:  # a command
             *before, last = reply["text"].splitlines()
-            assert reply["status"] == 2 and last == said[0], (name, reply)
+            assert reply["status"] == 2 and last == rows[0], (name, reply)
             assert all(line.startswith("generate: loading ") for line in before), (name, reply)
         else:
-            assert reply["text"] == said[0], (name, reply)
+            assert reply["text"] == rows[0], (name, reply)
 
 
 @cache

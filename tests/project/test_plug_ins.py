@@ -89,12 +89,12 @@ def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path:
     )
     listed = json.loads(rws(tmp_path, "models", "--json").stdout)
     assert [row["install"] for row in listed if row["name"] == "tiny"] == ["package parts-here"]
-    for more, said in (
+    for more, message in (
         (["e-count", "--dtype", "float64"], "dtype is float64: tiny is a package's model"),
         (["bare"], "CallableReward(bare, mean, std)"),
     ):
         done = rws(tmp_path, *words, *more)
-        assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert done.returncode == 2 and message in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 PARTS = """

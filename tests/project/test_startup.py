@@ -31,9 +31,9 @@ DECODE = SCIPY | FRAMES | COMPILERS | ROOMS | {"transformers", "huggingface_hub"
 
 def imported_by(*stages: str) -> list[set[str]]:
     """Return the modules that one process of Python has imported after each of some stages of its code."""
-    told = "\nimport json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))\n"
+    report = "\nimport json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))\n"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    words = [sys.executable, "-c", "".join(stage + told for stage in stages)]
+    words = [sys.executable, "-c", "".join(stage + report for stage in stages)]
     done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     return [set(json.loads(line)) for line in done.stdout.splitlines() if line.startswith('["')]

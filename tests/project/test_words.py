@@ -33,7 +33,7 @@ def misused(text: str) -> list[str]:
     plain = re.sub(EXCEPTED, lambda found: " " * len(found[0]), " ".join(text.split()), flags=re.IGNORECASE)
     whole = {rf"(?<![\w-])(?:{word})(?![\w-])": instead for word, instead in INSTEAD.items()}
     found = [(each, instead) for word, instead in whole.items() for each in re.finditer(word, plain, re.IGNORECASE)]
-    return [f"{plain[max(0, at.start() - 40) : at.end() + 40]!r}: {instead}" for at, instead in found]
+    return [f"{plain[max(0, match.start() - 40) : match.end() + 40]!r}: {instead}" for match, instead in found]
 
 
 def prose(text: str) -> str:

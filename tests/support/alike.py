@@ -21,11 +21,11 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
 
 
 def printed(run: Callable[[list[str]], int], words: list[str], path: Path) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         assert run(words) == 0, words
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(said.getvalue(), encoding="utf-8")
+    path.write_text(output.getvalue(), encoding="utf-8")
 
 
 def shipped(out: Path) -> None:
@@ -47,9 +47,9 @@ def tiny(models: Path, out: Path) -> None:
     shared += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
     for name, more in STRATEGIES.items():
         reward_options = ["--reward", str(models / "guide")] if name.startswith("rws") else []
-        for kind, said in {"text": [], "json": ["--json", "--trace", str(out / name)]}.items():
+        for kind, flags in {"text": [], "json": ["--json", "--trace", str(out / name)]}.items():
             printed(
-                main, ["generate", "--strategy", name, *shared, *more, *reward_options, *said], out / f"{name}-{kind}"
+                main, ["generate", "--strategy", name, *shared, *more, *reward_options, *flags], out / f"{name}-{kind}"
             )
     for precision in ("bfloat16", "float32", "float64"):
         ranked = ["--ranking", "probability", "--precision", precision, "--trace", str(out / precision)]

@@ -153,13 +153,13 @@ class Tab:
 
     @property
     def messages(self) -> list[str]:
-        said = self._events("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-        return [json.dumps(params) for params in said]
+        events = self._events("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [json.dumps(params) for params in events]
 
     @property
     def requests(self) -> list[str]:
-        asked = (params["request"]["url"] for params in self._events("Network.requestWillBeSent"))
-        return [url for url in asked if not url.startswith("data:")]
+        urls = (params["request"]["url"] for params in self._events("Network.requestWillBeSent"))
+        return [url for url in urls if not url.startswith("data:")]
 
     @property
     def failures(self) -> list[str]:

@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> None:
             "options": Options(key_cache=cache),
             "savings": Savings(batch_invariant=way == "alone"),
         }
-        batches = [texts[at : at + 16] for at in range(0, len(texts), 16)]
+        batches = [texts[start : start + 16] for start in range(0, len(texts), 16)]
         return predictor, [
             trace for batch in batches for trace in decode(predictor, batch, strategy, shape, **settings)
         ]

@@ -113,21 +113,21 @@ def check(target: Target, folder: Path) -> str:
 def changed_bytes(draw: st.DrawFn, data: bytes) -> bytes:
     changed = bytearray(data)
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(changed)))
+        start = draw(st.integers(0, len(changed)))
         kind = draw(st.sampled_from(["set", "cut", "drop", "insert", "repeat", "zero", "ones"]))
         some = draw(st.integers(1, 64))
         if kind == "set":
-            changed[at : at + 1] = draw(st.binary(min_size=1, max_size=8))
+            changed[start : start + 1] = draw(st.binary(min_size=1, max_size=8))
         elif kind == "cut":
-            del changed[at:]
+            del changed[start:]
         elif kind == "drop":
-            del changed[at : at + some]
+            del changed[start : start + some]
         elif kind == "insert":
-            changed[at:at] = draw(st.binary(min_size=1, max_size=64))
+            changed[start:start] = draw(st.binary(min_size=1, max_size=64))
         elif kind == "repeat":
-            changed[at:at] = changed[at : at + some] * draw(st.integers(1, 50))
+            changed[start:start] = changed[start : start + some] * draw(st.integers(1, 50))
         else:
-            changed[at : at + some] = (b"\0" if kind == "zero" else b"\xff") * some
+            changed[start : start + some] = (b"\0" if kind == "zero" else b"\xff") * some
     return bytes(changed)
 
 
@@ -184,7 +184,7 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
     table = pq.read_table(pa.BufferReader(data))
     metadata = {name: value for name, value in (table.schema.metadata or {}).items() if name != b"ARROW:schema"}
     kind = draw(st.sampled_from(["metadata", "metadata", "value", "type", "drop", "rename", "rows"]))
-    at = draw(st.integers(0, table.num_columns - 1))
+    index = draw(st.integers(0, table.num_columns - 1))
     if kind == "metadata" and metadata:
         name = draw(st.sampled_from(sorted(metadata)))
         try:
@@ -192,20 +192,20 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
         except ValueError:  # no JSON
             metadata[name] = changed_bytes(draw, metadata[name])
     elif kind == "drop":
-        table = table.remove_column(at)
+        table = table.remove_column(index)
     elif kind == "rename":
-        table = table.rename_columns([name + "_" * (place == at) for place, name in enumerate(table.schema.names)])
+        table = table.rename_columns([name + "_" * (place == index) for place, name in enumerate(table.schema.names)])
     elif kind == "rows":
         table = table.slice(draw(st.integers(0, table.num_rows)), draw(st.integers(0, table.num_rows)))
     else:
-        column, wanted = table.column(at).to_pylist(), table.schema.field(at).type
+        column, wanted = table.column(index).to_pylist(), table.schema.field(index).type
         if kind == "type":
             wanted = draw(st.sampled_from([pa.string(), pa.float64(), pa.int64(), pa.binary(), pa.list_(pa.int8())]))
         else:
             some = [None, 0, 1, -1, 2**31 - 1, 5, 100, 0.5, float("nan"), float("inf"), "x", True]
             column[draw(st.integers(0, len(column) - 1))] = draw(st.sampled_from(some))
         with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
-            table = table.set_column(at, table.schema.names[at], pa.array(column, wanted))
+            table = table.set_column(index, table.schema.names[index], pa.array(column, wanted))
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), sink, write_page_checksum=draw(st.booleans()))
     return sink.getvalue().to_pybytes()

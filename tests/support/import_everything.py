@@ -90,8 +90,8 @@ def answer(use: Callable[[], Any]) -> dict[str, Any]:
             status = end.code
         except (ValueError, ImportError) as error:
             return {"raised": type(error).__name__, "text": str(error)}
-    said = out.getvalue() + err.getvalue()
-    return {"raised": None, "status": status if isinstance(status, int) else None, "text": said}
+    text = out.getvalue() + err.getvalue()
+    return {"raised": None, "status": status if isinstance(status, int) else None, "text": text}
 
 
 def main(absent: list[str]) -> dict[str, Any]:

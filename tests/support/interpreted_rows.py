@@ -29,8 +29,8 @@ def interpreted() -> Iterator[Kernels]:
 
         def call(logits: Tensor, factors: Tensor, **options: object) -> RowStatistics:
             # Pickled as bytes, tensors keep their strides; as they are they would be shared.
-            asked = pickle.dumps((logits, factors, options))
-            return RowStatistics(*pickle.loads(pool.submit(_statistics, asked).result()))
+            payload = pickle.dumps((logits, factors, options))
+            return RowStatistics(*pickle.loads(pool.submit(_statistics, payload).result()))
 
         yield call
 
@@ -41,8 +41,8 @@ def _set_interpreter() -> None:
     np.seterr(all="ignore")
 
 
-def _statistics(asked: bytes) -> bytes:
+def _statistics(payload: bytes) -> bytes:
     from rws_decode.extra.compact.triton_rows import triton_statistics
 
-    logits, factors, options = pickle.loads(asked)
+    logits, factors, options = pickle.loads(payload)
     return pickle.dumps(triton_statistics(logits, factors, **options))

@@ -29,10 +29,10 @@ def longer(number: int, body: dict[str, Any]) -> str:
 
 
 def completion(text: str | None, **message: Any) -> bytes:
-    said = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
     body = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "judge-2025-01-01"}
     usage = {"prompt_tokens": 50, "completion_tokens": 1, "total_tokens": 51}
-    return json.dumps(body | {"choices": [said], "usage": usage}).encode()
+    return json.dumps(body | {"choices": [choice], "usage": usage}).encode()
 
 
 def sends(content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:

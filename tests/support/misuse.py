@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 
-def refused(call: Callable[[], object], said: str) -> None:
+def refused(call: Callable[[], object], message: str) -> None:
     """Assert that a call raises a ValueError of one short line, paths aside, with all parts of `said`, by " ... "."""
     with pytest.raises(ValueError) as caught:
         call()
     text = str(caught.value)
     short = len(re.sub(r"/\S+", "", text)) <= 300
-    assert "\n" not in text and short and all(part in text for part in said.split(" ... ")), text
+    assert "\n" not in text and short and all(part in text for part in message.split(" ... ")), text

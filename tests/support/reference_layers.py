@@ -38,12 +38,12 @@ def decoder_states(
     size = config.get("head_dim") or config["hidden_size"] // heads
     hidden = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1) if causal else torch.tensor(False)
     if block is not None:
-        number = [-((len(ids) - at - 1) // block) for at in range(len(ids))]
+        number = [-((len(ids) - index - 1) // block) for index in range(len(ids))]
         hidden = torch.tensor([[theirs > own for theirs in number] for own in number])
     x = weights["model.embed_tokens.weight"][ids]
     for layer in range(config["num_hidden_layers"]):
-        at = f"model.layers.{layer}."
-        part = {name.removeprefix(at): tensor for name, tensor in weights.items() if name.startswith(at)}
+        prefix = f"model.layers.{layer}."
+        part = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
         normed, split = rms_norm(x, part["input_layernorm.weight"], eps), []
         for letter, count in zip("qkv", (heads, shared, shared), strict=True):
             rows = normed @ part[f"self_attn.{letter}_proj.weight"].T + part.get(f"self_attn.{letter}_proj.bias", 0.0)
@@ -63,9 +63,9 @@ def decoder_states(
     return rms_norm(x, weights["model.norm.weight"], eps)
 
 
-def _fed(x: Tensor, part: dict[str, Tensor], at: str) -> Tensor:
-    gate, up = x @ part[f"{at}.gate_proj.weight"].T, x @ part[f"{at}.up_proj.weight"].T
-    return (F.silu(gate) * up) @ part[f"{at}.down_proj.weight"].T
+def _fed(x: Tensor, part: dict[str, Tensor], prefix: str) -> Tensor:
+    gate, up = x @ part[f"{prefix}.gate_proj.weight"].T, x @ part[f"{prefix}.up_proj.weight"].T
+    return (F.silu(gate) * up) @ part[f"{prefix}.down_proj.weight"].T
 
 
 def _in_groups(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
@@ -73,7 +73,7 @@ def _in_groups(x: Tensor, part: dict[str, Tensor], config: dict[str, Any]) -> Te
     mixed, size = _fed(x, part, "mlp.shared_experts"), config["num_experts"] // config["n_group"]
     for token, chances in enumerate((x @ part["mlp.gate.weight"].T).sigmoid()):
         rank = chances + part["mlp.gate.expert_bias"]
-        groups = [rank[at : at + size].sort().values[-2:].sum() for at in range(0, len(rank), size)]
+        groups = [rank[start : start + size].sort().values[-2:].sum() for start in range(0, len(rank), size)]
         kept = sorted(range(len(groups)), key=lambda group: -groups[group])[: config["topk_group"]]
         open_ = [expert for expert in range(len(rank)) if expert // size in kept]
         best = sorted(open_, key=lambda expert: -rank[expert])[: config["num_experts_per_tok"]]

@@ -58,14 +58,14 @@ def exhibits() -> dict[str, Exhibit]:
     drawn = Exhibit("Appendix D: a line", (Picture("line", picture, "A & B.", alt),), conclusions=("A line.",))
     step = figure(6.6, 2.0)
     step.subplots().plot([0, 1], [1, 0])
-    told = Exhibit(
+    method = Exhibit(
         "Figure 3: one step",
         (Picture("fig3_method", step, "One & only.", alt.replace("rises", "falls")),),
         conclusions=("A step.",),
         story=Story("A claim, <i> & more.", ("A sentence.",), "A caveat.", "fig3_method"),
         interactive=Interactive("fig3_curves", _DRAGGED, "A 'page' to drag"),
     )
-    return {"fig3_method": told, "table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}
+    return {"fig3_method": method, "table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}
 
 
 _DRAGGED = Dragged(

@@ -81,7 +81,7 @@ def slow_decode(
     """Decode a prompt, or its gaps, by a rule, at a scale of all logits, perhaps a function of step and answer."""
     mask, noise = predictor.mask_id, torch.Generator().manual_seed(seed)
     row, closed = row_of(prompt, mask, shape.length), [*forbidden_ids(predictor), *suppress]
-    places, forwards = [at for at, token in enumerate(row) if token == mask], 0
+    places, forwards = [place for place, token in enumerate(row) if token == mask], 0
 
     def seen(start: list[int], answer: list[int]) -> Tensor:
         canvas = torch.tensor([start])
@@ -139,8 +139,8 @@ def slow_decode(
 
         go, again = order, set[int]()
         if step + 1 < (number + 1) * per_block:
-            told = (shape.plan[step].commits, list(answer), candidate, waits, logits, history, look)
-            chosen, again = rule(Row(step, masked, entropy, visible, left_out, when, then, *told))
+            rest = (shape.plan[step].commits, list(answer), candidate, waits, logits, history, look)
+            chosen, again = rule(Row(step, masked, entropy, visible, left_out, when, then, *rest))
             go = order[:chosen] if isinstance(chosen, int) else chosen
         for i in go:
             answer[i], when[i], then[i] = candidate[i], step, masked[i]

@@ -64,8 +64,8 @@ class Case:
 
     @property
     def log_p(self) -> Floats:
-        told = self.sequences, self.order, self.vocabulary, self.minimum
-        probability = cache(lambda *words: by_definition(*told, list(words[:-1]), words[-1]))
+        model = self.sequences, self.order, self.vocabulary, self.minimum
+        probability = cache(lambda *words: by_definition(*model, list(words[:-1]), words[-1]))
 
         def log_prob(text: list[int]) -> float:
             read = [*self.context, *text]

@@ -13,14 +13,14 @@ from rws_decode import CallablePredictor, CallableReward, Shape, Trace, decode
 LENGTH, MASK, END = 8, 20, 19
 
 
-def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = None) -> CallablePredictor:
+def table_predictor(seed: int, spread: float = 1.5, canvases: list[bytes] | None = None) -> CallablePredictor:
     """Seeded float64 logits that every other token of the canvas moves; rows of a batch do not touch each other."""
     rng = np.random.default_rng(seed)
     weight = torch.from_numpy(spread * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
 
     def logits(canvas: Tensor) -> Tensor:
-        if seen is not None:
-            seen.extend(row.numpy().tobytes() for row in canvas)
+        if canvases is not None:
+            canvases.extend(row.numpy().tobytes() for row in canvas)
         positions = torch.arange(LENGTH)
         return torch.stack([weight[positions, row].sum(dim=0) for row in canvas])
 

@@ -210,7 +210,7 @@ GOLDEN = "4.8121182505960344749775891342436842313518433438566"  # 10 log((1 + sq
 EXAMPLE: list[tuple[str, dict[Place, str], dict[str, str | None]]] = [
     *(("D-gaps", {(name,): "1"}, {"verdict": "false"}) for name in ("sigma_a", "sigma_b", "delta_a", "delta_b")),
     # P^a(1) = 0.4864145336 and P^b(1) = 0.4767300274
-    *(("D-r1", {("probability", 0, name): said}, {"verdict": verdict}) for name, said, verdict in (
+    *(("D-r1", {("probability", 0, name): value}, {"verdict": verdict}) for name, value, verdict in (
         ("a", "0.4859146", "true"), ("a", "0.4859145", "false"),
         ("b", "0.4772300", "true"), ("b", "0.4772301", "false"),
     )),
@@ -227,14 +227,14 @@ EXAMPLE: list[tuple[str, dict[Place, str], dict[str, str | None]]] = [
 
 
 @pytest.mark.parametrize(
-    ("claim", "changes", "said"), [*OTHERWISE, *((claim, {"appendix_d": row}, said) for claim, row, said in EXAMPLE)]
+    ("claim", "changes", "facts"), [*OTHERWISE, *((claim, {"appendix_d": row}, facts) for claim, row, facts in EXAMPLE)]
 )
 def test_claims_follow_the_printed_numbers(
-    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
+    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, facts: dict[str, str | None]
 ) -> None:
     print_otherwise(monkeypatch, sys.modules[CHECKS[claim].__module__], changes)
     record = CHECKS[claim]().as_dict()
-    assert {field: record[field] for field in said} == said
+    assert {field: record[field] for field in facts} == facts
 
 
 SEARCHED = "T1-exclusive T1a-unique T1b-printed T1b-mended T1c-otherwise T1-step2 T1-step3 T1-step4 T1-dimension"
@@ -259,10 +259,10 @@ def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch, name
 
 
 def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Pair] = []
+    pairs: list[Pair] = []
     monkeypatch.setattr(search, "_TRIED", {0: (3, 3)})
-    assert search.smallest(lambda pair: bool(seen.append(pair)), units=(1, 2)) is None
-    assert seen == [
+    assert search.smallest(lambda pair: bool(pairs.append(pair)), units=(1, 2)) is None
+    assert pairs == [
         pair
         for n in (1, 2)
         for top in (1, 2, 3)
@@ -313,7 +313,7 @@ COMPUTED: list[tuple[str, dict[str, Any], str]] = [
     ("N-majorisation", {**SMALL_GAPS, "majorises": lambda a, b: majorises(a, a)}, "not confirmed"),  # all are ordered
     (
         "N-stability-radius",
-        {"stability_radius": lambda *case: replace(at := stability_radius(*case), cheap=(at.cheap[0], 2 * at.upper))},
+        {"stability_radius": lambda *case: replace(r := stability_radius(*case), cheap=(r.cheap[0], 2 * r.upper))},
         "not confirmed",
     ),  # the cheap bound claims more than is true
     ("N-threshold-monotone", {"threshold_path": lambda z, tau, *c: threshold_path(z, tau + 0.01, *c)}, "not confirmed"),

@@ -113,6 +113,6 @@ CALLS: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), CALLS, ids=[said for _, said in CALLS])
-def test_misuse_is_one_line_that_names_the_argument(call: Callable[[], object], said: str) -> None:
-    refused(call, said)
+@pytest.mark.parametrize(("call", "message"), CALLS, ids=[message for _, message in CALLS])
+def test_misuse_is_one_line_that_names_the_argument(call: Callable[[], object], message: str) -> None:
+    refused(call, message)

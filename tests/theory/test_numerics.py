@@ -220,8 +220,8 @@ def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size:
         variance = exact.absolute(exact.reward, 2)
         within(sides.gain, gain, 2 * EPS * (base.n + base.move + exact.move) * abs(gain) + TINY)
         within(sides.printed, r * variance, 6 * exact.noise * abs(r) * variance + TINY)
-        at = Tilted(log_p, reward, sides.scale)
-        within(sides.corrected, sides.scale and r * at.absolute(at.reward, 2), 1e-14 * abs(gain) + TINY)
+        tilted = Tilted(log_p, reward, sides.scale)
+        within(sides.corrected, sides.scale and r * tilted.absolute(tilted.reward, 2), 1e-14 * abs(gain) + TINY)
         within(sides.integral, gain, mpf(sides.integral_error) + mpf(1e-13) * abs(gain) + TINY)
 
 

@@ -25,8 +25,8 @@ def test_the_proofs_hold() -> None:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     names = [f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated]
-    *said, last = done.stdout.splitlines()
-    assert said[-len(names) :] == names
+    *lines, last = done.stdout.splitlines()
+    assert lines[-len(names) :] == names
     assert last.startswith(f"{len(names)} theorems are proved from the axioms of the real numbers: ")
 
 
@@ -56,7 +56,7 @@ def test_proofs_are_whole_and_listed_and_records_name_them() -> None:
         assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", path.read_text(encoding="utf-8")), path
     names = {f"{Path(file).stem}.{theorem}" for file, stated in STATED.items() for theorem in stated}
     assert list(STATEMENTS) == list(CHECKS)
-    assert {theorem for said in STATEMENTS.values() for theorem in said.get("theorems", ())} <= names
+    assert {theorem for statement in STATEMENTS.values() for theorem in statement.get("theorems", ())} <= names
 
 
 PAGE = (ROOT / "docs/theory.md").read_text(encoding="utf-8")

@@ -54,8 +54,8 @@ def tree(html: str) -> ElementTree.Element:
 
 @pytest.mark.parametrize("name", SAID)
 def test_an_object_says_in_one_short_line_what_it_is(name: str) -> None:
-    value, said = SAID[name]
-    assert repr(value) == said and len(said) <= 120
+    value, text = SAID[name]
+    assert repr(value) == text and len(text) <= 120
 
 
 @given(theory.testing.logit_pairs(), theory.testing.selection_cases())

@@ -242,11 +242,11 @@ def test_a_network_of_transformers_is_asked_in_one_call() -> None:
 
 
 def test_workers_find_the_same() -> None:
-    asked = partial(ablate, PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24)
+    call = partial(ablate, PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24)
     with ThreadPoolExecutor(2) as threads:
-        assert asked(executor=threads, load=lambda: (PREDICTOR, REWARD, None)).as_json() == asked().as_json()
+        assert call(executor=threads, load=lambda: (PREDICTOR, REWARD, None)).as_json() == call().as_json()
         with pytest.raises(ValueError, match="executor and load"):
-            asked(executor=threads)
+            call(executor=threads)
 
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
@@ -269,19 +269,19 @@ def test_groups_are_the_units() -> None:
 
 
 def test_a_directory_of_another_reward_is_refused_and_a_refused_call_leaves_none(tmp_path: Path) -> None:
-    asked = partial(ablate, PREDICTOR, strategy="rws:10", shape=SHAPE, until=16, directory=tmp_path)
+    call = partial(ablate, PREDICTOR, strategy="rws:10", shape=SHAPE, until=16, directory=tmp_path)
     with pytest.raises(ValueError, match="prompts are 12"):
-        asked(PROMPTS[:12], reward=matters)  # and leaves no directory
-    asked(PROMPTS[:60], reward=CASES["no effect"])
+        call(PROMPTS[:12], reward=matters)  # and leaves no directory
+    call(PROMPTS[:60], reward=CASES["no effect"])
 
     def score(prompt: str, answer: str) -> float:
         return -CASES["no effect"](prompt, answer)
 
     with pytest.raises(ValueError, match="otherwise"):
-        asked(PROMPTS[:60], reward=score)  # both are called "score"
+        call(PROMPTS[:60], reward=score)  # both are called "score"
     (tmp_path / "decoded.jsonl").write_text("[]\n", encoding="utf-8")
     with pytest.raises(ValueError, match="another ablation"):
-        asked(PROMPTS[:60], reward=score)
+        call(PROMPTS[:60], reward=score)
 
 
 @pytest.mark.parametrize("steps", [3, 7, 11])
@@ -292,9 +292,9 @@ def test_a_factor_that_stays_is_no_leverage(steps: int) -> None:
 
 
 def test_a_strategy_that_counts_has_no_leverage_and_a_method_no_factor() -> None:
-    asked = partial(ablate, PREDICTOR, PROMPTS[:60], shape=SHAPE, reward=REWARD, until=16)
-    assert asked("threshold:0.7+rws:10").leverage is None
-    assert asked("best-of:2").factor_variation is None
+    call = partial(ablate, PREDICTOR, PROMPTS[:60], shape=SHAPE, reward=REWARD, until=16)
+    assert call("threshold:0.7+rws:10").leverage is None
+    assert call("best-of:2").factor_variation is None
 
 
 def test_a_reward_of_noise_is_told_and_a_budget_ends_it() -> None:
@@ -332,9 +332,9 @@ def test_misuse_is_one_line_that_names_the_argument(given: dict[str, Any], named
 def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) -> None:
     result = ran("docs/guides/ablate.md")["result"]
     assert result.verdict == "undecided" and capsys.readouterr().out.strip() == str(result)
-    told = page("docs/guides/ablate.md")
-    assert all(f"| {name} |" in told for name in VERDICTS)
-    assert all(f"| {'best of N' if name == 'best of' else name} |" in told for name in SENTENCES)
+    guide = page("docs/guides/ablate.md")
+    assert all(f"| {name} |" in guide for name in VERDICTS)
+    assert all(f"| {'best of N' if name == 'best of' else name} |" in guide for name in SENTENCES)
 
 
 def test_the_command_writes_what_the_call_returns(
@@ -346,9 +346,9 @@ def test_the_command_writes_what_the_call_returns(
     monkeypatch.chdir(tmp_path)
     (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if "mine:vowels" in line]
     words = command.removeprefix("rws ").replace("out/vowels", "out").split()
-    told = json.loads(printed(capsys, *words, "--until", 16, "--json"))
-    assert told["stopped_after"] == 16 and told["comparisons"][0]["twin"] == "confidence"
-    assert json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8")) == told
+    result = json.loads(printed(capsys, *words, "--until", 16, "--json"))
+    assert result["stopped_after"] == 16 and result["comparisons"][0]["twin"] == "confidence"
+    assert json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8")) == result
 
 
 @pytest.mark.long

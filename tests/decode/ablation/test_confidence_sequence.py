@@ -44,8 +44,8 @@ def test_intervals_shrink_and_hold_what_a_slow_gambler_finds() -> None:
         refuted = [False]
         capital = [1.0, 1.0]
         for t, value in enumerate(values):
-            seen = values[:t]
-            variance = (1 + np.sum(seen**2) - (np.sum(seen) ** 2 / t if t else 0)) / (t + 1)
+            prefix = values[:t]
+            variance = (1 + np.sum(prefix**2) - (np.sum(prefix) ** 2 / t if t else 0)) / (t + 1)
             bet = np.sqrt(2 * np.log(2 / 0.1) / (variance * max(t + 1, 100)))
             capital[0] *= 1 + min(bet, 0.9 / (mean + 3)) * (value - mean)
             capital[1] *= 1 + min(bet, 0.9 / (3 - mean)) * (mean - value)
@@ -93,11 +93,11 @@ def test_a_wrong_verdict_at_any_time_is_rarer_than_stated(truth: str) -> None:
             name: confidence_sequence(mean + rng.choice([-1.0, 0.0, 1.0], 300, p=[0.05, 0.9, 0.05]), 0.975)
             for name, mean in means.items()
         }
-        said = [
+        verdicts = [
             verdict_of({name: side_of(low[n], high[n], 0.1) for name, (low, high) in found.items()}, list(means))
             for n in range(15, 300)
         ]
-        erred += bool(wrong & set(said))
-        decided += said[-1] != "undecided"
+        erred += bool(wrong & set(verdicts))
+        decided += verdicts[-1] != "undecided"
     assert erred / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
     assert decided / runs > 0.8

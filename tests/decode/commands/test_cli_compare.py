@@ -26,9 +26,9 @@ def test_generate_takes_the_texts_of_compare_and_options_say_the_same(capsys: py
     small = [*MINI[: -len(SIZE)], "--length", "8", "--steps", "4"]
     base = ["generate", *small]
     for text, words in options.items():
-        told, given = (printed(capsys, *base, "--strategy", *each.split(), "--json") for each in (text, words))
+        output, given = (printed(capsys, *base, "--strategy", *each.split(), "--json") for each in (text, words))
         (compared,) = json.loads(printed(capsys, "compare", *small, "--strategies", text, "--json"))
-        assert told == given and {"strategy": text} | json.loads(told) == compared
+        assert output == given and {"strategy": text} | json.loads(output) == compared
 
 
 def test_compare_prints_texts_and_a_table_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

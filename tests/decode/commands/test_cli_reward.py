@@ -24,8 +24,8 @@ EXAMPLE = "--example 3 --length 8"
 def test_the_models_usual_reward_is_taken_and_named(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     model, reward = ("english", "era") if "english" in line else ("mini", "mini")
     assert main(line.split()) == 0
-    taken, said = capsys.readouterr()
-    assert f"note: --reward is not given: it is {reward}, the usual reward of {model}\n" in said
+    taken, error = capsys.readouterr()
+    assert f"note: --reward is not given: it is {reward}, the usual reward of {model}\n" in error
     assert taken == printed(capsys, *line.split(), "--reward", reward)
 
 
@@ -45,5 +45,5 @@ def test_a_call_without_a_reward_names_one_of_the_model() -> None:
 def test_a_reward_that_does_not_read_the_words_is_a_note_once(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     for reward in (*OWN_REWARDS["mini"], *OWN_REWARDS["english"]):
         assert main(f"compare --model {model} --example 3 --length 16 --reward {reward}".split()) == 0
-        told = capsys.readouterr().err.count(f"note: reward {reward}")
-        assert told == (reward not in OWN_REWARDS[model]), reward
+        notes = capsys.readouterr().err.count(f"note: reward {reward}")
+        assert notes == (reward not in OWN_REWARDS[model]), reward

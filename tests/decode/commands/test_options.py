@@ -74,7 +74,7 @@ def test_every_kind_of_value_is_read_and_defaults_are_those_of_the_dataclass() -
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "parts"),
     [
         ((), ("DIR",)),
         (("here", "--scale", "2"), ("--text, --number",)),
@@ -91,7 +91,7 @@ def test_every_kind_of_value_is_read_and_defaults_are_those_of_the_dataclass() -
         ((*LEAST, "--steps", "5"), ("steps is 5",)),
     ],
 )
-def test_what_is_refused_names_argument_value_and_what_is_right(words: Any, told: tuple[str, ...]) -> None:
+def test_what_is_refused_names_argument_value_and_what_is_right(words: Any, parts: tuple[str, ...]) -> None:
     with pytest.raises(ValueError) as caught:
         read_words(Everything, words)
-    assert all(part in str(caught.value) for part in told) and "\n" not in str(caught.value)
+    assert all(part in str(caught.value) for part in parts) and "\n" not in str(caught.value)

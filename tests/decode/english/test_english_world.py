@@ -51,9 +51,9 @@ def test_era_adds_up_what_each_word_before_the_end_adds() -> None:
     rows[:10, rng.integers(1, 20)] = words.end  # some with an end of text before the last word
     for ids in rows.tolist():
         shown = ids[: ids.index(words.end)] if words.end in ids else ids
-        told = reward.score(["why?"], [words.text(shown)])[0]
-        assert told == pytest.approx(sum(scores[word] for word in shown), abs=1e-12)
-        assert reward.world_reward.score(ids) == told
+        total = reward.score(["why?"], [words.text(shown)])[0]
+        assert total == pytest.approx(sum(scores[word] for word in shown), abs=1e-12)
+        assert reward.world_reward.score(ids) == total
     assert max(map(abs, scores)) < 1
     assert [scores[words.ids(mark)[0]] for mark in ".,;:?!"] == [0] * 6 and scores[-1] == 0
     assert reward.std > 0 and bounds_of(reward) == (-np.inf, np.inf)

@@ -51,8 +51,8 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
         right, left = torch.arange(length) < real, torch.arange(length) >= length - real
         for mask in (None, right, left, torch.ones_like(right)):
             assert torch.equal(ours.logits(canvas, mask), theirs.logits(canvas, mask))
-            asked = torch.rand(batch, length, generator=rng) < 0.3
-            row, column = asked.nonzero(as_tuple=True)
+            places = torch.rand(batch, length, generator=rng) < 0.3
+            row, column = places.nonzero(as_tuple=True)
             expected = theirs.logits_at(canvas, mask, row, column)
             assert torch.equal(ours.logits_at(canvas, mask, row, column), expected) and expected.dtype == dtype
 
@@ -61,8 +61,8 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
 def test_rewards_have_the_bits_of_transformers(name: str) -> None:
     ours, stored = load_reward(str(MODELS / name)), json.loads((MODELS / name / "reward.json").read_text("utf-8"))
     model = AutoModelForSequenceClassification.from_pretrained(MODELS / name, num_labels=1, dtype=torch.float32)
-    told = {"mean": stored["mean"], "std": stored["std"], "name": name}
-    theirs = SequenceClassifierReward(model, AutoTokenizer.from_pretrained(MODELS / name), **told)
+    statistics = {"mean": stored["mean"], "std": stored["std"], "name": name}
+    theirs = SequenceClassifierReward(model, AutoTokenizer.from_pretrained(MODELS / name), **statistics)
     assert isinstance(ours, SequenceClassifierReward) and is_ours(ours) and not is_ours(theirs)
     for pairs in (PAIRS, PAIRS[:1], PAIRS[1:2]):  # padded, and not
         prompts, answers = [prompt for prompt, _ in pairs], [answer for _, answer in pairs]

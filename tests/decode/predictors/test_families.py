@@ -71,8 +71,8 @@ def llada_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor
     renamed = {}
     for name, tensor in weights.items():
         *block, leaf, _ = name.removeprefix("model.transformer.").split(".")
-        at = f"model.layers.{block[1]}." if block else ""
-        renamed[f"{at}{'mlp.down_proj' if block and leaf == 'ff_out' else LLADA_NAMES[leaf]}.weight"] = tensor
+        prefix = f"model.layers.{block[1]}." if block else ""
+        renamed[f"{prefix}{'mlp.down_proj' if block and leaf == 'ff_out' else LLADA_NAMES[leaf]}.weight"] = tensor
     sizes = {"num_attention_heads": config["n_heads"], "num_key_value_heads": config["n_kv_heads"] or 1}
     sizes |= {"hidden_size": config["d_model"], "num_hidden_layers": config["n_layers"]}
     sizes |= {"tie_word_embeddings": config["weight_tying"]}
@@ -115,18 +115,18 @@ def bert_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor)
     apart = (torch.arange(length)[:, None] - torch.arange(length)).abs()
     x = norm(weights["model.embeddings.tok_embeddings.weight"][ids], "model.embeddings.norm")
     for layer in range(config["num_hidden_layers"]):
-        at, wide = f"model.layers.{layer}", layer % config["global_attn_every_n_layers"] == 0
-        normed = norm(x, f"{at}.attn_norm") if layer else x
-        three = (normed @ weights[f"{at}.attn.Wqkv.weight"].T).view(length, 3, heads, width // heads)
+        prefix, wide = f"model.layers.{layer}", layer % config["global_attn_every_n_layers"] == 0
+        normed = norm(x, f"{prefix}.attn_norm") if layer else x
+        three = (normed @ weights[f"{prefix}.attn.Wqkv.weight"].T).view(length, 3, heads, width // heads)
         query, key, value = (three[:, part].transpose(0, 1) for part in range(3))
         theta = config["global_rope_theta" if wide else "local_rope_theta"]
         scores = rotate(query, theta) @ rotate(key, theta).transpose(1, 2) / (width // heads) ** 0.5
         if not wide:
             scores = scores.masked_fill(apart > config["local_attention"] // 2, -torch.inf)
         mixed = (scores.softmax(-1) @ value).transpose(0, 1).reshape(length, width)
-        x = x + mixed @ weights[f"{at}.attn.Wo.weight"].T
-        first, gate = (norm(x, f"{at}.mlp_norm") @ weights[f"{at}.mlp.Wi.weight"].T).chunk(2, dim=-1)
-        x = x + (F.gelu(first) * gate) @ weights[f"{at}.mlp.Wo.weight"].T
+        x = x + mixed @ weights[f"{prefix}.attn.Wo.weight"].T
+        first, gate = (norm(x, f"{prefix}.mlp_norm") @ weights[f"{prefix}.mlp.Wi.weight"].T).chunk(2, dim=-1)
+        x = x + (F.gelu(first) * gate) @ weights[f"{prefix}.mlp.Wo.weight"].T
     x = norm(F.gelu(norm(x, "model.final_norm") @ weights["head.dense.weight"].T), "head.norm")
     return x @ weights["model.embeddings.tok_embeddings.weight"].T + weights["decoder.bias"]
 
@@ -177,17 +177,17 @@ def test_padding_changes_nothing(models: dict[str, HFMaskPredictor], layout: str
     together = loaded.logits(rows, masks)
     torch.testing.assert_close(together[0][mask[0]], loaded.logits(short, None)[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(together[1:], loaded.logits(canvas[:1], None), rtol=1e-4, atol=1e-5)
-    at = masks.nonzero(as_tuple=True)
-    torch.testing.assert_close(loaded.logits_at(rows, masks, *at), together[at], rtol=1e-4, atol=1e-5)
+    places = masks.nonzero(as_tuple=True)
+    torch.testing.assert_close(loaded.logits_at(rows, masks, *places), together[places], rtol=1e-4, atol=1e-5)
 
 
 @torch.inference_mode()
 def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -> None:
     loaded, canvas = load_predictor(str(folders["llada"]), dtype="bfloat16", progress=False), canvas_of("llada")
     assert loaded.logits(canvas, None).dtype == torch.bfloat16
-    seen: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     attention = loaded.model.model.layers[0].self_attn
-    attention.register_forward_pre_hook(lambda module, args, kwargs: seen.append(kwargs), with_kwargs=True)
+    attention.register_forward_pre_hook(lambda module, args, kwargs: calls.append(kwargs), with_kwargs=True)
     kernel, given = F.scaled_dot_product_attention, []
 
     def record(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
@@ -197,7 +197,7 @@ def test_in_bfloat16_positions_are_turned_in_float32(folders: dict[str, Path]) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(F, "scaled_dot_product_attention", record)
         loaded.logits(canvas, None)
-    hidden = seen[0]["hidden_states"]
+    hidden = calls[0]["hidden_states"]
     for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
         flat = layer(hidden).view(2, 9, heads, 8).transpose(1, 2)
         expected = torch.stack([rotate(row, diffusion.MODELS["llada"].described()["rope_theta"]) for row in flat])

@@ -80,8 +80,8 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     logits = predictor.logits(canvas, None)
     torch.testing.assert_close(logits, model(input_ids=canvas).logits, rtol=1e-5, atol=1e-5)
     row, column = torch.tensor([0, 0, 1]), torch.tensor([4, 5, 3])
-    at = predictor.logits_at(canvas, None, row, column)
-    torch.testing.assert_close(at, logits[row, column], rtol=1e-5, atol=1e-5)
+    values = predictor.logits_at(canvas, None, row, column)
+    torch.testing.assert_close(values, logits[row, column], rtol=1e-5, atol=1e-5)
     (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert MASK not in trace.tokens
 
@@ -134,8 +134,8 @@ def test_words_that_a_predictor_does_not_know_are_warned_of_where_it_is_called(p
         compare(mini, "zorp the flurb", ["default", "temperature:4"], SHAPE)
     assert {Path(each.filename) for each in (*warned, *compared)} == {Path(__file__)}
     assert len(warned) == 1 and len({each.lineno for each in compared}) == 1  # which Python shows once
-    said = "english does not know these words and reads only what follows the last of them: zyzzyva"
-    with pytest.warns(Note, match=f"^{said}$"):
+    message = "english does not know these words and reads only what follows the last of them: zyzzyva"
+    with pytest.warns(Note, match=f"^{message}$"):
         rws.scale_path(load_predictor("english"), "we zyzzyva the", shape=SHAPE, scale_min=1.0, scale_max=2.0)
 
 

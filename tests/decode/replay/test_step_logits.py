@@ -19,17 +19,17 @@ from rws_theory import crossings
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
-def check(trace: rws.Trace, seen: StepLogits) -> None:
-    step = seen.step
-    assert seen.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
-    assert seen.positions.dtype == seen.candidate.dtype == np.int64 and seen.logits.dtype == np.float64
-    recorded = trace.candidate[step, seen.positions]
-    assert ((recorded == seen.candidate) | (recorded < 0)).all()
-    assert seen.chosen.tolist() == trace.chosen[step, seen.positions].tolist()
-    assert np.array_equal(seen.factor, trace.factor[step], equal_nan=True) and type(seen.factor) is float
-    assert seen.words == tuple(trace.words(seen.candidate))
+def check(trace: rws.Trace, view: StepLogits) -> None:
+    step = view.step
+    assert view.positions.tolist() == np.flatnonzero(trace.eligible[step]).tolist()
+    assert view.positions.dtype == view.candidate.dtype == np.int64 and view.logits.dtype == np.float64
+    recorded = trace.candidate[step, view.positions]
+    assert ((recorded == view.candidate) | (recorded < 0)).all()
+    assert view.chosen.tolist() == trace.chosen[step, view.positions].tolist()
+    assert np.array_equal(view.factor, trace.factor[step], equal_nan=True) and type(view.factor) is float
+    assert view.words == tuple(trace.words(view.candidate))
     if trace.sampling_temperature == 0:
-        assert seen.candidate.tolist() == seen.logits.argmax(axis=1).tolist()
+        assert view.candidate.tolist() == view.logits.argmax(axis=1).tolist()
 
 
 @settings(max_examples=examples(200))
@@ -49,15 +49,15 @@ def test_the_logits_of_each_step_lead_to_what_it_recorded(
     savings = Savings.everything() if saving else Savings.nothing()
     (trace,) = decode(predictor, [[]], strategy, shape, reward=REWARD, options=options, savings=savings)
     for step in range(trace.steps_run):
-        seen = step_logits(trace, predictor, step)
-        check(trace, seen)
+        view = step_logits(trace, predictor, step)
+        check(trace, view)
         if policy == "suppress":
-            assert np.isneginf(seen.logits[:, END]).all()
+            assert np.isneginf(view.logits[:, END]).all()
         if trace.reward_use[step] != NOT_NEEDED:
-            value = trace.value[step, seen.positions]
-            for row, token, recorded in zip(seen.logits, seen.candidate.tolist(), value, strict=True):
+            value = trace.value[step, view.positions]
+            for row, token, recorded in zip(view.logits, view.candidate.tolist(), value, strict=True):
                 with np.errstate(over="ignore"):
-                    others = np.exp(seen.factor * (np.delete(row, token) - row[token])).sum()
+                    others = np.exp(view.factor * (np.delete(row, token) - row[token])).sum()
                 np.testing.assert_allclose(-np.log(others), recorded, rtol=1e-9, atol=1e-9)
 
 
@@ -65,20 +65,20 @@ def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too()
     predictor = table_predictor(1, spread=0.4)
     (trace,) = decode(predictor, [[]], Margin(), SHAPES[1])
     for step in range(trace.steps_run):
-        seen = step_logits(trace, predictor, step)
-        check(trace, seen)
-        odds = np.exp(seen.logits - seen.logits.max(axis=1, keepdims=True))
+        view = step_logits(trace, predictor, step)
+        check(trace, view)
+        odds = np.exp(view.logits - view.logits.max(axis=1, keepdims=True))
         best = np.sort(odds / odds.sum(axis=1, keepdims=True), axis=1)
-        np.testing.assert_allclose(best[:, -1] - best[:, -2], trace.value[step, seen.positions], rtol=1e-12)
+        np.testing.assert_allclose(best[:, -1] - best[:, -2], trace.value[step, view.positions], rtol=1e-12)
     for ranking in ("probability", "topk"):
         options = Options(ranking=ranking, precision="float64")
         (trace,) = decode(predictor, [[]], Temperature(2.0), SHAPES[1], options=options)
         for step in range(trace.steps_run):
-            seen = step_logits(trace, predictor, step)
-            assert np.isneginf(seen.logits[:, LOOP_MASK]).all() == (ranking == "probability")  # topk reads it as well
-            scaled = np.exp(2.0 * (seen.logits - seen.logits.max(axis=1, keepdims=True)))
-            probability = (scaled / scaled.sum(axis=1, keepdims=True))[range(len(scaled)), seen.candidate]
-            np.testing.assert_allclose(probability, trace.value[step, seen.positions], rtol=1e-12)
+            view = step_logits(trace, predictor, step)
+            assert np.isneginf(view.logits[:, LOOP_MASK]).all() == (ranking == "probability")  # topk reads it as well
+            scaled = np.exp(2.0 * (view.logits - view.logits.max(axis=1, keepdims=True)))
+            probability = (scaled / scaled.sum(axis=1, keepdims=True))[range(len(scaled)), view.candidate]
+            np.testing.assert_allclose(probability, trace.value[step, view.positions], rtol=1e-12)
         if ranking == "topk":  # a candidate that is not kept is no mask, however large the logit of the mask
             lost = replace(trace, candidate=np.where(trace.chosen | ~trace.masked, trace.candidate, -1))
             again = [step_logits(lost, predictor, step).candidate.tolist() for step in range(3)]
@@ -88,11 +88,11 @@ def test_the_values_of_order_strategies_and_probabilities_follow_from_them_too()
 def test_crossings_are_of_ranked_positions_and_their_best_tokens() -> None:
     predictor = table_predictor(5)
     (trace,) = decode(predictor, "", Confidence(), SHAPES[2])
-    seen = step_logits(trace, predictor, 0)
+    view = step_logits(trace, predictor, 0)
     assert (
-        seen.crossings(1, 2).crossings == crossings(*(np.delete(row, LOOP_MASK) for row in seen.logits[1:3])).crossings
+        view.crossings(1, 2).crossings == crossings(*(np.delete(row, LOOP_MASK) for row in view.logits[1:3])).crossings
     )
-    assert trace.crossings(0, 1, 2, predictor) == seen.crossings(1, 2)
-    refused(lambda: seen.crossings(0, LENGTH), f"j is {LENGTH}: step 0 ranked 0, 1")
-    drawn = replace(seen, candidate=np.where(seen.candidate == 1, 2, 1))
+    assert trace.crossings(0, 1, 2, predictor) == view.crossings(1, 2)
+    refused(lambda: view.crossings(0, LENGTH), f"j is {LENGTH}: step 0 ranked 0, 1")
+    drawn = replace(view, candidate=np.where(view.candidate == 1, 2, 1))
     refused(lambda: drawn.crossings(0, 1), "i is 0: its token,  ... , is not its best one")

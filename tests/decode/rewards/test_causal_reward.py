@@ -94,14 +94,14 @@ def test_sessions_score_whole_texts(name: str, seed: int, rows: list[tuple[str, 
 def test_only_what_follows_the_first_change_is_read(name: str) -> None:
     model = reward(MODELS[name]())
     session = model.session(2)
-    seen: list[int] = []
+    sizes: list[int] = []
     model.model.base_model.register_forward_pre_hook(
-        lambda module, args, kwargs: seen.append(kwargs["input_ids"].numel()), with_kwargs=True
+        lambda module, args, kwargs: sizes.append(kwargs["input_ids"].numel()), with_kwargs=True
     )
     # As ids: [CLS] the cat [SEP] ... [EOS]
     for answer in ("it sat on a mat", "it sat under a mat", "it sat under a mat", "it sat", "then it sat", ""):
         session.score([1], ["the cat"], [answer])
-    assert seen == [10, 4, 1, 1, 4, 1]
+    assert sizes == [10, 4, 1, 1, 4, 1]
     assert (session.tokens, session.tokens_saved) == ([0, 21], [0, 6 + 9 + 6 + 4 + 4])
 
 

@@ -86,10 +86,10 @@ def of_intern(weights: dict[str, Tensor], config: dict[str, Any]) -> dict[str, T
     return renamed
 
 
-def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
+def quantile_score(states: Tensor, index: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
     """Score as QRM does: the objectives' mean quantiles, mixed by a matrix, weighed by a gate."""
     tensors = {key: tensor.double() for key, tensor in weights.items()}
-    gate = states[at]
+    gate = states[index]
     for layer in range(config["gating_n_hidden"]):
         gate = (tensors[f"gating.layers.{3 * layer}.weight"] @ gate).clamp(min=0)
         norm = f"gating.layers.{3 * layer + 2}."
@@ -103,12 +103,12 @@ def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: 
 
 def layout(name: str, prompt: str | Dialogue, answer: str) -> list[str]:
     """Return the tokens of all turns as the model's page lays them out, with one beginning-of-text token."""
-    said = [*(prompt.turns if isinstance(prompt, Dialogue) else [prompt]), answer]
+    texts = [*(prompt.turns if isinstance(prompt, Dialogue) else [prompt]), answer]
     if name == "eurus":
-        pairs = zip(said[::2], said[1::2], strict=True)
-        turns = [["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"] for asked, replied in pairs]
+        pairs = zip(texts[::2], texts[1::2], strict=True)
+        turns = [["[INST]", *question.split(), "[/INST]", *replied.split(), "</s>"] for question, replied in pairs]
         return ["<s>", *chain(*turns)]
-    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
+    spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(texts)]
     if name == "intern":
         turns = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in spoken]
         return ["<s>", *chain(*turns), "<|reward|>"]
@@ -151,10 +151,10 @@ def test_entries_have_the_statistics_that_the_paper_prints_and_are_found_by_name
 
 @pytest.mark.parametrize("name", ["grm", "qrm"])
 def test_a_name_is_hub_id_and_statistics(name: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    entry, asked = PUBLISHED[name], []
+    entry, calls = PUBLISHED[name], []
 
     def fetch(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
-        asked.append((checkpoint.name, revision))
+        calls.append((checkpoint.name, revision))
         return Checkpoint(checkpoint.name, folders[name], checkpoint.argument)
 
     monkeypatch.setattr(loading, "fetch", fetch)
@@ -163,7 +163,7 @@ def test_a_name_is_hub_id_and_statistics(name: str, folders: dict[str, Path], mo
         refused(lambda: load_reward(spoken), f"revision of reward {spoken} is None: the commit of {entry.hub_id}")
     given = "0123456789" * 4
     reward_model = load_reward(spoken, revision=given if entry.revision is None else None)
-    assert asked == [(entry.hub_id, entry.revision or given)]
+    assert calls == [(entry.hub_id, entry.revision or given)]
     assert (reward_model.name, reward_model.mean, reward_model.std) == (entry.hub_id, entry.mean, entry.std)
     refused(lambda: load_reward(spoken, revision="main"), "40 hexadecimal digits")
 

@@ -24,14 +24,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
-    asked: list[tuple[str, str | None]] = []
+    calls: list[tuple[str, str | None]] = []
 
     def fetched(checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
-        asked.append((checkpoint.name, revision))
+        calls.append((checkpoint.name, revision))
         return Checkpoint(checkpoint.name, folder, checkpoint.argument)
 
     monkeypatch.setattr(loading, "fetch", fetched)
-    return asked
+    return calls
 
 
 def recipe(folder: Path, prompt: str, answer: str) -> float:

@@ -45,11 +45,11 @@ def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]
 @pytest.mark.parametrize("precision", EPS)
 @settings(deadline=None)
 @given(testing.wide_logits(2, 6), testing.wide_scales(1e-6, 1e6), st.integers(0, 5))
-def test_log_odds_are_within_the_documented_error(precision: Precision, x: Floats, c: float, at: int) -> None:
+def test_log_odds_are_within_the_documented_error(precision: Precision, x: Floats, c: float, index: int) -> None:
     dtype = getattr(torch, precision)
     logits = torch.tensor(np.clip(x, -1e30, 1e30) if dtype != torch.float64 else x)[None].to(dtype)
     row = logits[0].double().tolist()
-    token = at % len(row)
+    token = index % len(row)
     assume(row[token] > -np.inf)
     value = rank_values(logits, torch.tensor([token]), c, "log-odds", precision).item()
     gaps = exact_gaps(row, token)

@@ -117,10 +117,10 @@ DOWN, UP, NONE, ALL = [3, 3, 2, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 
     ],
 )
 def test_a_trace_says_what_rounding_did(dtype: str, scale: float, ranking: Any, precision: Any, expected: Any) -> None:
-    told, shape = Options(ranking=ranking, precision=precision), Shape(8, 4, 8)
+    settings, shape = Options(ranking=ranking, precision=precision), Shape(8, 4, 8)
     table = torch.zeros(8, 12, dtype=getattr(torch, dtype))
     table[:, 9] = torch.arange(21.0, 29.0).to(table.dtype)  # margins: in bfloat16 and float32 all probabilities are 1
-    (trace,) = decode(fixed_predictor(table, mask_id=4), [[]], Temperature(scale), shape, options=told)
+    (trace,) = decode(fixed_predictor(table, mask_id=4), [[]], Temperature(scale), shape, options=settings)
     logits = torch.cat([torch.zeros(8, 11), torch.arange(21.0, 29.0)[:, None]], dim=1)
     logits[:, 0] = -math.inf  # the mask
     values = rank_values(logits, torch.full((8,), 11), scale, ranking, precision)

@@ -86,20 +86,20 @@ def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path
 
 
 def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
-    seen = []
+    batches = []
 
     def logits(canvas: torch.Tensor) -> torch.Tensor:
-        seen.append(canvas.clone())
+        batches.append(canvas.clone())
         return torch.randn(VOCABULARY, 8, generator=torch.Generator().manual_seed(0))[canvas]
 
     predictor = CallablePredictor(logits, mask_id=MASK)
     canvas, prompt = torch.tensor([[7, 9, MASK, 8]]), torch.tensor([[True, True, False, False]])
     places = torch.tensor([0, 0]), torch.tensor([2, 3])
     guided, error = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
-    assert [batch.tolist() for batch in seen] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
+    assert [batch.tolist() for batch in batches] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
     conditional, blind = logits(canvas), logits(torch.tensor([[MASK, MASK, MASK, 8]]))
     assert torch.equal(guided, (blind + 2.5 * (conditional - blind))[places])
     assert torch.equal(error, 2.5 * logit_error(conditional[places]) + 1.5 * logit_error(blind[places]))
     plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
     assert torch.equal(plain, conditional[places]) and none is None
-    assert len(seen[-1]) == 1
+    assert len(batches[-1]) == 1

@@ -65,10 +65,10 @@ def klass(threshold: float, divergence: float, rest: int) -> Rule:
 
 def dilated(stride: int, block: int) -> Rule:
     def rule(row: Row) -> tuple[list[int], set[int]]:
-        start, by, groups, seen = min(row.masked) // block * block, stride, list[list[int]](), set[int]()
+        start, by, groups, members = min(row.masked) // block * block, stride, list[list[int]](), set[int]()
         while by:
-            groups.append([i for i in range(start, start + block) if (i - start) % by == 0 and i not in seen])
-            seen |= set(groups[-1])
+            groups.append([i for i in range(start, start + block) if (i - start) % by == 0 and i not in members])
+            members |= set(groups[-1])
             by //= 2
         return next(left for group in groups if (left := [i for i in group if i in row.masked])), set()
 
@@ -102,10 +102,10 @@ def remdm(eta: float, form: str, seed: int) -> Rule:
 
 def p2(eta: float, evidence: str) -> Rule:
     def rule(row: Row) -> tuple[int, set[int]]:
-        seen = {i: p if evidence == "visible" else row.left_out(i) for i, p in row.visible.items()}
-        scores = {i: eta * math.log(p) for i, p in seen.items()} | {i: math.log(p) for i, p in row.masked.items()}
-        kept = sorted(scores, key=lambda i: -scores[i])[: len(seen) + row.k]
-        return sum(i in row.masked for i in kept), set(seen) - set(kept)
+        values = {i: p if evidence == "visible" else row.left_out(i) for i, p in row.visible.items()}
+        scores = {i: eta * math.log(p) for i, p in values.items()} | {i: math.log(p) for i, p in row.masked.items()}
+        kept = sorted(scores, key=lambda i: -scores[i])[: len(values) + row.k]
+        return sum(i in row.masked for i in kept), set(values) - set(kept)
 
     return rule
 
@@ -117,8 +117,8 @@ def wino(low: float, high: float) -> Rule:
         last = sum(row.when[i] == row.step - 1 for i in row.visible)
         if accepted == 1 or last < 2:
             return accepted, set()
-        seen = {i: row.left_out(i) for i in row.visible}
-        fails = sorted((i for i, p in seen.items() if p < high), key=lambda i: seen[i])
+        values = {i: row.left_out(i) for i in row.visible}
+        fails = sorted((i for i, p in values.items() if p < high), key=lambda i: values[i])
         return accepted, set(fails[: last - 1] if len(fails) >= last else fails)
 
     return rule

@@ -20,23 +20,23 @@ SIZE = {"length": 12, "steps": 6, "block": 6}
 
 
 def counting() -> tuple[CallableReward, list[str]]:
-    asked: list[str] = []
+    answers: list[str] = []
 
     def reward(prompt: str, answer: str) -> float:
-        asked.append(answer)
+        answers.append(answer)
         return float(len(set(answer.split())))
 
-    return CallableReward(reward, mean=4.0, std=1.5), asked
+    return CallableReward(reward, mean=4.0, std=1.5), answers
 
 
 @pytest.mark.parametrize("every", [1, 2, 7])
 def test_the_reward_is_asked_every_so_many_steps_and_the_factor_is_one_between(every: int) -> None:
-    reward, asked = counting()
+    reward, answers = counting()
     (trace,) = decode(PREDICTOR, PROMPTS[:1], rws.RWSEvery(8.0, every), reward=reward, **grouped(**SIZE))
     called = [step % every == 0 for step in range(6)]
     assert trace.reward_asked.tolist() == called
     assert (trace.factor[~trace.reward_asked] == 1).all() and (trace.factor[trace.reward_asked] != 1).all()
-    by_steps, for_the_trace = asked[: trace.reward_calls], asked[trace.reward_calls :]
+    by_steps, for_the_trace = answers[: trace.reward_calls], answers[trace.reward_calls :]
     assert for_the_trace == ([] if trace.text in by_steps else [trace.text])
     assert trace.reward_calls + trace.reward_calls_saved == sum(called)
     if every == 1:

@@ -106,7 +106,7 @@ def test_every_strategy_commits_what_its_definition_says(name: str, turn: int) -
     predictor, chosen = PREDICTORS[model], OPTIONS[options]
     strategy, scale, rule = rules_of(model, options)[name]
     (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE, **chosen))
-    told = {option: number for option, number in chosen.items() if option != "end_of_text"}
-    told |= {chosen["end_of_text"]: [EOS]} if "end_of_text" in chosen else {}
-    slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**SHAPE), rule, scale, **told)
+    settings = {option: number for option, number in chosen.items() if option != "end_of_text"}
+    settings |= {chosen["end_of_text"]: [EOS]} if "end_of_text" in chosen else {}
+    slow = slow_decode(predictor, predictor.encode_prompt(PROMPT), Shape(**SHAPE), rule, scale, **settings)
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (slow.tokens, slow.commit_step)

@@ -46,16 +46,16 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
 def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
     strategy: Any, prompt: str
 ) -> None:
-    seen: list[tuple[str, str]] = []
-    (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
-    scored = len(seen)
+    calls: list[tuple[str, str]] = []
+    (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(calls))
+    scored = len(calls)
     raw, normalised = rws.final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist())
     assert trace.final_reward == {"model": "different words", "raw": raw, "normalised": normalised}
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
     # The text is not scored again if a step has scored it.
-    final = seen[-1]
-    assert scored == by_steps + (final not in seen[:by_steps])
+    final = calls[-1]
+    assert scored == by_steps + (final not in calls[:by_steps])
     if strategy.needs_reward and trace.reward_use[-1]:
         assert trace.reward_raw[-1] == trace.final_reward["raw"] and scored == by_steps
     if not strategy.needs_reward:

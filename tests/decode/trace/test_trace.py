@@ -31,7 +31,7 @@ PAGE = "docs/trace-format.md"
 
 def made(
     length: int, steps: int, block: int, *, changing: float = 0.05, seed: int = 0, grid: float = 0.0, fewer: int = 0,
-    asked: bool = True, vocabulary: int = 126_000,
+    score: bool = True, vocabulary: int = 126_000,
 ) -> Trace:  # fmt: skip
     """Make a trace as a decode would, of random values that are multiples of `grid`; fewer: steps that are not run."""
     rng = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def made(
         level = eligible & ~chosen & (value == value[order[planned.commits - 1]])
         row = {"candidate": candidate, "value": np.where(eligible, value, np.nan), "chosen": chosen}
         row |= {"forwards": 1, "ties": level.sum(), "factor": rng.random() + 1, "saturated": rng.integers(9)}
-        if asked:
+        if score:
             row |= {"reward_raw": rng.normal(), "reward_normalised": rng.normal(), "reward_use": 1}
         for name, value in row.items():
             record.arrays[name][0, step] = value
@@ -87,10 +87,10 @@ def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) ->
     st.integers(0, 99),
 )
 def test_whatever_was_kept_comes_back_and_replays(
-    tmp_path_factory: Any, shape: Any, changing: float, grid: float, fewer: int, asked: bool, vocabulary: int, seed: int
+    tmp_path_factory: Any, shape: Any, changing: float, grid: float, fewer: int, score: bool, vocabulary: int, seed: int
 ) -> None:
     fewer = min(fewer, shape[1] - 1)
-    trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, vocabulary=vocabulary, seed=seed)
+    trace = made(*shape, changing=changing, grid=grid, fewer=fewer, score=score, vocabulary=vocabulary, seed=seed)
     again = load_trace(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
     assert again == trace
     assert replay(again).diverged_at is None and np.array_equal(replay(again).tokens, trace.tokens)

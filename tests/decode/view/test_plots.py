@@ -145,9 +145,9 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", REFUSED)
-def test_misuse_is_refused_in_one_line(said: str) -> None:
-    refused(REFUSED[said], said)
+@pytest.mark.parametrize("message", REFUSED)
+def test_misuse_is_refused_in_one_line(message: str) -> None:
+    refused(REFUSED[message], message)
 
 
 def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, plain: Trace) -> None:
@@ -159,8 +159,8 @@ def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, 
         god = theory.generation_order_deviation(trace.commit_step, "tokens")
         assert f"GOD {god:.2f} tokens" in axes.get_title(loc="left")
     parted = np.flatnonzero((guided.chosen != plain.chosen).any(axis=1))
-    said = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
-    assert said in plots.caption(figure)
+    sentence = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
+    assert sentence in plots.caption(figure)
     assert "different positions at no step." in plots.caption(plots.order(guided, guided))
 
 
@@ -172,25 +172,25 @@ def test_a_step_has_a_bar_for_each_value_and_hatches_what_it_committed(guided: T
     np.testing.assert_array_equal([bar.get_height() for bar in axes.patches], guided.value[step, place])
     assert [bool(bar.get_hatch()) for bar in axes.patches] == guided.chosen[step, place].tolist()
     words = guided.words(guided.candidate[step, place])
-    assert labels(axes, "x") == [f"{word}  {at}" for word, at in zip(words, place, strict=True)]
+    assert labels(axes, "x") == [f"{word}  {position}" for word, position in zip(words, place, strict=True)]
     would = np.array(marks(axes, "factor 1 would commit")[0], dtype=int)
     assert place[would].tolist() == np.flatnonzero(guided.unscaled[step]).tolist()
     title, committed = axes.get_title(loc="left"), plots.caption(figure).split("(hatched)")[0]
     assert f"factor {guided.factor[step]:.3g}" in title
     assert f"reward {guided.reward_normalised[step]:+.2f} SD".replace("-", "\u2212") in title
-    for at in np.flatnonzero(guided.chosen[step]):
-        assert f"“{guided.words([guided.candidate[step, at]])[0]}” at {at}" in committed
+    for position in np.flatnonzero(guided.chosen[step]):
+        assert f"“{guided.words([guided.candidate[step, position]])[0]}” at {position}" in committed
 
 
 def test_steps_mark_each_use_of_the_reward_and_where_the_scale_changed_the_commit(guided: Trace, plain: Trace) -> None:
     reward, factor = plots.steps(guided).axes
     shown = {line.get_label(): line for line in factor.lines}
     for use, name in ((1, "scored"), (2, "scored at an earlier step")):
-        at = np.flatnonzero(guided.reward_use == use)
-        assert (name in shown) == bool(at.size)
-        if at.size:
-            assert marks(factor, name) == (at.tolist(), guided.factor[at].tolist())
-            assert marks(reward, name)[1] == guided.reward_normalised[at].tolist()
+        steps = np.flatnonzero(guided.reward_use == use)
+        assert (name in shown) == bool(steps.size)
+        if steps.size:
+            assert marks(factor, name) == (steps.tolist(), guided.factor[steps].tolist())
+            assert marks(reward, name)[1] == guided.reward_normalised[steps].tolist()
     bands = [round(float(band.get_x() + 0.4)) for band in factor.patches]  # type: ignore[attr-defined]
     assert bands == np.flatnonzero(guided.changed).tolist() != []
     alone = plots.steps(plain)
@@ -208,7 +208,7 @@ def test_curves_are_exact_confidences_and_dots_their_certified_crossings(ranked:
     dots = [np.atleast_1d(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"]
     shown = [float(place[0]) for place in dots if len(place) == 1]
     assert len(shown) == len(inside) > 0
-    assert all(any(one.lower <= at <= one.upper for one in inside) for at in shown)
+    assert all(any(one.lower <= dot <= one.upper for one in inside) for dot in shown)
     assert f"{len(inside)} crossing" in plots.caption(figure)
     assert upright(axes)[-1] == ranked.factor
 
@@ -237,8 +237,8 @@ def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(tem
     expected = [(piece.lower, piece.upper, answers.index(piece.tokens)) for piece in temperatures.pieces]
     np.testing.assert_allclose(bars, expected, rtol=1e-12)
     scales, lanes = marks(axes, "grid, temperature")
-    at = [temperatures.at(scale) for scale in GRID]
-    assert scales == list(GRID) and lanes == [answers.index(piece.tokens) for piece in at if piece is not None]
+    pieces = [temperatures.at(scale) for scale in GRID]
+    assert scales == list(GRID) and lanes == [answers.index(piece.tokens) for piece in pieces if piece is not None]
     missed = [str(1 + place) for place in range(len(answers)) if place not in lanes]
     caption = plots.caption(figure)
     assert f"one of {len(answers)} answers, in {len(temperatures.pieces)} pieces; this is proved." in caption

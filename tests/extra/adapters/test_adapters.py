@@ -86,11 +86,11 @@ def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("alg", ["maskgit_plus", "topk_margin"])
 def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) -> None:
-    seen: list[list[tuple[float, float]]] = []
+    rows: list[list[tuple[float, float]]] = []
 
     def slow(step: int, x: Tensor, logits: Tensor) -> Tensor:
-        seen.append(slow_factors(x, logits))
-        return logits * torch.tensor([factor for _, factor in seen[-1]])[:, None, None]
+        rows.append(slow_factors(x, logits))
+        return logits * torch.tensor([factor for _, factor in rows[-1]])[:, None, None]
 
     rws = hooks(RWS(8.0))
     for _ in range(2):  # a second run starts anew
@@ -99,8 +99,8 @@ def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) ->
     assert torch.equal(final, expected) and not bool((final == MASK).any())
     assert all(map(torch.equal, history, slow_history))
     assert [done.step for done in rws.steps] == [0, 1, 2, 3, 4]
-    np.testing.assert_allclose([done.reward_raw for done in rws.steps], [[raw for raw, _ in row] for row in seen])
-    np.testing.assert_allclose([done.factor for done in rws.steps], [[factor for _, factor in row] for row in seen])
+    np.testing.assert_allclose([done.reward_raw for done in rws.steps], [[raw for raw, _ in row] for row in rows])
+    np.testing.assert_allclose([done.factor for done in rws.steps], [[factor for _, factor in row] for row in rows])
     assert len(np.unique([done.factor for done in rws.steps])) > 3
 
 
@@ -174,18 +174,18 @@ def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
 
 
 def test_results_depend_on_neither_order_nor_batches() -> None:
-    asked = requests(("the cat", " sat on the mat"), ("a dog", " ran"), ("it was", ""), ("", "red and blue"))
-    base = RWSLM(PREDICTOR, mc_num=16).loglikelihood(asked)
+    queries = requests(("the cat", " sat on the mat"), ("a dog", " ran"), ("it was", ""), ("", "red and blue"))
+    base = RWSLM(PREDICTOR, mc_num=16).loglikelihood(queries)
     assert base[2] == (0.0, True)
     for size in (3, 16, "auto"):
         model = RWSLM(PREDICTOR, mc_num=16, batch_size=size)
-        turned = model.loglikelihood(asked[::-1])[::-1]
+        turned = model.loglikelihood(queries[::-1])[::-1]
         np.testing.assert_allclose([value for value, _ in turned], [value for value, _ in base], rtol=1e-5)
         assert [greedy for _, greedy in turned] == [greedy for _, greedy in base]
-    assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(asked)[0] != base[0]
+    assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(queries)[0] != base[0]
     drawn = RWSLM(PREDICTOR, likelihood="strategy", strategy="random-order", check_greedy=False)
-    values = [value for value, _ in drawn.loglikelihood(asked)]
-    np.testing.assert_allclose([value for value, _ in drawn.loglikelihood(asked[::-1])][::-1], values, rtol=1e-5)
+    values = [value for value, _ in drawn.loglikelihood(queries)]
+    np.testing.assert_allclose([value for value, _ in drawn.loglikelihood(queries[::-1])][::-1], values, rtol=1e-5)
     assert values[2] == 0 and all(value < 0 for value in values[:2])
 
 

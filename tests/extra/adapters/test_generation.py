@@ -20,7 +20,7 @@ PROMPTS = ["the cat", "a dog sat on the mat"]
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20.0, std=5.0)
 # Each strategy that needs no file, with usual numbers where it needs some.
 NUMBERS: dict[str, dict[str, Any]] = {
-    name: {number: told.usual for number, told in STRATEGIES[name].numbers.items() if told.needed}
+    name: {number: entry.usual for number, entry in STRATEGIES[name].numbers.items() if entry.needed}
     for name in offered()
     if "run" not in STRATEGIES[name].reads
 }

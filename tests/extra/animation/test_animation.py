@@ -31,7 +31,7 @@ def parted_seed() -> int:
 
 @pytest.mark.parametrize("strategies", [("rws:4",), ("default", "temperature:6"), ("wino:0.6", "p2:1")])
 def test_every_box_of_every_frame_has_the_colour_of_what_it_holds(strategies: Sequence[str]) -> None:
-    seed, seen = parted_seed(), set()
+    seed, kinds = parted_seed(), set()
     traces = [run(strategy, seed) for strategy in strategies]
     frames = frames_of(*traces, None if len(traces) == 1 else diff(*traces))
     layout = layout_of(traces, frames, prompt_before(traces[0]))
@@ -49,13 +49,13 @@ def test_every_box_of_every_frame_has_the_colour_of_what_it_holds(strategies: Se
                 ground = color(RULE) if word is None else color(AMBER) if new else WHITE
                 assert picture.getpixel((left + 1, top + 1)) == picture.getpixel((right - 1, top)) == ground
                 assert (picture.getpixel((left, bottom - 1)) == color(BLUE)) == marked
-                seen.add((word is None, new, marked))
-    assert {(True, False, False), (False, False, False), (False, True, False)} <= seen
+                kinds.add((word is None, new, marked))
+    assert {(True, False, False), (False, False, False), (False, True, False)} <= kinds
 
 
 def standing(trace: Trace, step: int) -> list[str | None]:
     words = zip(trace.words(trace.tokens), trace.commit_step, strict=True)
-    return [word if at <= step else None for word, at in words]
+    return [word if commit <= step else None for word, commit in words]
 
 
 def test_the_words_are_those_of_the_canvas_and_marks_those_of_one_run_alone() -> None:

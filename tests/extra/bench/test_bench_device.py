@@ -95,9 +95,9 @@ def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> N
     assert agreement(ours.traces, other).differences == (Difference(1, 2, None),)
     tied = torch.zeros(3, 4, dtype=torch.bool)
     tied[1, 2] = True
-    asked = []
-    counted = agreement(ours.traces, other, lambda: asked.append(1) or other._replace(tied=tied))
-    assert asked == [1] and counted.differences[0].why == "tie" and counted.unexplained == 0
+    calls = []
+    counted = agreement(ours.traces, other, lambda: calls.append(1) or other._replace(tied=tied))
+    assert calls == [1] and counted.differences[0].why == "tie" and counted.unexplained == 0
     near = np.array([0, 0, 1, 0])
     traces = [replace(trace, near_ties=near) if row == 1 else trace for row, trace in enumerate(ours)]
     explained = agreement(traces, other, lambda: pytest.fail("the near-tie explains it"))

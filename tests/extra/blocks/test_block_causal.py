@@ -92,7 +92,7 @@ def networks(models: Models) -> dict[str, Callable[..., Tensor]]:
         def logits(ids: Tensor, first: int, name: str = name, plain: Any = plain) -> Tensor:
             """first: tokens of the first block, which may be short."""
             block, late = models[name].block, models[name].shifted
-            number = [0 if at < first else 1 + (at - first) // block for at in range(len(ids))]
+            number = [0 if index < first else 1 + (index - first) // block for index in range(len(ids))]
             unseen = torch.tensor([[theirs > own for theirs in number] for own in number])
             mask = torch.zeros(len(ids), len(ids)).masked_fill(unseen, -torch.inf)[None, None]
             with torch.inference_mode():
@@ -128,9 +128,9 @@ def test_logits_of_a_batch_are_those_of_each_row_alone(
         canvas[real] = torch.cat(rows)
         whole = torch.cat([networks[name](row, len(row) % block or block) for row in rows])
         torch.testing.assert_close(model.logits(canvas, real)[real], whole, rtol=1e-4, atol=2e-5)
-        at = (canvas == model.mask_id) & real
-        some = model.logits_at(canvas, real, *at.nonzero(as_tuple=True))
-        torch.testing.assert_close(some, whole[at[real]], rtol=1e-4, atol=2e-5)
+        places = (canvas == model.mask_id) & real
+        some = model.logits_at(canvas, real, *places.nonzero(as_tuple=True))
+        torch.testing.assert_close(some, whole[places[real]], rtol=1e-4, atol=2e-5)
 
 
 def published_loop(
@@ -276,16 +276,16 @@ def test_blocks_lie_within_the_models(models: Models) -> None:
     assert decode(model, text, "threshold:0.9", Shape(8))[0].steps == 8
     (piece, *_) = scale_path(model, text, 1.0, 2.0, Shape(8, 4), over="temperature").pieces
     assert list(piece.tokens) == decode(model, text, "default", Shape(8, 4))[0].tokens.tolist()
-    for shape, said in (
+    for shape, message in (
         (Shape(64, 32, 32), "block is 32: sdar fills blocks of 4, give 4 or a divisor of it"),
         (Shape(10), "length is 10: sdar fills blocks of 4, give 8 or 12, or less than 4"),
         (Shape(6, counts=(1, 5)), "length is 6: sdar fills blocks of 4, give 4 or 8, or less than 4"),
     ):
-        refused(lambda shape=shape: decode(model, text, "default", shape), said)
+        refused(lambda shape=shape: decode(model, text, "default", shape), message)
     gaps = [5, model.mask_id, model.mask_id, 7]
-    told = "sdar fills block after block and reads no text behind them, give a prompt"
+    hint = "sdar fills block after block and reads no text behind them, give a prompt"
     for prompt in (gaps, "the [MASK:8] cat"):  # that the shape does not fit, or a chat has no gaps, is not said first
-        refused(lambda prompt=prompt: decode(model, [prompt], "default"), f"prompts[0] has gaps before its end: {told}")
+        refused(lambda prompt=prompt: decode(model, [prompt], "default"), f"prompts[0] has gaps before its end: {hint}")
     refused(
         lambda: decode(model, text, "default", Shape(8), options=Options(key_cache="dual")),
         "key_cache is 'dual': sdar fills block after block and keeps exact keys by itself, leave it out",

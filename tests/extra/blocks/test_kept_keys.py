@@ -51,17 +51,17 @@ class Patched:
 
 def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
     """Return the logits of each step's block, [positions, V], from forwards of the whole canvas of this row alone."""
-    start, size, keys, seen, counted = trace.offset, trace.block, Patched(), [], []
+    start, size, keys, outputs, counted = trace.offset, trace.block, Patched(), [], []
     prompt, block, age = trace.prompt.tolist(), None, 0
     kind, _, every = trace.key_cache.partition(":")
     shifted = getattr(predictor, "shifted", False)
     for step in range(trace.steps_run):
         ids = torch.tensor([[*prompt, *trace.canvas[step].tolist()]])
         columns = torch.arange(ids.shape[1])
-        at = int((trace.canvas[step] == trace.mask_id).argmax()) // size
-        first = len(prompt) + at * size
+        current = int((trace.canvas[step] == trace.mask_id).argmax()) // size
+        first = len(prompt) + current * size
         fresh = (columns >= first) & ((columns < first + size) | (kind == "prefix"))
-        age = age + 1 if at == block else 0
+        age = age + 1 if current == block else 0
         whole = age == 0
         if kind == "delayed":
             fresh = torch.tensor([False] * len(prompt) + trace.masked[max(step - 1, 0)].tolist())
@@ -70,15 +70,15 @@ def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
             fresh |= torch.cat([fresh[1:], torch.tensor([False])])
         counted.append(ids.shape[1] if whole else int(fresh.sum()))
         keys = Patched() if whole else Patched(fresh, keys)
-        block = at
+        block = current
         logits = predictor.model(
             input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False
         ).logits
-        masked = first + np.flatnonzero(trace.canvas[step][at * size : (at + 1) * size] == trace.mask_id)
-        seen.append(logits[0, masked - shifted].detach().numpy())
+        masked = first + np.flatnonzero(trace.canvas[step][current * size : (current + 1) * size] == trace.mask_id)
+        outputs.append(logits[0, masked - shifted].detach().numpy())
         assert start == len(prompt)
     assert trace.computed_columns == sum(counted)
-    return seen
+    return outputs
 
 
 @pytest.mark.parametrize(

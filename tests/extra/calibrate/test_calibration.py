@@ -115,25 +115,25 @@ def test_a_seeded_sample_is_recorded_and_repeats(reward: Path, data: Path, capsy
 
 
 def test_a_run_that_stops_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    asked: list[str] = []
+    answers: list[str] = []
 
     def score(prompt: str, answer: str) -> float:
-        if len(asked) == 5:
-            asked.append("stop")
+        if len(answers) == 5:
+            answers.append("stop")
             raise KeyboardInterrupt
-        asked.append(answer)
+        answers.append(answer)
         return float(len(answer))
 
     model, progress = CallableReward(score), tmp_path / "reward.json.progress"
     wanted = [Pair(row, 0, "p", "x" * row) for row in range(8)]
     with pytest.raises(KeyboardInterrupt):
         score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0})
-    asked.remove("stop")
+    answers.remove("stop")
     assert json.loads(progress.read_text())["scores"] == [0.0, 1.0, 2.0, 3.0]
     refused(lambda: score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 1}), "progress of another")
     steps: list[int] = []
-    asked[:] = ["-"] * 6
+    answers[:] = ["-"] * 6
     done = score_pairs(model, wanted, batch=2, progress=progress, key={"seed": 0}, advance=steps.append)
-    assert done == [*range(8)] and steps == [4, 2, 2] and asked[6:] == ["x" * n for n in range(4, 8)]
+    assert done == [*range(8)] and steps == [4, 2, 2] and answers[6:] == ["x" * n for n in range(4, 8)]
     progress.write_text("{")
     refused(lambda: score_pairs(model, wanted, progress=progress, key={"seed": 0}), "holds no progress of")

@@ -53,10 +53,10 @@ def test_rows_keep_apart_and_a_scaled_and_moved_reward_has_the_same_factors(
 
     found = factors(steps)
     for row in range(2):
-        seen = [step[row] for step in steps]
-        if all(statistics.pstdev(seen[:n]) > 1e-6 for n in range(2, len(seen) + 1)):
+        scores = [step[row] for step in steps]
+        if all(statistics.pstdev(scores[:n]) > 1e-6 for n in range(2, len(scores) + 1)):
             moved = factors([[by * value + 1.0 for value in step] for step in steps])
-            expected = [slow_factor(seen[: n + 1], 2.0, 0.0) for n in range(len(seen))]
+            expected = [slow_factor(scores[: n + 1], 2.0, 0.0) for n in range(len(scores))]
             for own, other, slow in zip(found, moved, expected, strict=True):
                 assert own[row] == pytest.approx(slow, rel=1e-6) == pytest.approx(other[row], rel=1e-6)
 

@@ -76,9 +76,9 @@ def test_a_batch_of_one_differs_in_last_digits_at_most() -> None:
     assert diff.same and diff.last_digits is not None and diff.last_digits.logits is not None
     assert 0 < diff.last_digits.logits < 1e-4 and 0 < (diff.last_digits.rewards or 0) < 1e-4
     assert [(each.name, each.first, each.second) for each in diff.context] == [("batch", 16, 1)]
-    said = str(diff)
-    assert said.startswith("Only last digits differ. The model is the same, with the same tokens in all 9 decodes.")
-    assert "batch: 16 there, 1 here" in said and "which rounding explains" in said
+    text = str(diff)
+    assert text.startswith("Only last digits differ. The model is the same, with the same tokens in all 9 decodes.")
+    assert "batch: 16 there, 1 here" in text and "which rounding explains" in text
 
 
 def test_another_dtype_is_the_same_checkpoint_and_the_likely_cause(mini: Digest) -> None:
@@ -86,10 +86,10 @@ def test_another_dtype_is_the_same_checkpoint_and_the_likely_cause(mini: Digest)
     diff = rws_decode.compare_digests(mini, rough)
     assert not diff.same and not diff.models and diff.kinds == ["tokens"]
     assert diff.last_digits is not None and 1e-3 < (diff.last_digits.logits or 0) < 1
-    said = str(diff)
-    assert said.startswith("The model is the same: checkpoint, tokenizer, chat template and end-of-text rule.\n")
-    assert f"Tokens differ in {len(diff.rows)} of 6 decodes" in said
-    assert "first of all on dtype." in said and said.endswith("check again with --dtype float32.")
+    text = str(diff)
+    assert text.startswith("The model is the same: checkpoint, tokenizer, chat template and end-of-text rule.\n")
+    assert f"Tokens differ in {len(diff.rows)} of 6 decodes" in text
+    assert "first of all on dtype." in text and text.endswith("check again with --dtype float32.")
     for row in diff.rows:
         mine, theirs = (
             next(r for r in each.decodes if (r.prompt, r.strategy) == (row.prompt, row.strategy))
@@ -120,7 +120,7 @@ def entry(**changed: Any) -> Callable[[Path], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "named", "said"),
+    ("change", "named", "sentence"),
     [
         (a_weight, "Weights differ in 1 of 11 parts: model.layers.3.", "Likely cause: it is not the same model"),
         (rounded, "The files hold float16 there and bfloat16 here.", "or it was stored again."),
@@ -130,13 +130,13 @@ def entry(**changed: Any) -> Callable[[Path], None]:
     ids=["weight", "dtype", "entry", "entry without effect"],
 )
 def test_what_differs_in_the_files_is_named(
-    change: Callable[[Path], None], named: str, said: str, small: Digest, tmp_path: Path
+    change: Callable[[Path], None], named: str, sentence: str, small: Digest, tmp_path: Path
 ) -> None:
     shutil.copytree(models_directory() / "mini", tmp_path / "mini", ignore=shutil.ignore_patterns("digests.json"))
     change(tmp_path / "mini")
     other = load_predictor(str(tmp_path / "mini"))
     diff = rws_decode.compare_digests(small, rws_decode.check_digest(other, None, like=small))
-    assert not diff.same and diff.kinds[0] == "checkpoint" and said in str(diff)
+    assert not diff.same and diff.kinds[0] == "checkpoint" and sentence in str(diff)
     data = json.loads(json.dumps(diff.as_json(), allow_nan=False))
     assert data["same"] is False and data["decodes"] == 4
     assert any(named in each["text"] for each in data["differences"] if each["kind"] == "checkpoint")
@@ -165,14 +165,14 @@ def test_an_order_that_flips_is_told_with_its_near_tie(shift: float, near: bool)
     row = diff.rows[0]
     assert (row.strategy, row.step, row.near_tie, row.tokens) == ("default", 1, near, 0)
     assert row.only_there == ((1, 2, "two"),) and row.only_here == ((2, 3, "three"),)
-    said = str(diff)
+    text = str(diff)
     ways = "Each first differs at a near-tie." if near else "None first differs at a near-tie."
-    assert f"Tokens differ in 2 of 2 decodes. {ways}" in said
-    assert "there 'two' at position 1; here 'three' at position 2. In the end the answer is the same." in said
+    assert f"Tokens differ in 2 of 2 decodes. {ways}" in text
+    assert "there 'two' at position 1; here 'three' at position 2. In the end the answer is the same." in text
     if near:
-        assert not diff.models and "does not repeat itself on this device" in said
+        assert not diff.models and "does not repeat itself on this device" in text
     else:
-        assert "more than rounding explains" in said
+        assert "more than rounding explains" in text
 
 
 def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
@@ -180,6 +180,6 @@ def test_what_a_file_holds_cannot_steer_a_terminal(small: Digest) -> None:
     old = replace(small, words=words, machine=small.machine | {"device": "\x1b]0;x\x07"})
     row = replace(old.decodes[0], tokens=(9, *old.decodes[0].tokens[1:]), strategy="default")
     old = replace(old, decodes=(row, *old.decodes[1:]), end_of_text=replace(old.end_of_text, mask=9))
-    for said in (str(rws_decode.compare_digests(old, small)), str(old)):
-        assert all(line.isprintable() and len(line) <= 400 for line in said.splitlines())
+    for text in (str(rws_decode.compare_digests(old, small)), str(old)):
+        assert all(line.isprintable() and len(line) <= 400 for line in text.splitlines())
     assert "<script>" not in replace(old, reward_model="<script>")._repr_html_()

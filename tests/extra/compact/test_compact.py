@@ -133,7 +133,7 @@ def test_the_tokens_are_those_of_decode(
     for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
         assert rws.replay(other).diverged_at is None
-        same = [np.array_equal(getattr(trace, at)[run], getattr(other, at)[run]) for at in ("commit_step", "tokens")]
+        same = [np.array_equal(getattr(trace, key)[run], getattr(other, key)[run]) for key in ("commit_step", "tokens")]
         if all(same):
             assert trace.text == other.text
             known = ~np.isnan(other.factor)
@@ -239,8 +239,8 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
         rewards = [] if done.reward is None else [done.reward.raw, done.reward.normalised]
         arrays = [done.factor, done.choice.candidate, done.choice.chosen, *done.choice.diagnosis, *rewards]
         assert all(array.is_meta for array in arrays)
-    asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
-    assert sum(done.reward is not None for done in did) == asked
+    calls = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
+    assert sum(done.reward is not None for done in did) == calls
 
 
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:

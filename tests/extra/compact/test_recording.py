@@ -153,12 +153,12 @@ def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool,
     with torch.inference_mode():
         for left in (0, 3, 5):
             ids = torch.randint(40, (2, 9), generator=generator)
-            seen = positions = None
+            mask = positions = None
             if masked:
                 shown = torch.arange(9)[None] >= torch.tensor([[0], [left]])
-                seen, positions = shown[:, None, None], (shown.long().cumsum(1) - 1).clamp(min=0)
-            replayed = replays("forward", lean, ids, seen, positions)
-            torch.testing.assert_close(replayed, lean(ids, seen, positions), rtol=0, atol=0)
+                mask, positions = shown[:, None, None], (shown.long().cumsum(1) - 1).clamp(min=0)
+            replayed = replays("forward", lean, ids, mask, positions)
+            torch.testing.assert_close(replayed, lean(ids, mask, positions), rtol=0, atol=0)
     assert replays.recorded == 1 and len(cuda.recorded) == 1
 
 
@@ -169,11 +169,11 @@ def test_a_decode_by_recorded_forwards_gives_the_tokens_of_one_without(cuda: Cud
     prompts = bench.random_prompts(shapes, 2, 5) + bench.random_prompts(shapes, 1, 3)
     shape: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
     for strategy in (Confidence(), RWS(8.0)):
-        asked = reward if strategy.needs_reward else None
+        scorer = reward if strategy.needs_reward else None
         less = CompactSavings(graphs=False)
-        plain = decode_compact(predictor, prompts, strategy, reward=asked, savings=less, **grouped(**shape))
-        assert len(cuda.recorded) == (0 if asked is None else 1)
-        recorded = decode_compact(predictor, prompts, strategy, reward=asked, **grouped(**shape))
+        plain = decode_compact(predictor, prompts, strategy, reward=scorer, savings=less, **grouped(**shape))
+        assert len(cuda.recorded) == (0 if scorer is None else 1)
+        recorded = decode_compact(predictor, prompts, strategy, reward=scorer, **grouped(**shape))
         assert (recorded.tokens == plain.tokens).all()
     assert len(cuda.recorded) == predictor.body.replays.recorded + reward.body.replays.recorded > 1
 

@@ -96,11 +96,11 @@ def test_the_guide_is_as_its_example_says(
     monkeypatch.chdir(tmp_path)
     ran("docs/extra/fragility.md")
     assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0
-    said = capsys.readouterr().out.splitlines()
+    output = capsys.readouterr().out.splitlines()
     lines = shown("docs/extra/fragility.md")[0].splitlines()
     # Which answers are near a tie, and which of them change, is a matter of last digits; the rest is not.
-    assert said[1] == lines[1] and said[0].split("The score, ")[1][:6] == lines[0].split("The score, ")[1][:6]
-    assert len(said) == 3 + int(said[0].split()[3])
+    assert output[1] == lines[1] and output[0].split("The score, ")[1][:6] == lines[0].split("The score, ")[1][:6]
+    assert len(output) == 3 + int(output[0].split()[3])
 
 
 def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,31 +109,31 @@ def test_the_harness_writes_traces_that_the_command_reads(tmp_path: Path, capsys
     folder, samples = tmp_path / "traces", tmp_path / "samples.jsonl"
     model = load_predictor("mini")
     harness = RWSLM(model, traces=str(folder), max_new_tokens=8, steps=4, block_length=8)
-    asked = [SimpleNamespace(args=(prompt, {"until": ["\n"]})) for prompt in model.prompts[:2]]
-    harness.generate_until(asked[:1])
-    harness.generate_until(asked[1:])
+    requests = [SimpleNamespace(args=(prompt, {"until": ["\n"]})) for prompt in model.prompts[:2]]
+    harness.generate_until(requests[:1])
+    harness.generate_until(requests[1:])
     assert sorted(path.name for path in folder.iterdir()) == ["000000.parquet", "000001.parquet"]
     refused(lambda: RWSLM(model, traces=str(folder)), "holds traces already")
     samples.write_text("".join(json.dumps({"exact_match": score}) + "\n\n" for score in (1.0, 0.0)))
     words = f"fragility {folder} --scores {samples} --field exact_match --flip 2 --model mini --json"
     assert main(words.split()) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["answers"], said["score"], said["decodes"]) == (2, 0.5, 2)
-    assert said["span"] == [0.5, 0.5] and said["fragile"] == [False, False] and said["first_step"] == [None, None]
+    report = json.loads(capsys.readouterr().out)
+    assert (report["answers"], report["score"], report["decodes"]) == (2, 0.5, 2)
+    assert report["span"] == [0.5, 0.5] and report["fragile"] == [False, False] and report["first_step"] == [None, None]
     assert main([*words.split()[:-1]]) == 0
     assert "The score, 0.5000, then lies between 0.5000 and 0.5000." in capsys.readouterr().out
 
 
 def test_the_script_of_the_tables_counts_what_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = tmp_path / "usual.json"
-    asked = [
+    words = [
         *"mini stories --reward mini --prompts 3 --strategies default --steps 16 --block 8 --usual".split(),
         str(kept),
     ]
-    decode_again([*asked, "--ways", "alone"])
+    decode_again([*words, "--ways", "alone"])
     fragile, alone = map(json.loads, capsys.readouterr().out.splitlines())
     assert (fragile["fragile"], alone["changed"], alone["tokens equal"]) == (0, 0, 1.0)
     kept.write_text(json.dumps({"default": [[1, *row[1:]] for row in json.loads(kept.read_text())["default"]]}))
-    decode_again(asked)
+    decode_again(words)
     _, usual = map(json.loads, capsys.readouterr().out.splitlines())
     assert (usual["changed"], usual["tokens equal"]) == (3, 15 / 16)

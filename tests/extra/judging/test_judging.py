@@ -90,7 +90,7 @@ SAID = {"1": ["1", " 1\n", '"1"', "`1`"], "2": ["2", "2.", "'2.'", "“2”"], N
 
 
 def test_only_the_digit_is_a_verdict() -> None:
-    assert [(choice, raw) for choice, said in SAID.items() for raw in said if parse_choice(raw) != choice] == []
+    assert [(choice, raw) for choice, replies in SAID.items() for raw in replies if parse_choice(raw) != choice] == []
 
 
 def test_outcomes_of_both_orders_are_fastchats_and_rates_average_the_orders() -> None:

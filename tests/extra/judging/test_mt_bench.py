@@ -74,17 +74,17 @@ def test_turns_are_decoded_after_the_methods_own_answers(
     for method in ("rws", "constant", "default"):
         rows = guided[guided["method"] == method].set_index(["example", "turn"])
         for index, (first, second) in enumerate(TURNS[:2]):
-            said: tuple[str, ...] = ()
+            history: tuple[str, ...] = ()
             for turn, prompt in enumerate((first, second)):
                 row = rows.loc[str(81 + index), turn]
                 rule = {"rws": RWS(8.0), "default": Confidence()}.get(method) or Temperature(row["mean_factor"])
-                asks = Dialogue((*said, prompt))
+                asks = Dialogue((*history, prompt))
                 options: dict[str, Any] = {"reward": reward} if rule.needs_reward else {}
                 (trace,) = decode(predictor, [asks], rule, **grouped(**SHAPE, **options))
-                assert row["text"] == trace.text and tuple(row["history"]) == said
+                assert row["text"] == trace.text and tuple(row["history"]) == history
                 (score,) = reward.score([asks], [trace.text or ""])
                 assert row[f"score of {models / 'one'}"] == pytest.approx(score, abs=1e-4)
-                said = (*said, prompt, trace.text or "")
+                history = (*history, prompt, trace.text or "")
 
 
 def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path, Tables, JudgeServer]) -> None:

@@ -94,11 +94,11 @@ def test_texts_diverge_at_the_first_step_with_leverage_and_never_before(seed: in
 def test_compare_tells_the_leverage_that_a_saved_trace_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (command,) = (line for line in block_lines(page(GUIDE)) if line.startswith("rws compare"))
     assert decoding(command.replace("rws:8", "rws:8 threshold:0.7+rws:8").removeprefix("rws ").split()) == 0
-    told = re.findall(r"^rws:8: the factor is .*\n.*$", capsys.readouterr().out, re.MULTILINE)
+    lines = re.findall(r"^rws:8: the factor is .*\n.*$", capsys.readouterr().out, re.MULTILINE)
     english, reward, shape = load_predictor("english"), load_reward("era"), Shape(16, 8, 16)
     (run,) = decode(english, english.prompts[0], "rws:8", shape, reward=reward)
     found = rws_decode.leverage(rws_decode.load_trace(run.save(tmp_path / "run.parquet")), english)
-    assert [line.replace("\n", " ") for line in told] == [found.line()] and f"{told[0]}\n" in shown(GUIDE)
+    assert [line.replace("\n", " ") for line in lines] == [found.line()] and f"{lines[0]}\n" in shown(GUIDE)
     figure = plots.leverage(found, found)
     assert "varied by 10 % and 10 %" in plots.caption(figure) and "at 1 of 8 steps" in figure.axes[0].get_title("left")
 

@@ -101,8 +101,8 @@ def test_it_is_the_log_likelihood_of_the_order_taken(name: str) -> None:
 
 
 def frequencies(name: str, options: Options, draws: int = 2_000) -> np.ndarray:
-    told = replace(options, seed=tuple(range(draws)), record="tokens")
-    run = decode(table_predictor(7), [[]] * draws, name, SHAPE, reward=REWARD, options=told)
+    sampling = replace(options, seed=tuple(range(draws)), record="tokens")
+    run = decode(table_predictor(7), [[]] * draws, name, SHAPE, reward=REWARD, options=sampling)
     return np.bincount(run.tokens @ WORDS ** np.arange(LENGTH - 1, -1, -1), minlength=len(TEXTS))
 
 
@@ -112,11 +112,11 @@ def frequencies(name: str, options: Options, draws: int = 2_000) -> np.ndarray:
 def test_drawn_decodes_have_the_law(name: str, cuts: dict[str, Any]) -> None:
     """Chi square of 2,000 decodes with fixed seeds: a right law gives a p below 0.001 once in a thousand seeds."""
     options = replace(DRAWN, **cuts)
-    seen, due = frequencies(name, options), 2_000 * np.exp(law(table_predictor(7), name, options=options).log_prob)
-    assert not seen[due == 0].any() and (due == 0).any() == bool(cuts)
+    observed, due = frequencies(name, options), 2_000 * np.exp(law(table_predictor(7), name, options=options).log_prob)
+    assert not observed[due == 0].any() and (due == 0).any() == bool(cuts)
     rare = due < 5
-    seen, due = (np.append(counts[~rare], counts[rare].sum()) for counts in (seen, due))
-    assert stats.chisquare(seen[due > 0], due[due > 0]).pvalue > 0.001
+    observed, due = (np.append(counts[~rare], counts[rare].sum()) for counts in (observed, due))
+    assert stats.chisquare(observed[due > 0], due[due > 0]).pvalue > 0.001
 
 
 def test_what_is_drawn_before_positions_are_chosen_has_another_law() -> None:

@@ -92,8 +92,8 @@ def test_the_page_tells_the_recorded_measures() -> None:
     assert {*models} == {*found} and (record["model"].value_counts() == 64).all()
     for measure, title in MEASURES.items():
         cells = [found[name][measure] for name in models]
-        told = [f"{mean:.2f} [{low:.2f}, {high:.2f}]" if abs(mean) > 1e-9 else "0" for mean, low, high in cells]
-        assert f"| {title} | {' | '.join(told)} |" in page
+        texts = [f"{mean:.2f} [{low:.2f}, {high:.2f}]" if abs(mean) > 1e-9 else "0" for mean, low, high in cells]
+        assert f"| {title} | {' | '.join(texts)} |" in page
 
 
 def test_a_recorded_prompt_is_measured_again() -> None:

@@ -22,11 +22,11 @@ def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkey
     monkeypatch.setitem(study.CELLS, NAME, study.CELLS[NAME]._replace(length=8, steps=4))
     first, second = tmp_path / "first", tmp_path / "second"
     assert main([*WORDS, "--out", str(first), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    twins = [row["twin"] for row in told["tables"]["normalisation"]]
+    report = json.loads(capsys.readouterr().out)
+    twins = [row["twin"] for row in report["tables"]["normalisation"]]
     assert {"confidence", "fixed factor", "tuned fixed factor", "sign turned"} < set(twins) and len(twins) == 9
     assert all(
-        row["n"] == 5 and 0 <= row["observed"] <= row["attainable"] <= 1 for row in told["tables"]["normalisation"]
+        row["n"] == 5 and 0 <= row["observed"] <= row["attainable"] <= 1 for row in report["tables"]["normalisation"]
     )
 
     rows = pd.read_parquet(first / "normalisation" / "answers.parquet")

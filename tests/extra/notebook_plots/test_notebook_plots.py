@@ -17,16 +17,16 @@ def test_the_page_of_prompts_has_the_power_that_a_slow_count_gives() -> None:
     rows = printed_in("table1_win_rate")["rows"][:2]
     data = data_of(printed_tables.power_page(rows))
     assert data["at"] == list(printed_tables.SIZES) and data["names"] == [row["model"] for row in rows]
-    seen, wide = data["cases"]
+    shares, wide = data["cases"]
     win, loss, n = rows[0]["win"] / 100, rows[0]["default_win"] / 100, 10
     chance = 0.0  # every number of wins and losses that the exact test calls different
     for won, lost in product(range(n + 1), repeat=2):
         if 0 < won + lost <= n and binomtest(won, won + lost).pvalue <= 0.05:
             chance += multinomial.pmf([won, lost, n - won - lost], n, [win, loss, 1 - win - loss])
-    assert seen["bars"][0]["values"][0][0] == pytest.approx(chance, abs=1e-4)
+    assert shares["bars"][0]["values"][0][0] == pytest.approx(chance, abs=1e-4)
     low, high = printed_tables.net_interval(rows[0]["win"], rows[0]["default_win"], n)
     assert wide["bars"][0]["values"][0][0] == pytest.approx((high - low) / 2, rel=1e-3)
-    assert all(line["values"] == sorted(line["values"]) for line in seen["lines"])
+    assert all(line["values"] == sorted(line["values"]) for line in shares["lines"])
 
 
 # notebook 11

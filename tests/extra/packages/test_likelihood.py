@@ -114,12 +114,12 @@ def test_a_causal_model_here_judges_pairs_in_both_orders(package: Path, stand_in
     verdicts = compare(LLMJudge("smollm2", "local"), pairs, tmp_path / "replies", progress=False)
     one, two = (stand_in.tokenizer(digit, add_special_tokens=False)["input_ids"][0] for digit in "12")
     for (question, first, second), verdict in zip(pairs[:2], verdicts, strict=False):
-        for asked, said in (((first, second), verdict.forward), ((second, first), verdict.backward)):
-            text = "".join(f"<|im_start|>{m['content']}<|im_end|>" for m in judge_messages("paper", question, *asked))
+        for pair, reply in (((first, second), verdict.forward), ((second, first), verdict.backward)):
+            text = "".join(f"<|im_start|>{m['content']}<|im_end|>" for m in judge_messages("paper", question, *pair))
             ids = stand_in.tokenizer(text, add_special_tokens=False)["input_ids"]
             with torch.no_grad():
                 logits = stand_in.model(torch.tensor([ids])).logits[0, -1]
-            assert said.choice == ("1" if logits[one] > logits[two] else "2") and said.tokens_in == len(ids)
+            assert reply.choice == ("1" if logits[one] > logits[two] else "2") and reply.tokens_in == len(ids)
     assert verdicts[2].outcome == "draw"
     with pytest.raises(ValueError, match=r"^judge mini-causal has no chat template: name a chat model"):
         compare(LLMJudge("mini-causal", "local"), pairs, tmp_path / "others", progress=False)

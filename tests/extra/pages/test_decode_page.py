@@ -65,18 +65,18 @@ def test_the_data_are_those_of_the_trace(strategy: str) -> None:
 
 def test_the_sentences_say_what_each_step_did() -> None:
     trace = run()
-    said = data_of(trace.view())["runs"][0]["sentences"]
-    assert len(said) == 5
+    sentences = data_of(trace.view())["runs"][0]["sentences"]
+    assert len(sentences) == 5
     for step in range(4):
         for position in np.flatnonzero(trace.chosen[step]).tolist():
             word = trace.words([trace.tokens[position]])[0]
-            assert f"“{word}” at {position}" in said[step].partition(".")[0]
-        assert f"factor {trace.factor[step]:.3g}" in said[step]
-        assert ("At factor 1 it would have committed" in said[step]) == bool(trace.changed[step])
+            assert f"“{word}” at {position}" in sentences[step].partition(".")[0]
+        assert f"factor {trace.factor[step]:.3g}" in sentences[step]
+        assert ("At factor 1 it would have committed" in sentences[step]) == bool(trace.changed[step])
     assert any(trace.changed)
     step = int(np.flatnonzero(trace.changed)[0])
     otherwise = np.flatnonzero(trace.unscaled[step] & ~trace.chosen[step]).tolist()
-    after = said[step].partition("At factor 1")[2].partition(" instead of ")[0]
+    after = sentences[step].partition("At factor 1")[2].partition(" instead of ")[0]
     assert [int(place) for place in re.findall(r"” at (\d+)", after)] == otherwise
 
 

@@ -119,6 +119,6 @@ def digest(name: str = "table") -> rws_decode.Digest:
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_says_in_one_short_line_what_it_is(name: str) -> None:
-    said = repr(OBJECTS[name]())
-    assert "\n" not in said and len(said) <= 120 and not re.search(r"0x[0-9a-f]{4}|object at", said)
-    assert re.fullmatch(r"\w+\(.*\)", said)
+    text = repr(OBJECTS[name]())
+    assert "\n" not in text and len(text) <= 120 and not re.search(r"0x[0-9a-f]{4}|object at", text)
+    assert re.fullmatch(r"\w+\(.*\)", text)

@@ -74,7 +74,7 @@ def test_a_page_fits_and_is_readable(
 
 def _ratio(first: str, second: str) -> float:
     def luminance(colour: str) -> float:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
         linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
         return sum(a * b for a, b in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
 
@@ -114,8 +114,8 @@ def test_all_controls_are_reached_by_the_tab_key(browser: Chromium, files: dict[
     reached = set()
     for _ in range(wanted + 8):
         tab.press("Tab")
-        at = tab.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)")
-        reached.add(at)
+        index = tab.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)")
+        reached.add(index)
         outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or tab.evaluate("document.activeElement === document.body")
     radios = tab.evaluate("document.querySelectorAll('input[type=radio]').length")  # one stop for a group
@@ -135,8 +135,8 @@ def test_the_slider_moves_by_keys_and_the_text_grows(browser: Chromium, files: d
         expected = trace.words(trace.candidate[step] if step < 4 else trace.tokens)
         assert tab.evaluate(WORDS) == expected
         assert tab.evaluate(SAID) == data["sentences"][step]
-        said = "end, after 4 steps" if step == 4 else f"step {step} (0 to 3)"
-        assert tab.evaluate(f"{SLIDER}.getAttribute('aria-valuetext')") == said
+        label = "end, after 4 steps" if step == 4 else f"step {step} (0 to 3)"
+        assert tab.evaluate(f"{SLIDER}.getAttribute('aria-valuetext')") == label
         tab.press("ArrowRight")
     tab.press("Home")
     assert tab.evaluate(SAID) == data["sentences"][0]
@@ -153,8 +153,8 @@ def test_two_runs_go_in_lock_step_from_their_first_difference(browser: Chromium,
     columns = "[...document.querySelectorAll('#runs > section')].map(s => s.getBoundingClientRect())"
     assert tab.evaluate(f"(([a, b]) => a.top === b.top && a.right < b.left)({columns})")
     tab.press("End")
-    said = tab.evaluate("[...document.querySelectorAll('.said')].map(e => e.textContent)")
-    assert said == [each["sentences"][-1] for each in data["runs"]]
+    sentences = tab.evaluate("[...document.querySelectorAll('.said')].map(e => e.textContent)")
+    assert sentences == [each["sentences"][-1] for each in data["runs"]]
     unlike = [p for p in range(8) if first.tokens[p] != second.tokens[p]]
     for run_number in range(2):
         shown = f"[...document.querySelectorAll('#runs > section')[{run_number}].querySelectorAll('.differs')]"

@@ -55,7 +55,7 @@ def test_the_fragment_is_decoded_at_load_and_nothing_is_asked_of_a_network(brows
 
 
 @pytest.mark.parametrize(
-    ("fragment", "said"),
+    ("fragment", "message"),
     [
         ("prompt=%E0%A4%A", "broken"),
         ("length=many", "whole number"),
@@ -73,10 +73,10 @@ def test_the_fragment_is_decoded_at_load_and_nothing_is_asked_of_a_network(brows
         ("prompt=%5BMASK:3%5D", "gaps"),
     ],
 )
-def test_bad_input_gets_a_line(fragment: str, said: str, browser: Chromium, address: str) -> None:
+def test_bad_input_gets_a_line(fragment: str, message: str, browser: Chromium, address: str) -> None:
     tab = browser.open(f"{address}#{fragment}", width=390)
     tab.until("!document.getElementById('problem').hidden")
-    assert said in text(tab, "problem") and len(text(tab, "problem")) < 250
+    assert message in text(tab, "problem") and len(text(tab, "problem")) < 250
     assert tab.evaluate("document.images.length") == 0 and tab.messages == []
     tab.evaluate("location.hash = 'prompt=peace&length=8&steps=8&strategy=default'")  # and the page goes on
     tab.until(DECODED)
@@ -116,11 +116,11 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
     click(tab, "forward")
     marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
-    before, at = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
+    before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
     drag = (
         "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
     )
-    tab.evaluate(drag.format(40 * (np.log2(at) + 4) - 2))
+    tab.evaluate(drag.format(40 * (np.log2(crossing) + 4) - 2))
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
     assert tab.evaluate(marked) == before

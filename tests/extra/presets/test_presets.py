@@ -29,8 +29,8 @@ LLADA, DREAM, BLOCKS = (
 @pytest.mark.parametrize("name", BLOCKS)
 def test_block_by_block_has_the_numbers_of_its_scripts(name: str) -> None:
     values = presets.load(name).values
-    told = tuple(values.get(option) for option in ("length", "block", "threshold", "sampling_temperature"))
-    assert told == BLOCKS[name] and values.get("steps", values["length"]) == values["length"]
+    entry = tuple(values.get(option) for option in ("length", "block", "threshold", "sampling_temperature"))
+    assert entry == BLOCKS[name] and values.get("steps", values["length"]) == values["length"]
 
 
 @pytest.mark.parametrize("name", LLADA)
@@ -74,9 +74,9 @@ def test_every_option_has_a_source_and_is_one_of_decode(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES[::3])
 def test_a_preset_decodes(name: str) -> None:
     preset = presets.load(name)
-    told: dict[str, Any] = {"reward_scale": 8.0} if name == "rws-paper" else {}
-    arguments = preset.arguments(PREDICTOR, length=8, **told)
-    (trace,) = decode(PREDICTOR, ["the cat sat"], **arguments, reward=REWARD if told else None)
+    settings: dict[str, Any] = {"reward_scale": 8.0} if name == "rws-paper" else {}
+    arguments = preset.arguments(PREDICTOR, length=8, **settings)
+    (trace,) = decode(PREDICTOR, ["the cat sat"], **arguments, reward=REWARD if settings else None)
     values = preset.values
     assert trace.block == (8 if values["block"] == values["length"] else min(8, values["block"]))
     assert trace.steps == (8 if "steps" not in values else 8 * values["steps"] // values["length"])
@@ -98,15 +98,15 @@ GIVEN = {
 
 
 @given(st.sampled_from(NAMES), st.fixed_dictionaries({}, optional=GIVEN))
-def test_what_is_given_wins_and_the_rest_is_the_presets(name: str, told: dict[str, Any]) -> None:
+def test_what_is_given_wins_and_the_rest_is_the_presets(name: str, settings: dict[str, Any]) -> None:
     preset = presets.load(name)
-    told |= {"block": 8, "steps": 8, "length": 16} if "steps" in told or "block" in told else {}
-    arguments = preset.arguments(PREDICTOR, **told)
+    settings |= {"block": 8, "steps": 8, "length": 16} if "steps" in settings or "block" in settings else {}
+    arguments = preset.arguments(PREDICTOR, **settings)
     assert isinstance(arguments["shape"], Shape)
     have = vars(arguments["shape"]) | vars(arguments["options"]) | arguments
-    assert {option: have[option] for option in told} == told
-    rest = set(preset.values) - set(told) - {"steps", "block", "end_ids"}
-    rest -= {"top_p"} if told.get("sampling_temperature") == 0 else set()  # nothing is drawn
+    assert {option: have[option] for option in settings} == settings
+    rest = set(preset.values) - set(settings) - {"steps", "block", "end_ids"}
+    rest -= {"top_p"} if settings.get("sampling_temperature") == 0 else set()  # nothing is drawn
     assert {option: have[option] for option in rest} == {option: preset.values[option] for option in rest}
 
 

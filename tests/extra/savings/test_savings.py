@@ -79,18 +79,18 @@ def ending_after(kept: int) -> torch.Tensor:
 
 
 def test_a_row_leaves_once_its_text_is_settled() -> None:
-    tables, seen = {6: ending_after(3), 7: ending_after(9)}, []
+    tables, rows = {6: ending_after(3), 7: ending_after(9)}, []
 
     def logits(canvas: torch.Tensor) -> torch.Tensor:
-        seen.append(canvas[:, 0].tolist())
+        rows.append(canvas[:, 0].tolist())
         return torch.stack([torch.cat([torch.zeros(1, VOCABULARY), tables[int(row[0])]]) for row in canvas])
 
     predictor = CallablePredictor(logits, mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str)
     options = {"length": 12, "steps": 12, "block": 12}
     full = decode(predictor, [[6], [7]], Confidence(), **grouped(**options))
-    seen.clear()
+    rows.clear()
     short, long = decode(predictor, [[6], [7]], Confidence(), savings=Savings(settled=True), **grouped(**options))
-    assert seen == [[6, 7]] * 4 + [[7]] * 6
+    assert rows == [[6, 7]] * 4 + [[7]] * 6
     assert (short.steps_run, long.steps_run, short.forwards, long.forwards) == (4, 10, 4, 10)
     assert short.tokens.tolist() == full[0].tokens.tolist() == [7] * 3 + [EOS] * 9
     assert short.commit_step.tolist() == [0, 1, 2, 3] + [-1] * 8
@@ -105,15 +105,15 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
 
 
 def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
-    asked = []
-    reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
+    answers = []
+    reward = CallableReward(lambda prompt, answer: answers.append(answer) or 0.0)
     predictor = fixed_predictor(ending_after(12), mask_id=MASK, encode=lambda text: [], decode=str)
     options = {"length": 12, "steps": 6, "block": 12, "reward": reward}
     (full,) = decode(predictor, [""], RWS(8.0), savings=Savings.nothing(), **grouped(**options))
-    assert len(asked) == full.reward_calls == 6 and full.reward_calls_saved == 0
-    asked.clear()
+    assert len(answers) == full.reward_calls == 6 and full.reward_calls_saved == 0
+    answers.clear()
     (less,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **grouped(**options))
-    assert asked == [less.text] and less.reward_calls == 0 and less.reward_calls_saved == 6
+    assert answers == [less.text] and less.reward_calls == 0 and less.reward_calls_saved == 6
     assert (less.reward_use == 3).all() and np.isnan(less.factor).all()
     assert np.array_equal(full.commit_step, less.commit_step)
     # In other numbers what the path proves of exact ones need not hold: the reward is asked.
@@ -171,17 +171,17 @@ def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
     bounds: tuple[float, float], use: list[int]
 ) -> None:
     """A normalised reward of 0, outside of the first bounds, would choose otherwise than any within them."""
-    asked: list[str] = []
-    score = CallableReward(lambda prompt, answer: asked.append(answer) or bounds[0], std=2.0, bounds=bounds)
+    answers: list[str] = []
+    score = CallableReward(lambda prompt, answer: answers.append(answer) or bounds[0], std=2.0, bounds=bounds)
     options = {"length": 4, "steps": 4, "block": 2, "reward": score}
     (full,) = decode(crossing(), [""], RWS(8.0), savings=Savings.nothing(), **grouped(**options))
-    assert len(asked) == 4
-    asked.clear()
+    assert len(answers) == 4
+    answers.clear()
     savings = replace(Savings.nothing(), certain=True)
     less, other = decode(crossing(), ["", ""], RWS(8.0), savings=savings, **grouped(**options))
     assert less.reward_use.tolist() == other.reward_use.tolist() == use
     count = 2 * use.count(1)
-    assert asked[count:] == ([] if less.text in asked[:count] else [less.text, other.text])  # for the trace alone
+    assert answers[count:] == ([] if less.text in answers[:count] else [less.text, other.text])  # for the trace alone
     assert less.reward_calls_saved == use.count(3)
     assert less.commit_step.tolist() == full.commit_step.tolist() and less.candidate.tolist() == full.candidate.tolist()
     known = less.reward_use != 3

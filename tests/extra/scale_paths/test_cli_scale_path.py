@@ -33,8 +33,8 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(
     assert len(result["pieces"]) == len(path.pieces) > 1
     for printed_piece, piece in zip(result["pieces"], path.pieces, strict=True):
         unknown = {"final_reward": None, "log_prob": None}
-        told = {name: getattr(piece, name) for name in ("lower", "upper", "text")} | unknown
-        assert printed_piece == told | {"tokens": list(piece.tokens), "commit_step": list(piece.commit_step)}
+        expected = {name: getattr(piece, name) for name in ("lower", "upper", "text")} | unknown
+        assert printed_piece == expected | {"tokens": list(piece.tokens), "commit_step": list(piece.commit_step)}
     assert (result["pieces"][0]["lower"], result["pieces"][-1]["upper"]) == (0.05, 20.0)
     for (left, right), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
         assert gap["lower"] <= left["upper"] == right["lower"] <= gap["upper"]

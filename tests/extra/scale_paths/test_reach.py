@@ -16,9 +16,9 @@ LOW, HIGH = 0.05, 30.0
 
 def paths(seed: int, **options: Any) -> tuple[ScalePath, ScalePath]:
     predictor = table_predictor(seed)
-    asked: dict[str, Any] = SHAPE | options
-    by_temperature = scale_path(predictor, "", LOW, HIGH, **grouped(**asked))
-    return by_temperature, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **grouped(**asked))
+    kwargs: dict[str, Any] = SHAPE | options
+    by_temperature = scale_path(predictor, "", LOW, HIGH, **grouped(**kwargs))
+    return by_temperature, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **grouped(**kwargs))
 
 
 def split(reach: Reach) -> list[set[tuple[int, ...]]]:

@@ -114,8 +114,8 @@ def test_the_grid_misses_what_decoding_at_its_scales_does_not_give(grid: tuple[f
     reference, (plain,) = data["answers"][data["reference"]], rws.decode(table_predictor(5), "", "default", SHAPE)
     assert reference["text"] == plain.text and data["reference_commit"] == plain.commit_step.tolist()
     missed = sum(answer["missed"] for answer in data["answers"])
-    said = f" misses {missed} of {len(data['answers'])} answers" if scales else "The grid has no scale in this range."
-    assert said in page.html
+    line = f" misses {missed} of {len(data['answers'])} answers" if scales else "The grid has no scale in this range."
+    assert line in page.html
 
 
 def test_what_a_budget_left_out_is_unexplored_and_what_is_no_scale_refused() -> None:

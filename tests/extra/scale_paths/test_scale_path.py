@@ -31,7 +31,7 @@ Commits = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def outcomes(
-    predictor: MaskPredictor, prompt: Any, path: ScalePath, at: Sequence[float], reward: Any = None, **options: Any
+    predictor: MaskPredictor, prompt: Any, path: ScalePath, points: Sequence[float], reward: Any = None, **options: Any
 ) -> list[Commits]:
     """Tokens and commit steps of decoding at each scale; constant factors in one batch, each row its own."""
 
@@ -39,9 +39,9 @@ def outcomes(
         return scaled if path.threshold is None else Threshold(path.threshold, scaled=scaled)
 
     if path.over == "temperature":
-        traces = decode(predictor, [prompt] * len(at), rule(Temperature(tuple(at))), **grouped(**options))
+        traces = decode(predictor, [prompt] * len(points), rule(Temperature(tuple(points))), **grouped(**options))
     else:
-        traces = [decode(predictor, [prompt], rule(RWS(s_r)), reward=reward, **grouped(**options))[0] for s_r in at]
+        traces = [decode(predictor, [prompt], rule(RWS(s_r)), reward=reward, **grouped(**options))[0] for s_r in points]
     return [(tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) for trace in traces]
 
 
@@ -64,14 +64,14 @@ def check_against_decode(
     predictor: MaskPredictor, prompt: Any, path: ScalePath, more: Sequence[float] = (), **options: Any
 ) -> None:
     """Each piece says what decoding gives in its middle, just inside its ends, and at further scales."""
-    at: list[float] = []
+    points: list[float] = []
     for piece in path.pieces:
         low, high = piece.lower * (1 + 1e-9), piece.upper * (1 - 1e-9)
-        at += [low, math.sqrt(low * high), high] if low < high else []
+        points += [low, math.sqrt(low * high), high] if low < high else []
     ends = [end for gap in path.breakpoints for end in (gap.lower, gap.upper)]
-    at += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
-    at = [c for c in at if path.at(c) is not None]
-    for c, commits in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
+    points += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
+    points = [c for c in points if path.at(c) is not None]
+    for c, commits in zip(points, outcomes(predictor, prompt, path, points, **options), strict=True):
         piece = path.at(c)
         assert piece is not None and commits == (piece.tokens, piece.commit_step), f"at scale {c!r}"
 
@@ -106,8 +106,8 @@ def test_every_reward_scale_decodes_to_its_piece(
     seed: int, shape: dict[str, int], rule: tuple[Any, float | None, float]
 ) -> None:
     predictor, (policy, tau, eps) = table_predictor(seed), rule
-    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD, "eps": eps, "threshold": tau}
-    path = scale_path(predictor, "", LOW, HIGH, **grouped(end_of_text=policy, **shape, **asked))
+    arguments: dict[str, Any] = {"over": "reward-scale", "reward": REWARD, "eps": eps, "threshold": tau}
+    path = scale_path(predictor, "", LOW, HIGH, **grouped(end_of_text=policy, **shape, **arguments))
     assert path.certified
     if tau is None:
         check_shape(path)
@@ -126,8 +126,8 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
     model = random_chain(seed, 4, holes=holes) if chain else random_table(seed, 5, 4, holes=holes)
     predictor, shape = exact_predictor(model), {"length": 5, "steps": 5, "block": 5}
     reward = token_reward(lambda tokens: math.cos(sum(3**n * t for n, t in enumerate(tokens))))
-    asked: dict[str, Any] = {"over": "reward-scale", "reward": reward} if rewarded else {}
-    path = scale_path(predictor, "", LOW, HIGH, **grouped(**shape, **asked))
+    arguments: dict[str, Any] = {"over": "reward-scale", "reward": reward} if rewarded else {}
+    path = scale_path(predictor, "", LOW, HIGH, **grouped(**shape, **arguments))
     check_shape(path)
     check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
 
@@ -135,11 +135,11 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
 def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
     shared = 0
     for seed in range(6):
-        seen: list[bytes] = []
+        canvases: list[bytes] = []
         levels: list[Level] = []
-        predictor = table_predictor(seed, 0.8, seen)
+        predictor = table_predictor(seed, 0.8, canvases)
         path = scale_path(predictor, [], LOW, HIGH, progress=levels.append, **grouped(**SHAPE))
-        assert len(seen) == len(set(seen)) == path.forwards == sum(level.states for level in levels)
+        assert len(canvases) == len(set(canvases)) == path.forwards == sum(level.states for level in levels)
         assert [level.step for level in levels] == list(range(8)) and levels[-1].forwards == path.forwards
         assert all(level.states <= level.intervals for level in levels)
         shared += sum(level.states < level.intervals for level in levels)
@@ -151,9 +151,9 @@ def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
 @settings(max_examples=examples(50))
 def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bool) -> None:
     predictor = table_predictor(seed)
-    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    arguments: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
     small, many = (
-        scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **asked)) for size in (batch, 64)
+        scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **arguments)) for size in (batch, 64)
     )
     assert many.batches == 8 and replace(small, batches=8) == many
 
@@ -162,9 +162,9 @@ def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bo
 @settings(max_examples=examples(40))
 def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, rewarded: bool) -> None:
     predictor = table_predictor(seed, 0.8)
-    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
-    whole = scale_path(predictor, "", LOW, HIGH, **grouped(**SHAPE, **asked))
-    part = scale_path(predictor, "", LOW, HIGH, budget=budget, **grouped(**SHAPE, **asked))
+    arguments: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    whole = scale_path(predictor, "", LOW, HIGH, **grouped(**SHAPE, **arguments))
+    part = scale_path(predictor, "", LOW, HIGH, budget=budget, **grouped(**SHAPE, **arguments))
     check_shape(part)
     assert part.forwards <= budget
     assert part.certified == (not part.unexplored)

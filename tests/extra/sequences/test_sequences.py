@@ -75,8 +75,8 @@ def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list
     model = old_folder(tmp_path / "old", kind, tokens)
     predictor = load_predictor(str(tmp_path / "old"), progress=False)
     canvas = torch.randint(0, len(tokens), (3, 20), generator=torch.Generator().manual_seed(1))
-    seen = torch.arange(20) < torch.tensor([[20], [12], [7]])
-    for mask in (None, seen):
+    attention = torch.arange(20) < torch.tensor([[20], [12], [7]])
+    for mask in (None, attention):
         with torch.no_grad():
             expected = model(input_ids=canvas, attention_mask=mask).logits
         assert torch.equal(predictor.logits(canvas, mask), expected)
@@ -102,7 +102,7 @@ def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: di
 
 
 @pytest.mark.parametrize(
-    ("world", "text", "said"),
+    ("world", "text", "message"),
     [
         ("proteins", "EVX[MASK:3]", r"^prompt 'EVX' holds 'X' at 2: proteins reads residues ACDEFGHIKLMNPQRSTVWY, in"),
         ("proteins", "EVQ", r"^prompt is 'EVQ': proteins fills gaps, give one, as in --infill 'EVQ\[MASK:20\]'$"),
@@ -110,8 +110,8 @@ def test_ids_are_those_of_the_tokens(world: str, data: st.DataObject, worlds: di
         ("chemistry", "CC[MASK][MASK:3]", r"holds '\[MASK\]' at 2"),
     ],
 )
-def test_what_is_no_token_is_named(world: str, text: str, said: str, worlds: dict[str, SequencePredictor]) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
+def test_what_is_no_token_is_named(world: str, text: str, message: str, worlds: dict[str, SequencePredictor]) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
         worlds[world].encode_prompt(text)
     assert "\n" not in str(caught.value)
 
@@ -214,7 +214,7 @@ def test_exact_rewards_are_sums_over_residues(sequence: str, cut: int) -> None:
 
 
 def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    known = sorted({HUMANISED[at : at + 9] for at in range(0, 40)})
+    known = sorted({HUMANISED[start : start + 9] for start in range(0, 40)})
     table = gzip.compress("".join(f"{peptide}\n" for peptide in known).encode())
     (tmp_path / "peptides.gz").write_bytes(table)
     installed(tmp_path, "tinyset", "1.0")
@@ -224,7 +224,7 @@ def test_humanness_is_the_share_of_known_peptides(monkeypatch: pytest.MonkeyPatc
     sequences._peptides.cache_clear()
     reward = load_reward("humanness")
     for text in (HUMANISED, MOUSE, HUMANISED[:9], HUMANISED[30:50], "A" * 9, "Y" * 20):
-        slow = [text[at : at + 9] in known for at in range(len(text) - 8)]
+        slow = [text[start : start + 9] in known for start in range(len(text) - 8)]
         assert reward.score([text[:5]], [text[5:]]) == [sum(slow) / len(slow)] == [sequences.humanness(text)]
     refused(lambda: sequences.humanness("EVQL"), "reward humanness reads 'EVQL': at least 9 residues")
     sequences._peptides.cache_clear()
@@ -279,7 +279,7 @@ def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.Monk
         if "balanced" in words:
             pytest.importorskip("rdkit", reason="rdkit (make real)")
         assert rws(words[1:]) == 0
-        told = capsys.readouterr()
-        assert "forwards" in told.out + told.err
+        output = capsys.readouterr()
+        assert "forwards" in output.out + output.err
     human, mouse = load_reward("human").score(["", MOUSE[:40]], [HUMANISED, MOUSE[40:]])
     assert mouse < -1 and human > 1

@@ -17,17 +17,17 @@ def spacing_rule(order: Any, least: int, end: int) -> Rule:
 
     def rule(row: Row) -> tuple[list[int], set[int]]:
         if isinstance(order, Margin):
-            value = {at: -float(row.logits[at].topk(2).values.diff()) for at in row.masked}
+            value = {place: -float(row.logits[place].topk(2).values.diff()) for place in row.masked}
         else:
             value = dict(enumerate(np.random.default_rng(order.seed).random(len(row.answer))))
-            value = {at: value[at] for at in row.masked}
-        waits = {at for at in row.masked if int(row.logits[at].argmax()) == end}
+            value = {place: value[place] for place in row.masked}
+        waits = {place for place in row.masked if int(row.logits[place].argmax()) == end}
         chosen: list[int] = []
         for _ in range(row.k):
-            left = [at for at in sorted(value) if at not in chosen]
-            left = [at for at in left if at not in waits] or left
-            far = {at: min([least, *(abs(at - other) for other in chosen)]) for at in left}
-            chosen.append(max(left, key=lambda at: (far[at], value[at], -at)))
+            left = [place for place in sorted(value) if place not in chosen]
+            left = [place for place in left if place not in waits] or left
+            far = {place: min([least, *(abs(place - other) for other in chosen)]) for place in left}
+            chosen.append(max(left, key=lambda place: (far[place], value[place], -place)))
         return chosen, set()
 
     return rule

@@ -130,10 +130,10 @@ def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt
         tokens[int(rng.integers(6))] = predictor.end_id
         masked = sorted(rng.choice(6, 4, replace=False).tolist())
         shares = torch.zeros(4, predictor.vocab_size)
-        shares[range(4), [tokens[at] for at in masked]] = 1.0
-        shown = [predictor.mask_id if at in masked else token for at, token in enumerate(tokens)]
-        said = before_gap(text)
-        soft = float(answers.score(said, rest, shown, masked, shares).detach())
+        shares[range(4), [tokens[place] for place in masked]] = 1.0
+        shown = [predictor.mask_id if place in masked else token for place, token in enumerate(tokens)]
+        prefix = before_gap(text)
+        soft = float(answers.score(prefix, rest, shown, masked, shares).detach())
         assert soft == pytest.approx(rws.final_reward(predictor, reward, text, tokens).raw, rel=1e-4, abs=1e-4)
 
 

@@ -98,7 +98,7 @@ def test_a_worlds_reward_of_mixtures_is_its_expectation(kind: str, seed: int, le
     expected = 0.0
     for text in itertools.product(range(4), repeat=length):
         shown = WORDS.text(list(text[: text.index(3)] if 3 in text else text))
-        chance = float(np.prod([shares[at, word] for at, word in enumerate(text)]))
+        chance = float(np.prod([shares[place, word] for place, word in enumerate(text)]))
         expected += chance * reward.score([""], [shown])[0]
     written = torch.ones(length, dtype=torch.bool)
     mixtures = torch.from_numpy(shares.reshape(length, 4))

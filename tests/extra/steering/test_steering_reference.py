@@ -42,7 +42,7 @@ def logits(answer: list[int]) -> torch.Tensor:
 
 def full(answer: list[int], z: torch.Tensor) -> list[int]:
     best = z.argmax(-1).tolist()
-    return [best[at] if token == PREDICTOR.mask_id else token for at, token in enumerate(answer)]
+    return [best[place] if token == PREDICTOR.mask_id else token for place, token in enumerate(answer)]
 
 
 def worth(answer: list[int]) -> float:
@@ -141,8 +141,8 @@ def slow_best_of(n: int, beta: float) -> list[int]:
         for _ in range(N):
             slot.step()
     values = [slot.value() for slot in slots]
-    at = int(np.argmax(values) if math.isinf(beta) else rng.choice(n, p=share([beta * value for value in values])))
-    return slots[at].answer
+    index = int(np.argmax(values) if math.isinf(beta) else rng.choice(n, p=share([beta * value for value in values])))
+    return slots[index].answer
 
 
 BETAS = st.floats(-2, 4)
@@ -180,15 +180,15 @@ def slow_lookahead(width: int, beta: float) -> list[int]:
     while PREDICTOR.mask_id in canvas:
         z = logits(canvas).log_softmax(-1)
         commits = [
-            (float(z[at, token]), at, token)
-            for at in range(N)
-            if canvas[at] == PREDICTOR.mask_id
-            for token in z[at].topk(width).indices.tolist()
+            (float(z[place, token]), place, token)
+            for place in range(N)
+            if canvas[place] == PREDICTOR.mask_id
+            for token in z[place].topk(width).indices.tolist()
         ]
         commits.sort(key=lambda commit: -commit[0])
         tried: list[tuple[float, list[int]]] = []
-        for log_p, at, token in commits[:width]:
-            after = [*canvas[:at], token, *canvas[at + 1 :]]
+        for log_p, place, token in commits[:width]:
+            after = [*canvas[:place], token, *canvas[place + 1 :]]
             value = worth(full(after, logits(after)))
             tried.append((value if math.isinf(beta) else log_p + beta * value, after))
         canvas = max(tried, key=lambda score: score[0])[1]
@@ -201,9 +201,9 @@ def slow_tree(n: int, children: int) -> list[int]:
         tried: dict[tuple[int, ...], float] = {}
         for canvas in canvases:
             z = logits(canvas)
-            at = int(rng.choice([at for at in range(N) if canvas[at] == PREDICTOR.mask_id]))
-            for token in z[at].topk(children).indices.tolist():
-                child = [*canvas[:at], token, *canvas[at + 1 :]]
+            place = int(rng.choice([place for place in range(N) if canvas[place] == PREDICTOR.mask_id]))
+            for token in z[place].topk(children).indices.tolist():
+                child = [*canvas[:place], token, *canvas[place + 1 :]]
                 tried.setdefault(tuple(child), worth(full(child, z)))
         best = sorted(tried, key=lambda child: -tried[child])[:n]
         canvases = [list(child) for child in best + best[:1] * (n - len(best))]

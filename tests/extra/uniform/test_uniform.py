@@ -37,8 +37,8 @@ def test_logits_are_those_of_the_class_with_its_soft_cap(predictor: DiffusionGem
     with torch.inference_mode():
         prefix = predictor.prefix(prompt)
         logits = predictor.logits(prefix, first, None)
-        told = predictor.model(input_ids=prompt, decoder_input_ids=first)
-        torch.testing.assert_close(logits, told.logits)
+        output = predictor.model(input_ids=prompt, decoder_input_ids=first)
+        torch.testing.assert_close(logits, output.logits)
         hidden = predictor.model.model(input_ids=prompt, decoder_input_ids=first).last_hidden_state
         torch.testing.assert_close(logits, 30 * torch.tanh(predictor.model.lm_head(hidden) / 30))
         # With the logits of the step before, and with the first canvas as part of what is read.
@@ -82,9 +82,9 @@ def test_tokens_and_forwards_are_those_of_transformers(
     from transformers import LogitsProcessorList
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 
-    told = {} if scale is None else {"strategy": RWS(scale), "reward": REWARD}
+    settings = {} if scale is None else {"strategy": RWS(scale), "reward": REWARD}
     options = replace(options, canvases=options.canvases or 1)
-    (ours,) = decode_uniform(predictor, [PROMPT], options=options, **told)
+    (ours,) = decode_uniform(predictor, [PROMPT], options=options, **settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         theirs = predictor.model.generate(

@@ -17,31 +17,31 @@ SHAPE = Shape(6, 3, 6)
 
 
 def seen_of(predictor: Any, modules: str, **options: Any) -> tuple[Any, dict[tuple[int, str], Tensor]]:
-    seen: dict[tuple[int, str], Tensor] = {}
+    tensors: dict[tuple[int, str], Tensor] = {}
 
     def receive(step: int, name: str, tensor: Tensor) -> None:
-        seen[step, name] = tensor
+        tensors[step, name] = tensor
 
     with watch(predictor, receive, modules):
         run = decode(predictor, ["the cat sat", "a dog"], shape=SHAPE, **options)
-    return run, seen
+    return run, tensors
 
 
 @torch.inference_mode()
 def test_hidden_states_of_mini_lead_to_the_logits_of_each_step() -> None:
     mini = load_predictor("mini")
-    run, seen = seen_of(mini, r"model\.(layers\.\d+|embeddings)", options=Options(padding="right"))
+    run, tensors = seen_of(mini, r"model\.(layers\.\d+|embeddings)", options=Options(padding="right"))
     plain = decode(mini, ["the cat sat", "a dog"], shape=SHAPE, options=Options(padding="right"))
     assert run.tokens.tolist() == plain.tokens.tolist()
     layers = len(mini.model.model.layers)
-    assert len(seen) == SHAPE.steps * (layers + 1) and {step for step, _ in seen} == {0, 1, 2}
+    assert len(tensors) == SHAPE.steps * (layers + 1) and {step for step, _ in tensors} == {0, 1, 2}
     for step in range(SHAPE.steps):
-        hidden = seen[step, f"model.layers.{layers - 1}"]
+        hidden = tensors[step, f"model.layers.{layers - 1}"]
         logits = mini.model.decoder(mini.model.head(mini.model.model.final_norm(hidden)))
         for trace, row in zip(run, logits, strict=True):
-            at = trace.masked[step].nonzero()[0]
+            places = trace.masked[step].nonzero()[0]
             row[:, forbidden_ids(mini)] = -torch.inf
-            assert row[trace.offset + at].argmax(-1).tolist() == trace.candidate[step][at].tolist()
+            assert row[trace.offset + places].argmax(-1).tolist() == trace.candidate[step][places].tolist()
 
 
 @torch.inference_mode()
@@ -49,16 +49,16 @@ def test_hidden_states_of_mini_lead_to_the_logits_of_each_step() -> None:
 def test_attention_of_llada_leads_to_the_output_of_each_head(padding: Any, tmp_path: Path) -> None:
     llada = load_predictor(str(tiny_checkpoint("llada", tmp_path / "tiny")), progress=False)
     options = Options(padding=padding)
-    run, seen = seen_of(llada, r".*\.(self_attn|v_proj|o_proj)", options=options)
+    run, tensors = seen_of(llada, r".*\.(self_attn|v_proj|o_proj)", options=options)
     plain = decode(llada, ["the cat sat", "a dog"], shape=SHAPE, options=options)
     assert run.tokens.tolist() == plain.tokens.tolist()
     for step in range(SHAPE.steps):
-        at = "model.layers.1.self_attn"
-        shares, value = seen[step, f"{at}[1]"], seen[step, f"{at}.v_proj"]
+        module = "model.layers.1.self_attn"
+        shares, value = tensors[step, f"{module}[1]"], tensors[step, f"{module}.v_proj"]
         heads = value.unflatten(-1, (-1, llada.model.config.head_dim)).transpose(1, 2)
         heads = heads.repeat_interleave(shares.shape[1] // heads.shape[1], dim=1)
         mixed = (shares @ heads).transpose(1, 2).flatten(2)
-        torch.testing.assert_close(llada.model.model.layers[1].self_attn.o_proj(mixed), seen[step, f"{at}[0]"])
+        torch.testing.assert_close(llada.model.model.layers[1].self_attn.o_proj(mixed), tensors[step, f"{module}[0]"])
         torch.testing.assert_close(shares.sum(-1), torch.ones(shares.shape[:-1]))
 
 

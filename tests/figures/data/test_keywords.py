@@ -17,17 +17,17 @@ TOPICS = "science technology economy health sports environment politics educatio
 
 def test_the_set_is_a_hundred_prompts_ten_for_each_topic_of_the_paper() -> None:
     assert Counter(prompt.labels["topic"] for prompt in load_keyword_set()) == dict.fromkeys(TOPICS, 10)
-    assert len({prompt.name for prompt in load_keyword_set()}) == len({asked for _, asked, _ in OWN}) == 100
-    assert all(len(keywords) == 4 and len(inclusion.words_of(asked)) >= 12 for _, asked, keywords in OWN)
-    assert all("anchor keywords" in asked for _, asked, _ in OWN)
+    assert len({prompt.name for prompt in load_keyword_set()}) == len({instruction for _, instruction, _ in OWN}) == 100
+    assert all(len(keywords) == 4 and len(inclusion.words_of(instruction)) >= 12 for _, instruction, keywords in OWN)
+    assert all("anchor keywords" in instruction for _, instruction, _ in OWN)
     words = [sum(len(inclusion.words_of(keyword)) for keyword in keywords) for _, _, keywords in OWN]
     assert Counter(words) == {8: 98, 9: 2}
 
 
 def test_what_the_model_reads_includes_every_keyword_and_the_wording_none() -> None:
-    for text, asked, keywords in OWN:
+    for text, instruction, keywords in OWN:
         assert inclusion.included_keywords(keywords, text) == (True,) * 4
-        assert inclusion.included_keywords(keywords, asked) == (False,) * 4
+        assert inclusion.included_keywords(keywords, instruction) == (False,) * 4
 
 
 def test_included() -> None:

@@ -47,7 +47,7 @@ def test_a_sequence_with_gaps_and_what_stood_in_them_are_the_sequence(sequence: 
     check_gaps(text)
     assert masks_in(text) == len(answer) == len(positions)
     assert fill_gaps(text, answer) == sequence
-    runs = sum(at - 1 not in positions for at in positions)
+    runs = sum(place - 1 not in positions for place in positions)
     assert text.count("[MASK:") == runs
 
 
@@ -56,11 +56,11 @@ def test_prompts_are_chains_with_32_gaps_and_no_chain_is_in_both_parts() -> None
     parts = [prompts.test, prompts.validation]
     assert [len(part) for part in parts] == [400, 64]
     assert not {prompt.name for prompt in parts[0]} & {prompt.name for prompt in parts[1]}
-    asked = [*parts[0], *parts[1]]
-    assert len({prompt.name for prompt in asked}) == 464
+    examples = [*parts[0], *parts[1]]
+    assert len({prompt.name for prompt in examples}) == 464
     assert len({"".join(str(part if isinstance(part, int) else len(part)) for part in parts_of(prompt.text))
-                for prompt in asked}) == 464  # fmt: skip
-    for prompt in asked:
+                for prompt in examples}) == 464  # fmt: skip
+    for prompt in examples:
         assert masks_in(prompt.text) == len(prompt.labels["answer"]) == 32
         assert fill_gaps(prompt.text, prompt.labels["answer"]) == CHAINS[prompt.name]
 
@@ -85,9 +85,9 @@ REACTIONS = loaders.load_reactions()
 
 def test_prompts_are_reactions_with_gaps_in_the_product_and_none_is_in_both_parts() -> None:
     prompts = prompts_of("reactions", 500, 100)
-    asked = [*prompts.test, *prompts.validation]
-    assert {prompt.name for prompt in asked} == set(REACTIONS) and len(asked) == len(REACTIONS) == 600
-    for prompt in asked:
+    examples = [*prompts.test, *prompts.validation]
+    assert {prompt.name for prompt in examples} == set(REACTIONS) and len(examples) == len(REACTIONS) == 600
+    for prompt in examples:
         tokens = re.findall(SMILES, prompt.labels["answer"])
         assert fill_gaps(prompt.text, tokens) == "".join(REACTIONS[prompt.name])
         assert masks_in(prompt.text) == len(tokens) == 16 and ">>" in prompt.text.partition("[MASK")[0]

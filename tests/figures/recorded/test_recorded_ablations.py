@@ -22,11 +22,11 @@ def test_a_difference_is_that_of_the_recorded_rewards(scale: float) -> None:
     rws = test.query(f"method == 'rws' and number == {scale}").set_index("prompt")
     result = recorded_ablation(answers, "english:era", scale)
     sides = {each.twin: each for each in result.comparisons}
-    for twin, asked in {
+    for twin, query in {
         "confidence": "method == 'default'",
         "fixed factor": f"method == 'constant' and number == {scale}",
     }.items():
-        other = test.query(asked).set_index("prompt").loc[rws.index]
+        other = test.query(query).set_index("prompt").loc[rws.index]
         assert sides[twin].difference == pytest.approx(
             np.clip((rws["reward"] - other["reward"]) / sd, -3, 3).mean(), abs=1e-3
         )
@@ -41,8 +41,8 @@ def test_a_difference_is_that_of_the_recorded_rewards(scale: float) -> None:
 def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "ablate", "--record", "all").splitlines()
     assert "\n".join(lines) in page("docs/results.md")
-    told = [line for line in page("README.md").splitlines() if line.startswith("| ")]
-    assert len(told) == 7 and {*told} <= {*lines}
+    table = [line for line in page("README.md").splitlines() if line.startswith("| ")]
+    assert len(table) == 7 and {*table} <= {*lines}
     (exception,) = re.findall(r"^fixed factor +(\S+ \[\S+ \S+\]) +160", page("docs/results.md"), flags=re.MULTILINE)
     assert f"RWS beats its fixed factor by {exception}, and a tuned fixed factor beats RWS." in page("README.md")
     found = recorded_ablations(chosen=True)
@@ -50,8 +50,8 @@ def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[st
     assert f"by {varied[0]} % and {varied[1]} %" in page("README.md") and max(map(int, varied[2:])) <= 3
     of_both = recorded_ablations(("evidence",))
     text = page("docs/results.md")
-    for told, world in (("With modern words it varies by", "english:era"), ("in stories by", "mini:mini")):
+    for sentence, world in (("With modern words it varies by", "english:era"), ("in stories by", "mini:mini")):
         spread = [100 * (result.factor_variation or 0) for (name, _), result in of_both.items() if name == world]
-        assert f"{told} {min(spread):.0f} % to {max(spread):.0f} %" in text
+        assert f"{sentence} {min(spread):.0f} % to {max(spread):.0f} %" in text
     sides = {each.twin: each for each in of_both["english:era", 2.0].comparisons}
     assert sides["fixed factor"].verdict == "better" and sides["tuned fixed factor"].verdict == "worse"

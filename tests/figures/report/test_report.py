@@ -106,8 +106,8 @@ def test_the_findings_of_the_results_page_are_those_of_the_page(figure_page: Pat
     _, headline = records["at_a_glance"]["conclusions"]
     pattern = r"all three .*?in (\w+) of (\d+) settings.*? all three in (\w+), "
     pattern += r"not better in (\w+), worse in (\w+); the other (\d+)"
-    told = [re.search(pattern, text) for text in (found, headline)]
-    assert told[0] and told[1] and told[0].groups() == told[1].groups() and told[0][1] == "none"
+    matches = [re.search(pattern, text) for text in (found, headline)]
+    assert matches[0] and matches[1] and matches[0].groups() == matches[1].groups() and matches[0][1] == "none"
     table = pd.read_csv(figure_page.parent / "tables/evidence_comparisons.csv")
     rows = table.query("measure == 'reward'")
     constant, best = (rows[rows["minus"].str.startswith(name)]["verdict"] for name in ("fixed factor", "best of 4"))

@@ -52,8 +52,8 @@ def test_statements_are_filtered_by_verdict(browser: Chromium, small: Path) -> N
 
 def test_pages_to_drag_run_in_their_frames_and_no_other_script_does(browser: Chromium, small: Path) -> None:
     tab = browser.open(f"{small.as_uri()}#one-step", width=1280)
-    said = "document.querySelector('iframe').contentDocument.getElementById('said').textContent"
-    assert tab.evaluate(said) == "moved"
+    script = "document.querySelector('iframe').contentDocument.getElementById('said').textContent"
+    assert tab.evaluate(script) == "moved"
     assert tab.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
 
 

@@ -57,13 +57,13 @@ def test_a_part_that_lacks_what_its_units_have_is_named_and_left_out(
     stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}, {"text": "never"}]))
     path = tmp_path / "study" / "units-abc" / part_name(["study1"])
     table = pq.read_table(path, partitioning=None)
-    said = "it does not say which units it holds"
+    message = "it does not say which units it holds"
     if values is None:
         pq.write_table(table.drop_columns([column]), path)
     else:
-        said = "history and judges of each row must be lists of texts"
+        message = "history and judges of each row must be lists of texts"
         pq.write_table(table.set_column(table.schema.get_field_index(column), column, [values]), path)
-    with pytest.warns(ResultsWarning, match=rf"{path.name}: {said}$"):
+    with pytest.warns(ResultsWarning, match=rf"{path.name}: {message}$"):
         assert read_results(tmp_path).answers["text"].tolist() == ["so"]
 
 
@@ -84,10 +84,10 @@ def test_every_name_that_studies_have_for_the_scale_of_an_arm_is_read(tmp_path: 
 
 
 def test_measures_and_timings_are_no_answers(tmp_path: Path) -> None:
-    told = replace(BASE, history=("who?", "me"), labels={"answer": "so"}, predictor=None)
-    score = replace(told, strategy={"name": "score"}, judges=("mini",))
-    perplexity = replace(told, strategy={"name": "perplexity"}, causal="mini-causal")
-    program = replace(told, strategy={"name": "execute"})
+    dialogue = replace(BASE, history=("who?", "me"), labels={"answer": "so"}, predictor=None)
+    score = replace(dialogue, strategy={"name": "score"}, judges=("mini",))
+    perplexity = replace(dialogue, strategy={"name": "perplexity"}, causal="mini-causal")
+    program = replace(dialogue, strategy={"name": "execute"})
     folder = stored(
         tmp_path,
         (replace(BASE, history=("who?", "me")), [{"text": "so"}]),

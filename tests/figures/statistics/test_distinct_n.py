@@ -93,11 +93,11 @@ def test_the_same_texts_and_empty_ones_do_not_differ() -> None:
 
 @given(st.lists(st.lists(st.sampled_from(WORDS[:4]), max_size=6), max_size=4), st.integers(1, 3))
 def test_distinct_n_counts_like_the_definition(lines: list[list[str]], n: int) -> None:
-    seen = set()
+    grams = set()
     for line in lines:
         for start in range(len(line)):
             if start + n <= len(line):
-                seen.add(" ".join(line[start : start + n]))
+                grams.add(" ".join(line[start : start + n]))
     tokens = len(list(itertools.chain(*lines)))
     texts = [" ".join(line) for line in lines]
-    assert distinct_n(texts, n) == (len(seen) / tokens if tokens else 0.0)
+    assert distinct_n(texts, n) == (len(grams) / tokens if tokens else 0.0)

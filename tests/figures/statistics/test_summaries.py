@@ -129,11 +129,11 @@ def test_settings_that_differ_split_the_table() -> None:
     table = summarise(both, Summary(("god",)))
     assert {row["length"] for row in table} == {32, 64} and len(table) == 6
     assert {row["difference"] for row in table if row["length"] == 32} == {None, 0.0}
-    for rows, measure, said in (
+    for rows, measure, message in (
         (frame(), "perplexity", r"results lack \['perplexity'\]"),
         (pd.concat([both] * 2), "god", "several runs are mixed"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             summarise(rows, Summary((measure,)))
 
 

@@ -114,8 +114,8 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
     (odd / "tokenizer_config.json").write_text(json.dumps(tokenizer | {"model_max_length": 2}))
     small = ["--out", str(tmp_path / "out"), "--reward-scale", "8", "--methods", "rws", "--judges", str(odd)]
     assert main([*options, *small]) == 0
-    told = capsys.readouterr()
-    assert "--retry-failed runs them again" in told.out and "units failed, the first by: " in told.err
+    output = capsys.readouterr()
+    assert "--retry-failed runs them again" in output.out and "units failed, the first by: " in output.err
     failures = read_failures(tmp_path / "out")
     assert failures and {failure["fields"]["strategy"] for failure in failures} == {"score"}
     answers = answers_of(read_unit_rows(tmp_path / "out"))

@@ -25,8 +25,8 @@ def test_table_counts_different_words_over_all_words(tmp_path: Path) -> None:
     answers = read_results(tmp_path / "out").answers
     assert len(rows) == 2 * len(METHODS) and {row["answers"] for row in rows} == {4}
     for row in rows:
-        of = answers[answers["strategy"] == row["method"]]
-        texts = of if row["method"] == "default" else of[of["guide"] == row["guide"]]
+        group = answers[answers["strategy"] == row["method"]]
+        texts = group if row["method"] == "default" else group[group["guide"] == row["guide"]]
         lines = [text.split() for text in texts["text"]]
         assert row["distinct_1"] == pytest.approx(distinct(lines, 1))
         assert row["distinct_2"] == pytest.approx(distinct(lines, 2))

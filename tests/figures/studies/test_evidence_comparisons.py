@@ -57,8 +57,8 @@ def test_a_difference_of_rewards_is_what_ablate_gives() -> None:
         number = {"default": None, "temperature": 0.5}.get(method, 8.0)
         row = row_of("english:era", "reward", Arm(method, number))
         assert row.blind and row.verdict == found.verdict and row.found.n == PROMPTS == found.n
-        told, wanted = ([each.difference, each.low, each.high] for each in (row.found, found))
-        assert told == pytest.approx(wanted) and (row.found.equal, row.found.distinct) == (found.equal, found.distinct)
+        cells, wanted = ([each.difference, each.low, each.high] for each in (row.found, found))
+        assert cells == pytest.approx(wanted) and (row.found.equal, row.found.distinct) == (found.equal, found.distinct)
 
 
 def test_a_difference_is_what_loops_give_in_sd_over_confidence_texts() -> None:

@@ -201,10 +201,10 @@ def test_a_recorded_text_of_a_published_network_is_filled_again(study: str, worl
     ],
 )
 def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page: str) -> None:
-    told, lines = told_of(study), rows_of(page)
-    told = {title: rows for title, rows in told.items() if title in lines and "reward" in rows}
-    assert len(told) >= 11
-    for title, rows in told.items():
+    tables, lines = told_of(study), rows_of(page)
+    tables = {title: rows for title, rows in tables.items() if title in lines and "reward" in rows}
+    assert len(tables) >= 11
+    for title, rows in tables.items():
         reward, net = (rows[name].text().replace(f" {MEASURES[name].unit}", "") for name in ("reward", judge))
         assert lines[title].startswith(f"| {title} | {reward} | {net} | {rows['reward'].found.equal} |")
         assert study != "smollm2" or lines[title].endswith(f" | {rows['reward'].found.distinct} |")
@@ -217,8 +217,8 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
         for world in worlds_of(answers):
             arms = arms_of(answers, world)
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
-            told = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
-            assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in told]
+            shares = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
+            assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in shares]
             if study != "smollm2":
                 (gain,) = (row.found for row in compared_at(study, 8.0)[world] if (row.measure, row.title) == GAIN)
                 ends = (gain.difference, gain.low, gain.high)
@@ -259,20 +259,20 @@ def compared_at(study: str, scale: float, drawn: bool = False) -> dict[str, list
     """Return a record's comparisons of RWS at one scale by world."""
     record = read_recorded(FOLDERS[study])
     answers = completed(record.answers, record.frontiers)
-    asked = (answers["number"] == scale) & (answers["drawn"] == drawn)
+    chosen = (answers["number"] == scale) & (answers["drawn"] == drawn)
     found: dict[str, list[Comparison]] = {}
-    for row in compare(answers[asked | (answers["method"] != "rws") | (answers["split"] == "validation")]):
+    for row in compare(answers[chosen | (answers["method"] != "rws") | (answers["split"] == "validation")]):
         found.setdefault(row.world, []).append(row)
     return found
 
 
 def told_of(study: str, drawn: bool = False) -> dict[str, dict[str, Any]]:
     """Return what a record of one world says of RWS 8 minus each other arm, by measure."""
-    told: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {}
     (rows,) = compared_at(study, 8.0, drawn).values()
     for row in rows:
-        told.setdefault(row.title, {})[row.measure] = row
-    return told
+        tables.setdefault(row.title, {})[row.measure] = row
+    return tables
 
 
 def rows_of(page: str) -> dict[str, str]:
@@ -282,12 +282,12 @@ def rows_of(page: str) -> dict[str, str]:
 
 
 def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
-    record, told = read_recorded(FOLDERS["antibody"]), told_of("antibody")
+    record, twin = read_recorded(FOLDERS["antibody"]), told_of("antibody")
     text, results = flat("docs/evidence-antibodies.md"), flat("docs/results.md")
-    usual, best = (told[title]["reward"] for title in ("confidence (default)", "best of 4"))
+    usual, best = (twin[title]["reward"] for title in ("confidence (default)", "best of 4"))
     assert f"gains {usual.text()} on confidence decoding" in results
     assert (
-        f"in {told['fixed factor of equal mean']['reward'].found.equal} cases it writes as its fixed factor;" in results
+        f"in {twin['fixed factor of equal mean']['reward'].found.equal} cases it writes as its fixed factor;" in results
     )
     by_draws = told_of("antibody", True)
     constant, default = (
@@ -296,15 +296,15 @@ def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     assert f"RWS minus its fixed factor {constant.text()}, minus confidence decoding {default.text()}." in text
     ends = best.found.difference, best.found.high, best.found.low
     assert "best of 4 gains {:.2f} [{:.2f}, {:.2f}] on RWS".format(*(-end for end in ends)) in results
-    assert told["best of 4"]["net humanness"].text() in results
+    assert twin["best of 4"]["net humanness"].text() in results
     arms = arms_of(completed(record.answers, record.frontiers), "antibody:human")
     both = arms[Arm("default", None, 1.0)], arms[Arm("default")]
     drawn = difference_interval(both, "antibody:human", "net humanness")
     assert drawn is not None and "{:.0f} [{:.0f}, {:.0f}] points".format(*(100 * end for end in drawn)) in text
-    asked = {prompt.name: prompt for prompt in prompts_of("antibodies:64", 400, 64).test}
+    prompts = {prompt.name: prompt for prompt in prompts_of("antibodies:64", 400, 64).test}
     for arm in (Arm("default"), Arm("rws", 8.0)):
         rows = arms[arm].set_index("prompt")
-        alike = [np.mean([*map(str.__eq__, rows["text"][name], asked[name].labels["answer"])]) for name in rows.index]
+        alike = [np.mean([*map(str.__eq__, rows["text"][name], prompts[name].labels["answer"])]) for name in rows.index]
         assert f"write {np.mean(alike):.0%} of the residues".replace("%", " %") in text
 
 
@@ -312,8 +312,8 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     arms = arms_of(recorded().answers, "english:era")
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
-    told = f"has {one} at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
-    assert told in flat("docs/results.md")
+    sentence = f"has {one} at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
+    assert sentence in flat("docs/results.md")
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
     assert addresses is not None and f"the {len(set(addresses))} speeches as units" in flat("docs/results.md")
     counts = np.unique(addresses, return_counts=True)[1]

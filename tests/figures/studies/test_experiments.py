@@ -47,14 +47,14 @@ def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(models: Pa
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:
     task = sample_task(Random(0), "keywords", "short")
-    said = judge(task.prompt, task.answer)
-    assert said.log_probability is not None
+    verdict = judge(task.prompt, task.answer)
+    assert verdict.log_probability is not None
     rows, place = [], {"experiment": "temperature", "prompt": task.prompt}
-    for method, text, log in (("default", task.answer, said.log_probability), ("rws", "no", None)):
-        told = {"log_probability": log, "coherent": log is not None, "violations": 0 if log is not None else 3}
-        told |= {"scale": None, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0, "eligible": 40}
-        told |= {"reward_calls": 8, "reward_calls_saved": 0, "keywords_included": 4}
-        rows.append(answer_row(method, text, guide="g", **place, **told))
+    for method, text, log in (("default", task.answer, verdict.log_probability), ("rws", "no", None)):
+        columns = {"log_probability": log, "coherent": log is not None, "violations": 0 if log is not None else 3}
+        columns |= {"scale": None, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0, "eligible": 40}
+        columns |= {"reward_calls": 8, "reward_calls_saved": 0, "keywords_included": 4}
+        rows.append(answer_row(method, text, guide="g", **place, **columns))
     for text, tokens in ((task.answer, 30), ("no", 2)):
         known = {"strategy": "perplexity", "prompt": task.prompt, "history": [], "answer": text, "judges": []}
         rows.append(known | {"nll": 9.0, "causal_tokens": tokens, "perplexity": math.exp(9.0 / tokens)})
@@ -62,7 +62,7 @@ def test_a_true_story_is_measured_by_its_true_probability() -> None:
     summary, controls, _ = (table.rows for table in tables(pd.DataFrame(rows)))
     good, bad = ({row["method"]: row for row in summary}[method] for method in ("default", "rws"))
     assert (good["coherent"], good["exact"], good["true_perplexity_n"]) == (1.0, 0.0, 1)
-    assert good["true_perplexity"] == pytest.approx(math.exp(-said.log_probability / 30))
+    assert good["true_perplexity"] == pytest.approx(math.exp(-verdict.log_probability / 30))
     assert (bad["coherent"], bad["exact"], bad["true_perplexity"], bad["judge"]) == (0.0, -3.0, None, None)
     differences = {row["metric"]: row["difference"] for row in controls}
     assert (differences["coherent"], differences["exact"], differences["reward"]) == (-1.0, -3.0, -28.0)

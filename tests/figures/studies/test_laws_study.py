@@ -135,10 +135,10 @@ def drawn_first(table: JointTable, commits: int, scale: float) -> tuple[np.ndarr
             for words in product(range(WORDS), repeat=len(masked)):
                 share = np.exp(sum(log_p[i, w] for i, w in zip(masked, words, strict=True)))
                 ranked = sorted(zip(masked, words, strict=True), key=lambda pair: (-value[pair], pair[0]))
-                new, at = list(canvas), list(when)
+                new, steps = list(canvas), list(when)
                 for i, word in ranked[:commits]:
-                    new[i], at[i] = word, step
-                after[tuple(new), tuple(at)] = after.get((tuple(new), tuple(at)), 0.0) + mass * share
+                    new[i], steps[i] = word, step
+                after[tuple(new), tuple(steps)] = after.get((tuple(new), tuple(steps)), 0.0) + mass * share
         paths = after
     law, bound = np.zeros(len(TEXTS)), 0.0
     for (text, when), mass in paths.items():

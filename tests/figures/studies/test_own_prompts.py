@@ -82,8 +82,8 @@ def test_what_a_study_will_take_is_foretold_and_nothing_is_written(
     # The model does not speak the language of examples:keywords, so its own prompts are asked.
     assert study != "controls" or "note: --data is examples:a, prompts that" in err
     status, out, _ = outcome(main, words, capsys)
-    rows, asked = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
-    assert (status, plan["prompts"]) == (0, 2) and asked <= plan["units"] <= 2 * asked
+    rows, count = read_unit_rows(tmp_path / "out"), json.loads(out)["units"]["asked"]
+    assert (status, plan["prompts"]) == (0, 2) and count <= plan["units"] <= 2 * count
     assert plan["forwards"] == rows["forwards" if study == "controls" else "steps_run"].sum()
     # One kind of each set of models is timed at least; the others have their own numbers of calls.
     assert plan["timed_units"] == 4 if not seconds else plan["timed_units"] > 4
