@@ -92,14 +92,14 @@ def decoded(
     savings: Savings,
     finished: Callable[[int, Trace], None] | None = None,
     callback: StepCallback | None = None,
-    seen: Callable[[Decoder, State], MaskedLogits] = forward,
+    step_forward: Callable[[Decoder, State], MaskedLogits] = forward,
 ) -> Decoding:
-    """Decode what was prepared, as `decode` says; seen: what takes the place of the step's forward."""
+    """Decode what was prepared, as `decode` says; step_forward: what takes the place of the step's forward."""
     predictor, shape = job.predictor, job.shape
     sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts), options.top_p, options.top_k)
     how = {"reuse": savings.reuse, "cache": savings.cache}
     scorer = None if job.asked is None else Scorer(predictor, job.asked, job.prompts, **how)
-    parts = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), seen)
+    parts = (predictor, job.strategy, shape.plan, options, job.ends, sampler, scorer, len(job.prompts), step_forward)
     decoder = Decoder(*parts, memory=savings.memory)
     if options != _OPTIONS or not abilities_of(job.strategy).plain:
         from rws_decode.step.layers import drawn_at_commit, layered  # here, as plain decodes have none

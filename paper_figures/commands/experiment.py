@@ -110,8 +110,8 @@ def _run(name: str, options: Any, exhibits: list[str]) -> tuple[dict[str, Any], 
 
 def _exhibits(study: str) -> list[str]:
     """Return the figures and tables that show a study's results; ValueError where there are none."""
-    of = {name: load_exhibit(name).NEEDS for name in NAMES}
-    if found := [name for name, needs in of.items() if needs == (study,)]:
+    inputs = {name: load_exhibit(name).NEEDS for name in NAMES}
+    if found := [name for name, needs in inputs.items() if needs == (study,)]:
         return found
-    drawn = dict.fromkeys(need for needs in of.values() for need in needs if need in STUDIES)
+    drawn = dict.fromkeys(need for needs in inputs.values() for need in needs if need in STUDIES)
     raise ValueError(f"--draw is given: no figure is drawn from {study}, but from {', '.join(drawn)}")

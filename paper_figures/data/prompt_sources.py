@@ -171,9 +171,9 @@ def with_gaps(tokens: Sequence[str], positions: Collection[int]) -> tuple[str, s
     ('C[MASK:1]>>[MASK:2]', 'ClCO')
     """
     parts = []
-    for masked, run in groupby(range(len(tokens)), lambda at: at in positions):
-        at = list(run)
-        parts.append(f"[MASK:{len(at)}]" if masked else "".join(tokens[i] for i in at))
+    for masked, run in groupby(range(len(tokens)), lambda index: index in positions):
+        indices = list(run)
+        parts.append(f"[MASK:{len(indices)}]" if masked else "".join(tokens[i] for i in indices))
     return "".join(parts), "".join(tokens[i] for i in sorted(positions))
 
 

@@ -31,11 +31,11 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the tables of the evidence study below `runs`, or of the record; MissingRun where there is neither."""
     record = evidence_of(runs)
     rows = comparisons_of(record)
-    said = reward_answer(rows) or "The results have no runs of RWS to compare."
+    answer = reward_answer(rows) or "The results have no runs of RWS to compare."
     return Exhibit(
         "Does the reward matter? Every arm and every comparison",
         tables=(*arm_tables(record.answers), *([comparison_table(rows)] if rows else [])),
-        conclusions=tuple(filter(None, (said, speech_answer(rows), source_line(record)))),
+        conclusions=tuple(filter(None, (answer, speech_answer(rows), source_line(record)))),
         inputs=inputs_of(runs),
     )
 
@@ -44,7 +44,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     """Return every comparison as data; for reading, count each verdict by model, reward, sampling and measure."""
     data, shown = [], []
     for row in rows:
-        measure, found, of = MEASURES[row.measure], row.found, row.by_speech
+        measure, found, speech = MEASURES[row.measure], row.found, row.by_speech
         data.append(
             {"world": row.world, "tokens": "sampled" if row.drawn else "greedy", "measure": row.measure}
             | {"unit": "share" if measure.kind == "share" else measure.unit, "s_R": row.scale, "minus": row.title}
@@ -52,11 +52,10 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
             | {"same texts": found.equal, "difference": found.difference, "low": found.low, "high": found.high}
             | {"margin": measure.margin, "bound": measure.bound, "verdict": row.verdict, "difference uncut": row.uncut}
             | {"factor's variation": row.variation, "speeches": len(row.speeches) or None}
-            | {
-                "least of a speech": min(row.speeches, default=None),
-                "most of a speech": max(row.speeches, default=None),
-            }
-            | {"low by speech": of and of.low, "high by speech": of and of.high, "by speech": of and of.verdict}
+            | {"least of a speech": min(row.speeches, default=None)}
+            | {"most of a speech": max(row.speeches, default=None)}
+            | {"low by speech": speech and speech.low, "high by speech": speech and speech.high}
+            | {"by speech": speech and speech.verdict}
         )
     for (world, drawn, name), group in groupby(rows, key=lambda row: (row.world, row.drawn, row.measure)):
         kept, measure = list(group), MEASURES[name]

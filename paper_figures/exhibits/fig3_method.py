@@ -153,6 +153,6 @@ def exhibit(runs: Path) -> Exhibit:
     drag = "Drag the factor. Each line is a masked position: where two cross, their ranks reverse. Rings mark proofs."
     story = Story(claim, (summary, drag), f"One step of one prompt, {rule}: an illustration.", "fig3_method")
     title = f"Confidence of each masked position at step {data.number}, by scale"
-    page = interactive("fig3_curves", title, data.orders.model, lambda of: step_logits(trace, of, data.number).view())
+    page = interactive("fig3_curves", title, data.orders.model, lambda net: step_logits(trace, net, data.number).view())
     picture, inputs = Picture("fig3_method", draw(data), caption, alt), data.orders.inputs("default", "rws")
     return Exhibit("Figure 3: one step of reward-weighted sampling", (picture,), (), (summary,), inputs, story, page)

@@ -85,8 +85,8 @@ def draw(data: Laws) -> Figure:
     axes.plot(kl, reward, color=GREY, linewidth=2.4)
     axes.fill_betweenx(reward, kl, color="#ececec", linewidth=0)
     axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    said: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.0, "va": "top"}
-    axes.annotate("infeasible region", (0.0, reward[-1]), (6, -8), **said, color="#4a4a4a")
+    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.0, "va": "top"}
+    axes.annotate("infeasible region", (0.0, reward[-1]), (6, -8), **note, color="#4a4a4a")
     labels = [Label(x, y, "", GREY) for x, y in zip(kl[::6], reward[::6], strict=True)]
     for key, (name, color, marker) in _SHOWN.items():
         if key in data.places:

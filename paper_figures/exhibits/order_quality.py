@@ -56,7 +56,7 @@ def draw(data: Placed) -> Figure:
     for row, world in zip(panels, worlds, strict=True):
         places, limits = data.places[world], limits_of(data.places[world])
         for axes, one_by_one in zip(row, (False, True), strict=True):
-            shown = {arm: at for arm, at in places.items() if arm.one_by_one == one_by_one}
+            shown = {arm: place for arm, place in places.items() if arm.one_by_one == one_by_one}
             labels[axes] = scatter(axes, shown, _named, limits)
             panel_title(axes, f"{WORLDS[world].model}, {'one token' if one_by_one else 'two tokens'} a step")
         row[0].set_ylabel(f"{MEASURES[quality_of(world)].title}  [{MEASURES[quality_of(world)].unit}]")

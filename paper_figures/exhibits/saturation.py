@@ -92,7 +92,7 @@ def table(data: Row) -> Table:
     columns += [Column("GOD, steps", "god_steps", ".2f"), Column("GOD, tokens", "god_tokens", ".2f")]
     columns += [Column("due to rounding, steps", form=due), Column("share due", form=share)]
     shares = {"equal to 1, %": "saturated", "other set, %": "inexact"}
-    columns += [Column(name, of, ".1f", unit=100) for name, of in shares.items()]
+    columns += [Column(name, field, ".1f", unit=100) for name, field in shares.items()]
     caption = (
         "GOD in steps and in tokens of each ranking; due to rounding: GOD in steps minus that of the exact ranking on "
         "the same prompts, with its 95 % interval, p of the sign-flip permutation test, corrected over the scales by "

@@ -42,10 +42,10 @@ def examples_of(run: Results) -> list[Example]:
     guided = with_guide_names([row for row in rows if row["guide"] is not None], run.settings["rewards"])
     examples = []
     for name in dict.fromkeys(row["example"] for row in rows):
-        of = [row for row in (*free, *guided) if row["example"] == name]
-        by = [f"RWS, {row['name']}" if row["method"] == "rws" else method_name("default") for row in of]
-        answers = dict(zip(by, (row["answer"] for row in of), strict=True))
-        examples.append(Example(of[0]["prompt"], tuple(filter(None, of[0]["keywords"].split(", "))), answers))
+        group = [row for row in (*free, *guided) if row["example"] == name]
+        by = [f"RWS, {row['name']}" if row["method"] == "rws" else method_name("default") for row in group]
+        answers = dict(zip(by, (row["answer"] for row in group), strict=True))
+        examples.append(Example(group[0]["prompt"], tuple(filter(None, group[0]["keywords"].split(", "))), answers))
     return examples
 
 

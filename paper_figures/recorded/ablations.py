@@ -37,8 +37,8 @@ def recorded_ablation(
     """
     arms = arms_of(answers, world)
     numbers = {"default": None, "temperature": chosen_scales(answers, world)["temperature"]}
-    asked = {name: Arm(method, numbers.get(method, scale)) for name, method in {"strategy": "rws", **TWINS}.items()}
-    there = {name: arms[arm] for name, arm in asked.items() if arm in arms}
+    roles = {name: Arm(method, numbers.get(method, scale)) for name, method in {"strategy": "rws", **TWINS}.items()}
+    there = {name: arms[arm] for name, arm in roles.items() if arm in arms}
     if "strategy" not in there:
         raise ValueError(f"scale is {scale:g}: the record of {world} has no RWS of it")
     found, count = AblationRows(None, "record"), len(there["strategy"])
@@ -75,9 +75,9 @@ def ablation_lines(found: dict[tuple[str, float], Ablation]) -> list[str]:
     for (world, scale), result in found.items():
         sides = {each.twin: each for each in result.comparisons}
         model, reward = names_of(world)
-        told = [f"{e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in map(sides.get, _SHOWN) if e is not None]
+        cells = [f"{e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in map(sides.get, _SHOWN) if e is not None]
         same = f"{sides['fixed factor'].equal} of {result.stopped_after}"
-        lines.append("| " + " | ".join([model, reward, f"{scale:g}", *told, same, result.verdict]) + " |")
+        lines.append("| " + " | ".join([model, reward, f"{scale:g}", *cells, same, result.verdict]) + " |")
     return lines
 
 

@@ -123,12 +123,12 @@ def _compare(pairs: _Pairs, n: int, rng: np.random.Generator, level: float, resa
     def as_far(exchanged: NDArray[np.bool_]) -> NDArray[np.int64]:
         other = exchanged ^ turned
         kept, moved = (~other).astype(np.float32), other.astype(np.float32)
-        of = [
+        values = [
             # A side has an n-gram if any text that is on this side has it.
             _share((kept @ held[s] + moved @ held[1 - s] > 0).sum(axis=1), ~other @ words[s] + other @ words[1 - s])
             for s in (0, 1)
         ]
-        return (np.abs(of[0] - of[1]) >= abs(estimate) - 1e-12).sum(keepdims=True)
+        return (np.abs(values[0] - values[1]) >= abs(estimate) - 1e-12).sum(keepdims=True)
 
     batch = max(1, 2**24 // max(1, sum(side.nnz for side in held)))
     p = float(exchange_tests(count, as_far, rng, resamples, batch=batch)[0])
@@ -141,12 +141,12 @@ def _held(pairs: _Pairs, n: int) -> list[csr_array]:
 
     number: dict[tuple[str, ...], int] = {}
     cells: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-    for at, pair in enumerate(pairs):
-        for text, of in zip(pair, cells, strict=True):
+    for row, pair in enumerate(pairs):
+        for text, entries in zip(pair, cells, strict=True):
             grams = {text[start : start + n] for start in range(len(text) - n + 1)}
-            of += [(at, number.setdefault(gram, len(number))) for gram in grams]
+            entries += [(row, number.setdefault(gram, len(number))) for gram in grams]
     shape = (len(pairs), len(number))
-    places = [np.array(of, dtype=np.int64).reshape(-1, 2).T for of in cells]
+    places = [np.array(entries, dtype=np.int64).reshape(-1, 2).T for entries in cells]
     return [csr_array((np.ones(place.shape[1], np.float32), tuple(place)), shape=shape) for place in places]
 
 

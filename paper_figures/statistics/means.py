@@ -169,11 +169,11 @@ def _measured(
                 interval = over_pairs(values, text_pairs(known["text"], known["default_text"])) or interval
             numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
         if base is not None and len(values):
-            first, second, of = _pairs(rows, base, measure, pair)
-            numbers["pairs"], numbers["distinct"] = len(first), len(set(of)) if "text" in texts else None
+            first, second, groups = _pairs(rows, base, measure, pair)
+            numbers["pairs"], numbers["distinct"] = len(first), len(set(groups)) if "text" in texts else None
             if len(first):
-                paired = over_pairs(first - second, of) or difference(measure, first, second)
-                first, second = (np.bincount(of, weights=values) for values in (first, second))
+                paired = over_pairs(first - second, groups) or difference(measure, first, second)
+                first, second = (np.bincount(groups, weights=values) for values in (first, second))
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
                 numbers["p"] = paired_test(first, second, rng(measure, "test"))
         yield numbers
@@ -193,8 +193,8 @@ def _pairs(
     except pd.errors.MergeError as error:
         known = " and ".join(pair)
         raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed") from error
-    of = text_pairs(both["text"], both["text_base"]) if texts else np.arange(len(both))
-    return both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float), of
+    groups = text_pairs(both["text"], both["text_base"]) if texts else np.arange(len(both))
+    return both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float), groups
 
 
 def over_pairs(values: NDArray[np.float64], pairs: NDArray[np.int64]) -> Interval | None:
@@ -241,13 +241,13 @@ def means_table(name: str, caption: str, rows: Sequence[Mapping[str, Any]], base
     The part of the caption from "In brackets" on is about differences, which a terminal shows as a mark.
     """
     about, brackets, _ = caption.partition(" In brackets ")
-    told = repeated_texts((row["distinct"], row["pairs"]) for row in rows if row["distinct"] is not None)
+    note = repeated_texts((row["distinct"], row["pairs"]) for row in rows if row["distinct"] is not None)
     if brackets:
         reference = " ".join(str(value) for value in baseline.values() if value is not None)
         about += (
             f" A * marks a difference from {reference}, p < {_CLEAR} after Holm's correction; {name}.md has them all."
         )
-    return Table(name, rows, _wide(rows, _with_difference), caption + told, Brief(about + told, _wide(rows, _marked)))
+    return Table(name, rows, _wide(rows, _with_difference), caption + note, Brief(about + note, _wide(rows, _marked)))
 
 
 def repeated_texts(counts: Iterable[tuple[int, int]]) -> str:
@@ -259,8 +259,8 @@ def repeated_texts(counts: Iterable[tuple[int, int]]) -> str:
     fewest = min((count for count in counts if count[0] < count[1]), default=None)
     if fewest is None:
         return ""
-    said = "prompts gave only {} distinct pairs of texts; intervals and p of differences are over these."
-    return f" Texts repeat: {fewest[1]} {said.format(fewest[0])}"
+    sentence = "prompts gave only {} distinct pairs of texts; intervals and p of differences are over these."
+    return f" Texts repeat: {fewest[1]} {sentence.format(fewest[0])}"
 
 
 def readable(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -139,8 +139,8 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        asked = as_dialogue(prompt).text
-        before, scored = (_encode(causal, part) for part in (asked, causal.after(asked, check_text("text", text))))
+        context = as_dialogue(prompt).text
+        before, scored = (_encode(causal, part) for part in (context, causal.after(context, check_text("text", text))))
         bos = causal.tokenizer.bos_token_id
         before = before if bos is None else [bos, *before]
         ids.append(before + scored)

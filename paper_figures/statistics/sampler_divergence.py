@@ -38,9 +38,9 @@ class SamplerDivergence:
             f"KL(q || p) {self.sampler.mean():z.2f} nats)"
         )
 
-    def interval(self, of: NDArray[np.float64], level: float = 0.95) -> Interval:
+    def interval(self, values: NDArray[np.float64], level: float = 0.95) -> Interval:
         """Return the mean of `world` or `sampler` with its interval over prompts (`mean_interval`)."""
-        return mean_interval(of.mean(axis=1), level)
+        return mean_interval(values.mean(axis=1), level)
 
 
 def sampler_divergence(

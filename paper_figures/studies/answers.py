@@ -278,9 +278,9 @@ def comparisons(
         texts = ["text"] if "text" in rows else []
         pair = () if base is None or line["method"] == "default" else aligned(rows, base, [column, *texts])
         if pair and (n := len(pair[0])):
-            of = text_pairs(*(part["text"] for part in pair)) if texts else np.arange(n)
+            groups = text_pairs(*(part["text"] for part in pair)) if texts else np.arange(n)
             # Prompts with the same two texts are one, with the sum of their values.
-            first, second = (np.bincount(of, weights=part[column].to_numpy(float)) for part in pair)
+            first, second = (np.bincount(groups, weights=part[column].to_numpy(float)) for part in pair)
             rng = rng_for(seed, line, name)
             yield Compared(ratio_interval(first, second, rng), paired_test(first, second, rng), n, first.size)
         else:

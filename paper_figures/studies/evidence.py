@@ -147,8 +147,8 @@ def _run_world(world: World, prompts: Prompts, options: EvidenceOptions, stages:
 
 def validation_units(world: World, prompts: Prompts, options: EvidenceOptions) -> list[Unit]:
     """Return the units of the first stage."""
-    asked = ((arm, prompt) for arm in validation_arms() for prompt in prompts.validation)
-    return [_unit(world, arm, prompt, "validation", options) for arm, prompt in asked]
+    pairs = ((arm, prompt) for arm in validation_arms() for prompt in prompts.validation)
+    return [_unit(world, arm, prompt, "validation", options) for arm, prompt in pairs]
 
 
 def units_before(world: World, prompts: Prompts, options: EvidenceOptions, scales: dict[str, float]) -> list[Unit]:
@@ -280,13 +280,13 @@ def _drawn(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]) -> list[dict[str, Any]]:
+def _measures(units: Sequence[Unit], pairs: Sequence[tuple[str | Dialogue, str]]) -> list[dict[str, Any]]:
     """Return what judges and the causal model say of prompts and answers; equal pairs are scored once."""
     from paper_figures.statistics.causal_scores import answer_scores
     from paper_figures.studies.work import causal_of, normalised, reward_for
 
     first = units[0]
-    distinct = list(dict.fromkeys(asked))
+    distinct = list(dict.fromkeys(pairs))
     prompts, answers = [prompt for prompt, _ in distinct], [text for _, text in distinct]
     scores: dict[Any, dict[str, Any]] = {pair: {"judge_scores": []} for pair in distinct}
     for name in first.judges:
@@ -296,7 +296,7 @@ def _measures(units: Sequence[Unit], asked: Sequence[tuple[str | Dialogue, str]]
         causal = causal_of(first.causal, first.device)
         for pair, score in zip(distinct, answer_scores(causal, [str(p) for p in prompts], answers), strict=True):
             scores[pair] |= {"nll": score.nll, "causal_tokens": score.tokens}
-    return [scores[pair] for pair in asked]
+    return [scores[pair] for pair in pairs]
 
 
 # What tells an answer apart. `number` is that of the arm; `drawn`, whether tokens are sampled, at temperature 1.

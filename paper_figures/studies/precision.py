@@ -174,13 +174,13 @@ def _summary(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     by = [*varied, "strategy", "scale"]
     out: list[dict[str, Any]] = []
     cells = [(dict(zip(by, key, strict=True)), rows) for key, rows in frame.groupby(by, dropna=False)]
-    for at, rows in sorted(cells, key=lambda cell: SCALED.index(cell[0]["strategy"])):
+    for labels, rows in sorted(cells, key=lambda cell: SCALED.index(cell[0]["strategy"])):
         exact = rows[rows["rounding"] == "exact"]
         for name in RANKINGS:
             paired = rows[rows["rounding"] == name].merge(exact, on=["example", "prompt"], suffixes=("", "_exact"))
             if len(paired):
                 paired = paired.sort_values("example", kind="stable")
-                out.append(at | {"ranking": name} | _line(paired, [*at.values(), name], seed))
+                out.append(labels | {"ranking": name} | _line(paired, [*labels.values(), name], seed))
     for field in ("god_tokens_due", "god_steps_due"):
         holm_within(out, (*varied, "strategy", "ranking"), f"{field}_p")
     return out

@@ -132,8 +132,8 @@ def tables(frame: pd.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     summary, controls = _compared(answers, seed)
     study_tables = [Table("summary", summary, readable(summary), _SUMMARY)]
-    told = _CONTROLS + repeated_texts((row["distinct"], row["n"]) for row in controls if row["distinct"] is not None)
-    study_tables += [Table("controls", controls, _shown_controls(controls), told)] if controls else []
+    caption = _CONTROLS + repeated_texts((row["distinct"], row["n"]) for row in controls if row["distinct"] is not None)
+    study_tables += [Table("controls", controls, _shown_controls(controls), caption)] if controls else []
     return study_tables + printed_tables("table8_temperature")
 
 
@@ -148,8 +148,8 @@ def answers_table(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.iloc[:0]
     plain = frame["method"].isin(("temperature", "temperature-bf16"))
     guides = sorted(frame["guide"].dropna().unique()) if "guide" in frame else []
-    at = [frame[plain].assign(guide=guide, reward_scale=frame[plain]["scale"]) for guide in guides]
-    answers = answers_of(pd.concat([frame[~plain], *at], ignore_index=True))
+    copies = [frame[plain].assign(guide=guide, reward_scale=frame[plain]["scale"]) for guide in guides]
+    answers = answers_of(pd.concat([frame[~plain], *copies], ignore_index=True))
     if not len(answers):
         return answers
 
@@ -193,29 +193,29 @@ def _compared(answers: pd.DataFrame, seed: int) -> tuple[list[dict[str, Any]], l
     measures = Summary((*names, "true_perplexity"), by, {"method": "rws"}, ("example",), over)
     cells: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in summarise(answers, measures, seed=seed):
-        at = {name: value for name, value in list(row.items())[: list(row).index("measure")]}
-        cells.setdefault(tuple(at.items()), {})[names.get(row["measure"], str(row["measure"]))] = row
+        labels = {name: value for name, value in list(row.items())[: list(row).index("measure")]}
+        cells.setdefault(tuple(labels.items()), {})[names.get(row["measure"], str(row["measure"]))] = row
     summary: dict[tuple[Any, ...], dict[str, Any]] = {}
     controls = []
     for key in sorted(cells, key=lambda key: _ORDER.index(key[0][1])):
-        at, numbers = dict(key), cells[key]
-        method, scale = at.pop("method"), at.pop("reward_scale")
-        line: dict[str, Any] = at | {"method": method, "scale": _ONCE.get(method, scale)}
+        labels, numbers = dict(key), cells[key]
+        method, scale = labels.pop("method"), labels.pop("reward_scale")
+        line: dict[str, Any] = labels | {"method": method, "scale": _ONCE.get(method, scale)}
         line["n"] = numbers["mean_factor"]["n"]
         for name, row in numbers.items():
             line |= {name: row["mean"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
-        of = answers[(answers[[name for name, _ in key]] == [value for _, value in key]).all(axis=1)]
-        scored = of[of["nll"].notna()]
+        group = answers[(answers[[name for name, _ in key]] == [value for _, value in key]).all(axis=1)]
+        scored = group[group["nll"].notna()]
         total = scored["causal_tokens"].sum()
         line["perplexity_pooled"] = exp_or_inf(math.fsum(scored["nll"]) / total) if len(scored) else None
         line["true_perplexity_n"] = numbers["true_perplexity"]["n"]
-        summary.setdefault((method, line["scale"], *at.values()), line)
+        summary.setdefault((method, line["scale"], *labels.values()), line)
         for metric in METRICS if method in CONTROLS else ():
             row = numbers[metric]
             if row["difference"] is not None:
                 ends = (0.0 - row[f"difference{end}"] for end in ("", "_high", "_low"))  # of rws minus the method
                 controls.append(
-                    at | {"control": method, "scale": scale, "metric": metric, "n": row["pairs"]}
+                    labels | {"control": method, "scale": scale, "metric": metric, "n": row["pairs"]}
                     | {"distinct": row["distinct"]}
                     | dict(zip(("difference", "low", "high"), ends, strict=True))
                     | {"p": row["p"], "p_holm": row["p_holm"]}

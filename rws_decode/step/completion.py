@@ -184,8 +184,8 @@ def masked_logits(
     forbidden ids (`forbidden_ids`); at: computes the logits of some places; both the predictor's own if None.
     """
     row, position = masked.nonzero(as_tuple=True)
-    places, at = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
-    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, at)
+    places, reader = (canvas.prompt, row, canvas.answer[row, position]), at or logits_at
+    logits, off = guided_logits(predictor, canvas.ids, canvas.attention_mask, *places, cfg, reader)
     if suppressed and max(suppressed) >= logits.shape[-1]:
         raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
     if suppressed:
@@ -205,7 +205,7 @@ def guided_logits(
     row: Tensor,
     column: Tensor,
     cfg: float,
-    at: At = logits_at,
+    reader: At = logits_at,
 ) -> tuple[Tensor, Tensor | None]:
     """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
 
@@ -217,11 +217,11 @@ def guided_logits(
     int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
     """
     if cfg == 0:
-        return at(predictor, canvas, attention_mask, row, column), None
+        return reader(predictor, canvas, attention_mask, row, column), None
     both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
     mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
     rows = torch.cat([row, row + len(canvas)])
-    conditional, unconditional = at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    conditional, unconditional = reader(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
     error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
     logits = unconditional + (cfg + 1) * (conditional - unconditional)
     return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error

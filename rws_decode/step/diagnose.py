@@ -74,12 +74,12 @@ def slim(done: Done, options: Options | None) -> tuple[Done, float]:
     if options is not None and not isinstance(completion.commits, Scheduled):
         return done, torch.inf
     nothing: Any = None
-    seen, published, size = completion.seen, nothing, 0
-    off = None if options is None else seen.error
+    logits, published, size = completion.seen, nothing, 0
+    off = None if options is None else logits.error
     if options is not None and (_scaled(done) or not _exact(options, done)):
-        published, size = completion.published, seen.logits.numel() * seen.logits.element_size()
-    seen, view = seen._replace(logits=nothing, published=nothing, off=off), completion.view._replace(logits=nothing)
-    completion = completion._replace(seen=seen, view=view, published=published)
+        published, size = completion.published, logits.logits.numel() * logits.logits.element_size()
+    logits, view = logits._replace(logits=nothing, published=nothing, off=off), completion.view._replace(logits=nothing)
+    completion = completion._replace(seen=logits, view=view, published=published)
     return done._replace(choice=done.choice._replace(completion=completion)), size
 
 

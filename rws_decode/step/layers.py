@@ -48,7 +48,7 @@ class Count(NamedTuple):
     def uncertain(self, low: Tensor, high: Tensor, odds: bool, scale: Tensor, error: Tensor) -> Tensor:
         """Return how many positions logits that are off by their error would add or take away, int64 [b]."""
         reach = scale * error.to(scale.device)
-        ends = (self._at(at, odds, scale, by) for at, by in ((low, -reach), (high, reach)))
+        ends = (self._at(bound, odds, scale, by) for bound, by in ((low, -reach), (high, reach)))
         views = [view._replace(look=self.seen) for view in ends]
         if abilities_of(self.strategy).counts:
             fewest, most = (self._within(self._counts(view)) for view in views)

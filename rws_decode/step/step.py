@@ -60,9 +60,9 @@ class State(NamedTuple):
 
     def at(self, rows: Tensor) -> State:
         """Return the state of some rows, bool [b], or int64 in any order, also one row several times."""
-        beside = {name: kept.of(rows) for name, kept in self.beside.items()}
+        extras = {name: kept.of(rows) for name, kept in self.beside.items()}
         canvas = self.canvas.of(rows)
-        return self._replace(canvas=canvas, masked=self.masked[rows], rows=self.rows[rows], beside=beside)
+        return self._replace(canvas=canvas, masked=self.masked[rows], rows=self.rows[rows], beside=extras)
 
     def filled(self, chosen: Tensor, tokens: Tensor) -> State:
         """Return the state with tokens, int64 [b, n], at the chosen of its masked positions, bool [b, n]."""

@@ -63,7 +63,7 @@ def stability() -> Finding:
         odd = [c for c in pair.crossings.crossings if (c.multiplicity or 1) % 2]
         low = max((c.upper for c in odd if c.upper < 1), default=0.0)
         high = min((c.lower for c in odd if c.lower > 1), default=float("inf"))
-        near = all(abs(end - at) <= 2e-12 * at for end, at in ((stable.lower, low), (stable.upper, high)) if end != at)
+        near = all(abs(end - c) <= 2e-12 * c for end, c in ((stable.lower, low), (stable.upper, high)) if end != c)
         inside = stable.lower * (1 - 1e-12) <= stable.cheap[0] and stable.cheap[1] <= stable.upper * (1 + 1e-12)
         wrong += not (stable.certified and near and inside)
     example = stability_radius([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1)

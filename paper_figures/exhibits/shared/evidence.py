@@ -88,11 +88,11 @@ def _completed(runs: Path, _state: int) -> Recorded:
     return replace(run, answers=completed(run.answers, run.frontiers))
 
 
-def own_run(runs: Path, study: str, of: Any) -> Recorded:
-    """Return a study's last whole run below `runs`; of: the module of its summaries."""
+def own_run(runs: Path, study: str, module: Any) -> Recorded:
+    """Return a study's last whole run below `runs`; module: that of its summaries."""
     rows, about = read_rows(runs, study), read_json(runs / study / "about.json")
     # These are not the results that ship.
-    return Recorded(of.answers_of(rows), of.frontiers_of(rows), {**about, "own": True})
+    return Recorded(module.answers_of(rows), module.frontiers_of(rows), {**about, "own": True})
 
 
 def source_line(evidence: Recorded) -> str:
@@ -156,9 +156,9 @@ def chosen_scale(evidence: Recorded, world: str) -> Arm | None:
 def places_of(evidence: Recorded, world: str, x: str, y: str, keep: Callable[[Arm], bool] = lambda arm: True) -> Places:
     """Return the mean of two measures of each arm that is kept and has both, with their intervals."""
     return {
-        arm: (at, level)
+        arm: (position, level)
         for arm, frame in arms_of(evidence, world).items()
-        if keep(arm) and (at := interval_of(frame, x)) and (level := interval_of(frame, y))
+        if keep(arm) and (position := interval_of(frame, x)) and (level := interval_of(frame, y))
     }
 
 

@@ -471,8 +471,8 @@ def by_measure(
     )
 
 
-def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower")) -> str:
-    """Return in words for how many RWS is higher, and for how many it is lower; of: what is counted, in the plural.
+def tally(differences: Sequence[Difference | None], noun: str, words: tuple[str, str] = ("higher", "lower")) -> str:
+    """Return in words for how many RWS is higher, and for how many it is lower; noun: what is counted, in the plural.
 
     >>> found = [Difference(0.2, 0.1, 0.3, 0.01), Difference(0.0, 0.0, 0.0, 1.0)]
     >>> tally(found, "guides"), tally(found[1:], "guides")
@@ -480,11 +480,11 @@ def tally(differences: Sequence[Difference | None], of: str, words: tuple[str, s
     """
     signs = [difference.sign for difference in differences if difference is not None]
     if not signs:
-        return f"nothing to compare for any of the {of}"
+        return f"nothing to compare for any of the {noun}"
     if not any(signs):
-        return f"shown neither {words[0]} nor {words[1]} for any of {len(signs)} {of}"
+        return f"shown neither {words[0]} nor {words[1]} for any of {len(signs)} {noun}"
     higher, lower = signs.count(1) or "none", signs.count(-1) or "none"
-    return f"{words[0]} for {higher} of {len(signs)} {of}, {words[1]} for {lower}"
+    return f"{words[0]} for {higher} of {len(signs)} {noun}, {words[1]} for {lower}"
 
 
 _ASKS = "`rws experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"

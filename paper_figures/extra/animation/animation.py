@@ -123,10 +123,10 @@ def layout_of(traces: Sequence[Trace], frames: Sequence[Frame], prompt: str | No
     lines = () if prompt is None else lines_within(f"Prompt: {prompt}", font_of(_SMALL), _INNER, 2)
     bar_top = _MARGIN + _LINE * len(lines) + _LINE + 6
     bar = (_MARGIN, bar_top, _WIDTH - _MARGIN, bar_top + 8)
-    beside = (_INNER - _BETWEEN) // 2
-    rows = [{slot.box[1] for slot in _placed(each, widths, 0, 0, beside)} for each in traces]
+    half = (_INNER - _BETWEEN) // 2
+    rows = [{slot.box[1] for slot in _placed(each, widths, 0, 0, half)} for each in traces]
     narrow = len(traces) == 2 and max(map(len, rows)) <= _TALLEST
-    width, left, top = (beside if narrow else _INNER), _MARGIN, bar[3] + 18
+    width, left, top = (half if narrow else _INNER), _MARGIN, bar[3] + 18
     panels, bottom = [], top
     numbers = [run.numbers for frame in frames for run in frame.runs]
     most = max(len(lines_within(text, font_of(_SMALL), width, 2)) for text in numbers)

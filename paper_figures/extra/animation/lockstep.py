@@ -65,8 +65,8 @@ def frames_of(trace: Trace, other: Trace | None = None, difference: TraceDiff | 
         words = [_words(each, standing) for each, standing in zip(traces, ids, strict=True)]
         marked = [unusual(trace, step)] if other is None else _differing(*words)
         runs = tuple(
-            RunFrame(tuple(said), _new(each, step), marks, _filling(each, standing), _numbers(each, step))
-            for each, standing, said, marks in zip(traces, ids, words, marked, strict=True)
+            RunFrame(tuple(texts), _new(each, step), marks, _filling(each, standing), _numbers(each, step))
+            for each, standing, texts, marks in zip(traces, ids, words, marked, strict=True)
         )
         ended = step == last
         seconds = _START if step < 0 else _END if ended else _STEP

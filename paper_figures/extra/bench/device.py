@@ -109,11 +109,11 @@ def bench_device(
     checks = [asdict(check) for check in self_check(device, shapes=SHAPES["small"], tell=tell)]
     if settings is None or not passed(checks):
         return {"checks": checks}
-    asked = asdict(settings)
+    values = asdict(settings)
     result: dict[str, Any] = {
         "complete": False,
         "provenance": provenance(device),
-        "settings": {"device": str(device), "prompt": _PROMPT} | asked.pop("answer") | asked,
+        "settings": {"device": str(device), "prompt": _PROMPT} | values.pop("answer") | values,
         "notes": _NOTES,
         "checks": checks,
     }

@@ -116,18 +116,18 @@ def time_ways(
     runs: dict[str, list[TimedCall]] = {way.name: [] for way in ways}
     status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
 
-    def run(way: Way, at: Answering) -> TimedCall | None:
+    def run(way: Way, answering: Answering) -> TimedCall | None:
         spent = time.perf_counter() - began
         if spent + likely[way.name] > budget:
             if not runs[way.name]:
                 status[way.name] = f"not run: the budget of {budget:g} seconds was spent"
             return None
         try:
-            timed = measured(lambda: way.run(at), device)
+            timed = measured(lambda: way.run(answering), device)
             if timed.peak_bytes is None:
                 return timed
             # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
-            idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
+            idle = sum(replays.idle_bytes for replays in _replays(answering, way.replayed))
             return timed._replace(peak_bytes=timed.peak_bytes + idle)
         except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
             status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"

@@ -69,12 +69,12 @@ def check_digest(
     whole("batch", batch)
     one_of("attention", attention, get_args(Attention))
     if like is not None:
-        asked, shape = like.prompts, like.shape
+        inputs, shape = like.prompts, like.shape
     elif prompts is None:
-        asked = fingerprints.usual_prompts(predictor)
+        inputs = fingerprints.usual_prompts(predictor)
     else:
-        asked = tuple(prompt if isinstance(prompt, str) else tuple(prompt) for prompt in prompts)
-    texts = [prompt if isinstance(prompt, str) else list(prompt) for prompt in asked]
+        inputs = tuple(prompt if isinstance(prompt, str) else tuple(prompt) for prompt in prompts)
+    texts = [prompt if isinstance(prompt, str) else list(prompt) for prompt in inputs]
     ids = tuple(tuple(prompt.ids) for prompt in encode_prompts(predictor, texts, shape.length))
     kernels = sdpa_kernel(SDPBackend.MATH) if attention == "math" else nullcontext()
     with kernels, torch_threads() as threads, torch.inference_mode():
@@ -94,7 +94,7 @@ def check_digest(
         tokenizer=tokenizer,
         template=template,
         end_of_text=fingerprints.end_of_text_print(predictor, [token for row in ids for token in row]),
-        prompts=asked,
+        prompts=inputs,
         prompt_ids=ids,
         length=shape.length,
         steps=sized.steps,

@@ -170,7 +170,7 @@ def moved_answers(
     job = prepare(predictor, [trace.prompt.tolist()] * decodes, strategy, shape, reward, options)
     savings, callback = as_ended(trace)
     moved = partial(_moved_forward, torch.Generator().manual_seed(seed))
-    return decoded(job, options, savings, callback=callback, seen=moved).tokens
+    return decoded(job, options, savings, callback=callback, step_forward=moved).tokens
 
 
 def _strategy_of(trace: Trace, reward: RewardModel | None) -> Strategy:
@@ -186,8 +186,8 @@ def _strategy_of(trace: Trace, reward: RewardModel | None) -> Strategy:
 
 def _moved_forward(generator: torch.Generator, decoder: Decoder, state: State) -> MaskedLogits:
     """Return a forward's logits, each up or down by its tolerance."""
-    seen = forward(decoder, state)
-    up = torch.randint(0, 2, seen.logits.shape, generator=generator, dtype=torch.int8).to(seen.logits.device)
-    by = (seen.error[:, None] * (2 * up - 1)).to(seen.logits.dtype)
-    logits = seen.logits + by
-    return seen._replace(logits=logits, published=logits if seen.published is seen.logits else seen.published + by)
+    base = forward(decoder, state)
+    up = torch.randint(0, 2, base.logits.shape, generator=generator, dtype=torch.int8).to(base.logits.device)
+    by = (base.error[:, None] * (2 * up - 1)).to(base.logits.dtype)
+    logits = base.logits + by
+    return base._replace(logits=logits, published=logits if base.published is base.logits else base.published + by)

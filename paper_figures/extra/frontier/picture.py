@@ -50,14 +50,14 @@ def frontier(
     best = [point.reward for point in curve.points]
     drawn_at = [*best, *(reward for _, reward in texts.values())]
     rewards = np.linspace(min(drawn_at), max(drawn_at), _DRAWN)
-    panel.plot([curve.bound(at) for at in rewards], rewards, color=BLACK, label="the frontier")
+    panel.plot([curve.bound(reward) for reward in rewards], rewards, color=BLACK, label="the frontier")
     panel.plot([point.log_prob for point in curve.points], best, "o", color=BLACK, markersize=4)
     places: dict[tuple[float, float], list[str]] = {}
     for name, (log_prob, reward) in texts.items():
         places.setdefault((round(log_prob, 6), round(reward, 6)), []).append(name)
-    for at, (place, names) in enumerate(places.items()):
-        look = LOOKS[at % len(LOOKS)]
-        inside: dict[str, Any] = {"markerfacecolor": look.color if at < len(LOOKS) else "white"}
+    for index, (place, names) in enumerate(places.items()):
+        look = LOOKS[index % len(LOOKS)]
+        inside: dict[str, Any] = {"markerfacecolor": look.color if index < len(LOOKS) else "white"}
         panel.plot(*place, look.marker, color=look.color, markersize=8, label="\n".join(names), **inside)
     panel.set_xlabel("log-probability of the text [nats]")
     panel.set_ylabel(f"reward of the text [{unit}]" if unit != "reward" else "reward of the text")

@@ -38,7 +38,7 @@ _PASSING = (408, 409, 429)
 class _Inquiry:
     """One question to the judge, (question, answer 1, answer 2), what messages call it, and the replies to it."""
 
-    asked: Pair
+    pair: Pair
     where: str
     replies: list[Reply] = field(default_factory=list)
     cached: bool = True
@@ -50,7 +50,7 @@ class _Inquiry:
 
     def next_request(self, judge: LLMJudge) -> tuple[dict[str, Any], str]:
         """Return the request for the next reply, and what that is stored under."""
-        body = judge.body(*self.asked, attempt=len(self.replies))
+        body = judge.body(*self.pair, attempt=len(self.replies))
         return body, judge.key(body, len(self.replies))
 
 
@@ -117,8 +117,8 @@ def _inquiries(
     for number, pair in enumerate(pairs):
         question, first, second = _checked(number, pair)
         orders.append([])
-        for answer, asked in ((1, (question, first, second)), (2, (question, second, first))):
-            inquiry = _Inquiry(asked, f"pairs[{number}], its first text as answer {answer}")
+        for answer, query in ((1, (question, first, second)), (2, (question, second, first))):
+            inquiry = _Inquiry(query, f"pairs[{number}], its first text as answer {answer}")
             try:
                 body, name = inquiry.next_request(judge)
                 json.dumps(body, ensure_ascii=False).encode()
@@ -180,8 +180,8 @@ def _settle_all(judge: LLMJudge, pending: list[_Inquiry], store: ReplyCache, tot
     with shown as bar, start_blocking_portal("asyncio") as portal:
         portal.call(settle_all)
     if failures and isinstance(failures[0], ValueError | ConnectionError):
-        told = f"{settled} of {total} verdicts are stored in {store.folder}, another run asks only the rest"
-        raise _same_kind(failures[0], f"{failures[0]}; {told}")
+        message = f"{settled} of {total} verdicts are stored in {store.folder}, another run asks only the rest"
+        raise _same_kind(failures[0], f"{failures[0]}; {message}")
     if failures:
         raise failures[0]
 
@@ -224,20 +224,20 @@ class _Endpoint:
                 model=body["model"], messages=body["messages"], extra_body=fields
             )
         except openai.APITimeoutError:
-            told = f"{label} gave no answer in {tries} tries (last: silent for {self.judge.timeout:g} seconds)"
-            raise ConnectionError(told) from None
+            problem = f"{label} gave no answer in {tries} tries (last: silent for {self.judge.timeout:g} seconds)"
+            raise ConnectionError(problem) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            said = self._quoted(f"{type(cause).__name__} {cause}")
-            raise ConnectionError(f"{label} gave no answer in {tries} tries (last: no connection, {said})") from None
+            detail = self._quoted(f"{type(cause).__name__} {cause}")
+            raise ConnectionError(f"{label} gave no answer in {tries} tries (last: no connection, {detail})") from None
         except openai.APIStatusError as error:
             raise self._refusal(error.status_code, str(error.message)) from None
         content = response.http_response.content
         try:
             reply = reply_of(content, response.http_response.elapsed.total_seconds())
         except ValueError as error:
-            said = self._quoted(content.decode(errors="replace")) or "empty"
-            raise ConnectionError(f"{label}: {error}, {said}") from None
+            detail = self._quoted(content.decode(errors="replace")) or "empty"
+            raise ConnectionError(f"{label}: {error}, {detail}") from None
         # A verdict stays as it is: where a server's key is "1", so may be the reply.
         raw = reply.raw if parse_choice(reply.raw) else self._hidden(reply.raw)
         return replace(reply, raw=raw, model=reply.model or self.judge.model)

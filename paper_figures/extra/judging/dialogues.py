@@ -79,7 +79,7 @@ def judge_from(options: MTBenchOptions) -> LLMJudge:
     return judge
 
 
-def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: Sequence[str]) -> Pair:
+def judge_pair(prompt: str, questions: Sequence[str], ours: Sequence[str], default: Sequence[str]) -> Pair:
     """Return (conversation, first, second) for one dialogue: the user's turns, and each side's answers as one text.
 
     >>> judge_pair("with-question", ["Why?", "And then?"], ["Because.", "Nothing."], ["So.", "So."])[1]
@@ -90,7 +90,7 @@ def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: 
         numbered = prompt != "paper" and len(texts) > 1
         return "\n\n".join(f"Turn {turn}:\n{text}" if numbered else text for turn, text in enumerate(texts, start=1))
 
-    return [{"role": "user", "content": turn} for turn in asked], numbered_text(ours), numbered_text(default)
+    return [{"role": "user", "content": turn} for turn in questions], numbered_text(ours), numbered_text(default)
 
 
 def ask_judge(options: MTBenchOptions, judge: LLMJudge, frame: pd.DataFrame, folder: Path) -> bool:

@@ -171,12 +171,12 @@ def divergences() -> tuple[Floats, NDArray[np.int64]]:
     everything = np.array(list(permutations(range(LENGTH))), dtype=float)
     # The steps of one order are shown: an arbitrary one comes first.
     orders = np.roll(everything, -_EXAMPLE, axis=0), -np.arange(LENGTH, dtype=float)[None]
-    for (at, words), (far, distance) in product(enumerate(WORDS), enumerate(DISTANCES)):
+    for (row, words), (far, distance) in product(enumerate(WORDS), enumerate(DISTANCES)):
         for number, memory in enumerate(MEMORIES):
-            kl[at, far, number, 0], steps[at, far, number, 0] = of_confidence(memory, words, distance)
+            kl[row, far, number, 0], steps[row, far, number, 0] = of_confidence(memory, words, distance)
         for place, ranks in enumerate(orders, 1):
-            weights, steps[at, far, :, place] = of_orders(ranks, words, distance)
-            kl[at, far, :, place] = weights @ entropies
+            weights, steps[row, far, :, place] = of_orders(ranks, words, distance)
+            kl[row, far, :, place] = weights @ entropies
     return kl.round(12).clip(min=0.0), steps
 
 

@@ -41,7 +41,7 @@ def power_page(rows: Sequence[Row]) -> Page:
         f"that of {names[-1]}. The interval of the net win rate of {names[0]} is {low:+.1f} to {high:+.1f} points."
         for n, share, (low, high) in zip(SIZES, power.tolist(), ends[:, 0].tolist(), strict=True)
     ]
-    seen = BarsCase(
+    shares = BarsCase(
         "how often the sign test sees it",
         {"studies that see it": power},
         {first: power[:, 0], last: power[:, -1]},
@@ -60,4 +60,4 @@ def power_page(rows: Sequence[Row]) -> Page:
         "the same, by the number of prompts [points]",
     )
     title, lead = "What N prompts can see", "Take the printed shares of each reward model as the truth."
-    return bars_page(title, lead, "N", SIZES, names, [seen, wide], start=80)
+    return bars_page(title, lead, "N", SIZES, names, [shares, wide], start=80)

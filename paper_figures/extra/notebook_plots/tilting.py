@@ -36,7 +36,7 @@ def _case(name: str, log_p: np.ndarray, rewards: np.ndarray) -> BarsCase:
         "scaled by c": np.exp([tilt(log_p, log_p, c - 1) for c in _DRAGGED]),
         "p itself": np.exp([tilt(log_p, rewards, 0.0)] * len(_DRAGGED)),
     }
-    means = {of: values @ rewards for of, values in bars.items()}
+    means = {label: values @ rewards for label, values in bars.items()}
     sentences = [
         f"Expected reward at c = {c:.3g}: {scaled:.4f} scaled, {tilted:.4f} tilted, {own:.4f} under p."
         for c, tilted, scaled, own in zip(_DRAGGED, *means.values(), strict=True)

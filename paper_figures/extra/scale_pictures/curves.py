@@ -100,7 +100,7 @@ def confidence_curves(
     curves = {row: _curve(rows.logits[row], scale, unit) for row in drawn_rows}
     _draw_curves(panels[0], rows, curves, scale)
     for (a, _), pair in pairs.items():
-        _mark(panels[0], pair, lambda at, row=a: _curve(rows.logits[row], np.array([at]), unit)[0], low, high)
+        _mark(panels[0], pair, lambda point, row=a: _curve(rows.logits[row], np.array([point]), unit)[0], low, high)
     _heights(panels[0], curves.values(), unit)
     scale_axis(panels[0], low, high, "scale: factor of all logits")
     names_at_ends(panels[0], {rows.labels[row]: curve for row, curve in curves.items()}, scale[-1])

@@ -93,7 +93,7 @@ def reversal_shares(
         raise ValueError("shares holds nothing: a name with numbers and their shares is needed")
     if strange := [name for name in limits if name not in shares]:
         raise ValueError(f"limits holds {strange[0]!r}: one of {', '.join(shares)} is needed")
-    numbers = sorted({at for series in shares.values() for at in series})
+    numbers = sorted({count for series in shares.values() for count in series})
     if not numbers[0] > 0:
         raise ValueError(f"shares holds the number {numbers[0]}: {across} are drawn on a logarithmic axis, above 0")
     figure, (panel,) = panels_of(axes, 1, 1, (8.0, 4.4))

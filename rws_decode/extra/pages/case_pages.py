@@ -39,7 +39,7 @@ class BarsCase:
 
 def bars_page(
     title: str,
-    said: str,
+    lead: str,
     symbol: str,
     scales: ArrayLike,
     names: Sequence[str],
@@ -68,7 +68,7 @@ def bars_page(
     return page_of(
         "bars.html",
         title=title,
-        plain=said,
+        plain=lead,
         scripts=("lines.js", "axis.js", "bars.js"),
         data=data,
         choice="What is shown",
@@ -112,7 +112,7 @@ class OrdersCase:
     text: str
 
 
-def orders_page(title: str, said: str, case: OrdersCase) -> Page:
+def orders_page(title: str, lead: str, case: OrdersCase) -> Page:
     """Return a page on which words a step, their least distance and the memory of a chain are dragged.
 
     >>> case = OrdersCase(["a"], [1], [1], [0.5], np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 1, 1, 2), int), "ab")
@@ -132,7 +132,7 @@ def orders_page(title: str, said: str, case: OrdersCase) -> Page:
     return page_of(
         "orders.html",
         title=title,
-        plain=said,
+        plain=lead,
         scripts=("lines.js", "orders.js"),
         data=data,
         **{f"last_{name}": str(len(stops) - 1) for name, stops in ends.items()},
