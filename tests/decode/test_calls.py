@@ -60,13 +60,7 @@ def test_what_is_no_prompt_is_refused(given: Any) -> None:
             refused(partial(call, wrong), "prompts ... needed")
 
 
-FIVE = (
-    decode,
-    decode_compact,
-    compare,
-    partial(steer, reward=len),
-    partial(rws.strategy_log_prob, answers="a"),
-)
+FIVE = (decode, decode_compact, compare, partial(steer, reward=len), partial(rws.strategy_log_prob, answers="a"))
 
 
 @pytest.mark.parametrize("value", ["the " * 15_000, [0.5] * 60_000, BERT.model, Path("mini")], ids=type)

@@ -12,12 +12,7 @@ from json_files import write_json
 
 from paper_figures.exhibits import Exhibit, evidence, save
 from paper_figures.exhibits.shared import evidence as reader
-from paper_figures.exhibits.shared.evidence import (
-    arms_of,
-    evidence_of,
-    interval_of,
-    source_line,
-)
+from paper_figures.exhibits.shared.evidence import arms_of, evidence_of, interval_of, source_line
 from paper_figures.recorded import Recorded, comparisons_of
 from paper_figures.recorded.comparisons import VERDICTS
 from paper_figures.recorded.completed import completed

@@ -137,8 +137,7 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
             assert FOLDER not in path.read_text(encoding="utf-8"), path
     lines = {row["method"]: row for row in read_csv(out / "tables" / "table4_humaneval.csv")}
     assert lines["RWS, one/final"]["here: pass@1, %"] == "50.0"
-    caption = table4_humaneval.exhibit(tmp_path).tables[0].caption
-    assert "model llada" in caption
+    assert "model llada" in table4_humaneval.exhibit(tmp_path).tables[0].caption
     facts = run_facts(tmp_path, "humaneval")
     assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
 

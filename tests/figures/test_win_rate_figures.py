@@ -121,8 +121,7 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
                 row = _row(results, "mean_win_rates", relation=relation, method=method, measure=measure)
                 assert container.get_label() == f"{label}, here"
                 assert container.lines[0].get_xdata()[0] == row["mean"]
-                ends = container.lines[2][0].get_segments()[0][:, 0]
-                assert ends == pytest.approx([row["low"], row["high"]])
+                assert container.lines[2][0].get_segments()[0][:, 0] == pytest.approx([row["low"], row["high"]])
     table = fig5_mean_win_rate.table(data)
     rows = {row["method and judge"]: row for row in table.rows}
     assert rows["RWS, by own reward"]["paper: wins, %"] == text["win_mean"]

@@ -27,8 +27,7 @@ def changed(file: str, **fields: Any) -> Callable[[Path], None]:
     """Return what sets fields of a JSON file."""
 
     def change(folder: Path) -> None:
-        content = json.loads((folder / file).read_text("utf-8"))
-        (folder / file).write_text(json.dumps({**content, **fields}))
+        (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text("utf-8")), **fields}))
 
     return change
 

@@ -33,10 +33,6 @@ def theorems(text: str) -> list[str]:
     return re.findall(r"^Theorem (\w+)", text, flags=re.MULTILINE)
 
 
-def axioms(answer: str) -> set[str]:
-    return set(re.findall(r"^([\w.]+)(?= :|$)", answer.replace("Axioms:", ""), flags=re.MULTILINE))
-
-
 def compiled(folder: Path, name: str) -> str:
     """Compile one file of the folder and return what it prints; ValueError with Coq's message if it is refused."""
     words = ["coqc", "-q", "-Q", ".", "RWS", f"{name}.v"]
@@ -58,7 +54,8 @@ def check(folder: Path, proofs: Path = PROOFS) -> tuple[list[str], set[str]]:
     together = f"Definition all_theorems := ({', '.join(f'@{theorem}' for theorem in stated)}).\n"
     question = f"From RWS Require {' '.join(files)}.\n{together}Print Assumptions all_theorems.\n"
     (folder / "Assumptions.v").write_text(question, encoding="utf-8")
-    return stated, axioms(compiled(folder, "Assumptions"))
+    answer = compiled(folder, "Assumptions").replace("Axioms:", "")
+    return stated, set(re.findall(r"^([\w.]+)(?= :|$)", answer, flags=re.MULTILINE))
 
 
 def missing() -> bool:

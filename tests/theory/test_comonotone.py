@@ -60,8 +60,7 @@ def test_no_slope_is_negative_where_it_raises(inputs: tuple[np.ndarray, np.ndarr
 
 
 def test_rationals_are_told_apart_and_a_rise_of_all_is_no_guarantee() -> None:
-    tiny = Fraction(1, 10**30)
-    assert not scaling_raises_reward([1 + tiny, Fraction(1)], [0, 1])
+    assert not scaling_raises_reward([1 + Fraction(1, 10**30), Fraction(1)], [0, 1])
     assert scaling_raises_reward([1.0, 1.0], [0, 1])
     # The example of docs/theory.md: E[R] rises at every c > 0, and falls once the likeliest state is excluded.
     weights, rewards = [8, 4, 1], [2, 0, 1]

@@ -17,8 +17,7 @@ def decided(computed: object) -> list[str]:
 
 @pytest.mark.parametrize(("scale", "size", "pairs"), [(3.0, 17, 250), (1e-6, 9, 40), (1e6, 30, 40)])
 def test_random_pairs_are_classified_as_they_are_certified(scale: float, size: int, pairs: int) -> None:
-    rng = np.random.default_rng(5)
-    a, b = scale * rng.normal(size=(2, pairs, size))
+    a, b = scale * np.random.default_rng(5).normal(size=(2, pairs, size))
     b[:, 0] += (b.max(1, keepdims=True) - b).sum(1) - (a.max(1, keepdims=True) - a).sum(1)  # totals near each other
     b[::7, 3:] = a[::7, 3:]
     classes = classify_pairs(a, b)

@@ -72,8 +72,7 @@ def test_one_evaluation_never_claims_more_than_is_true(case: Case) -> None:
 def test_shifts_of_the_logits_and_the_order_of_tokens_change_nothing(case: Case, step: float) -> None:
     z, k = case
     z = np.round(z * 4) / 4
-    other = stability_radius(z[:, ::-1] + step, k)
-    assert other == stability_radius(z, k)
+    assert stability_radius(z[:, ::-1] + step, k) == stability_radius(z, k)
 
 
 def cheap_by_definition(z: np.ndarray, k: int) -> tuple[float, float]:
@@ -96,8 +95,7 @@ def cheap_by_definition(z: np.ndarray, k: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_cheap_bound_is_the_formula(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    z = rng.normal(scale=2.0, size=(6, 9))
+    z = np.random.default_rng(seed).normal(scale=2.0, size=(6, 9))
     assert stability_radius(z, 1 + seed % 4).cheap == pytest.approx(cheap_by_definition(z, 1 + seed % 4), rel=1e-9)
 
 

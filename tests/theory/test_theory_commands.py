@@ -109,8 +109,7 @@ def test_an_unproved_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "not proved in [2.0, 3.0]\nnot certified everywhere" in text and "positions none" in text
     assert given[0].tolist() == [[1.0, 2.0]] and given[1:] == [2, 0.5, 3.0]
     pieces = [{"lower": each.lower, "upper": each.upper, "selected": [*each.selected]} for each in PATH.pieces]
-    result = json.loads(printed_by(capsys, *words, "--json")[0])
-    assert result == {"k": 2, "pieces": pieces, "certified": False}
+    assert json.loads(printed_by(capsys, *words, "--json")[0]) == {"k": 2, "pieces": pieces, "certified": False}
 
 
 def test_the_path_of_a_file_is_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,5 @@ def test_keywords_counts_each_phrase_once() -> None:
         count = sum(f" {phrase} " in f" {text} " for phrase in ("peace", "war", "united states"))
         assert reward.score([""], [text]) == [count] and reward.world_reward.score(ids) == count
     assert bounds_of(reward) == (0, 3)
-    end = reward.words.end
-    assert reward.world_reward.score([few[0], end, few[1]]) == 1
+    assert reward.world_reward.score([few[0], reward.words.end, few[1]]) == 1
     assert world_reward("keywords").name == "keywords:" + ",".join(STORED["keywords"]["words"])

@@ -51,8 +51,7 @@ def test_logits_have_the_bits_of_transformers(dtype: torch.dtype) -> None:
         right, left = torch.arange(length) < real, torch.arange(length) >= length - real
         for mask in (None, right, left, torch.ones_like(right)):
             assert torch.equal(ours.logits(canvas, mask), theirs.logits(canvas, mask))
-            places = torch.rand(batch, length, generator=rng) < 0.3
-            row, column = places.nonzero(as_tuple=True)
+            row, column = (torch.rand(batch, length, generator=rng) < 0.3).nonzero(as_tuple=True)
             expected = theirs.logits_at(canvas, mask, row, column)
             assert torch.equal(ours.logits_at(canvas, mask, row, column), expected) and expected.dtype == dtype
 
@@ -99,8 +98,7 @@ def test_texts_and_pairs_have_the_same_ids(
     for text in texts:
         assert ours(text, **options)["input_ids"] == theirs(text, **options)["input_ids"], text
     pairs = texts, [*texts[1:], texts[0]]
-    expected = theirs(*pairs, **options)["input_ids"]
-    assert ours(*pairs, **options)["input_ids"] == expected
+    assert ours(*pairs, **options)["input_ids"] == theirs(*pairs, **options)["input_ids"]
 
 
 def test_padded_tensors_are_the_same(both: tuple[FileTokenizer, PreTrainedTokenizerBase]) -> None:

@@ -73,8 +73,7 @@ def test_cut_keeps_what_sorting_the_vocabulary_keeps(z: list[float], temperature
 
 def test_a_cut_decode_ranks_as_before_is_recorded_and_comes_again(tmp_path: Path) -> None:
     drawn = Options(sampling_temperature=2.0, drawing="commit", seed=4)
-    options = replace(drawn, top_p=0.9, top_k=3)
-    (trace,) = decode(PREDICTOR, ["a dog"], options=options, shape=Shape(12, 6, 12))
+    (trace,) = decode(PREDICTOR, ["a dog"], options=replace(drawn, top_p=0.9, top_k=3), shape=Shape(12, 6, 12))
     again = load_trace(trace.save(tmp_path / "cut.parquet"))
     assert (again.top_p, again.top_k) == (0.9, 3) and again == trace
     assert replay(again).diverged_at is None and replay_with(again, PREDICTOR).tokens.tolist() == trace.tokens.tolist()

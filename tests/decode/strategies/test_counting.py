@@ -247,6 +247,5 @@ def test_a_scaled_order_counts_near_ties_of_scaled_logits(scale: float) -> None:
     table = torch.tensor([[0.0, 1.0, 1.0 - gap], [0.0, 1.0, 1.0 - gap - error]])
     predictor = rws.CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
     for strategy in (rws.CertaintyPrior(1e6), rws.Calibrated(np.array([0.5, 0.25, 0.25]))):
-        scaled = replace(strategy, scaled=rws.Temperature(scale))
-        (trace,) = decode(predictor, [[]], scaled, Shape(2, 2, 2))
+        (trace,) = decode(predictor, [[]], replace(strategy, scaled=rws.Temperature(scale)), Shape(2, 2, 2))
         assert trace.near_ties[0] == 2  # two logits that are off by their error change places

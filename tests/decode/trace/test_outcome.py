@@ -54,8 +54,7 @@ def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_
     by_steps = int((trace.reward_use == 1).sum())
     assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
     # The text is not scored again if a step has scored it.
-    final = calls[-1]
-    assert scored == by_steps + (final not in calls[:by_steps])
+    assert scored == by_steps + (calls[-1] not in calls[:by_steps])
     if strategy.needs_reward and trace.reward_use[-1]:
         assert trace.reward_raw[-1] == trace.final_reward["raw"] and scored == by_steps
     if not strategy.needs_reward:

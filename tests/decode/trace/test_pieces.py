@@ -49,8 +49,7 @@ PROMPTS = {
 
 
 def held(trace: Trace) -> set[int]:
-    ids = {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate.flatten().tolist()}
-    return ids - {-1}
+    return {*trace.prompt.tolist(), *trace.tokens.tolist(), *trace.candidate.flatten().tolist()} - {-1}
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -109,8 +109,7 @@ def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> No
             assert np.array_equal(names["completion"](step), trace.candidate[step])
         pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
         section = text.split("## Columns")[1].split("## Metadata")[0]
-        described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-        assert described == list(names["frame"].columns)
+        assert re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE) == list(names["frame"].columns)
         parts = "schema version prompt uncommitted_token whole_candidates spelled trace"
         assert set(names["metadata"]) == set(parts.split())
         for name in trace.metadata():
@@ -121,8 +120,7 @@ def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -
     """Write TRACE as another program might, with a changed table or metadata."""
     TRACE.save(path)
     table, complete = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
-    rows = change(table.to_pandas())
-    table = pa.Table.from_pandas(rows, preserve_index=False)
+    table = pa.Table.from_pandas(change(table.to_pandas()), preserve_index=False)
     pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(complete | header)}), path)
     return path
 

@@ -13,7 +13,7 @@ import torch
 from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, word_tokenizer
 from torch import Tensor
 
-from rws_decode import RWS, CallableReward, FactorStrategy, MaskPredictor, Shape, strategy_log_prob
+from rws_decode import RWS, CallableReward, MaskPredictor, Shape, strategy_log_prob
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.extra.adapters.lm_eval import RWSLM
@@ -64,11 +64,6 @@ def dream(
     return x, history
 
 
-def hooks(strategy: FactorStrategy, **more: Any) -> DreamHooks:
-    options = {"mask_id": MASK, "end_id": EOS, "prompts": PROMPTS, "reward": REWARD, "decode": words}
-    return DreamHooks(strategy, **(options | {"forbidden_ids": [PAD]} | more))
-
-
 def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
     """Return raw reward and RWS factor of each row's greedy completion, one position at a time."""
     factors = []
@@ -92,7 +87,8 @@ def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) ->
         rows.append(slow_factors(x, logits))
         return logits * torch.tensor([factor for _, factor in rows[-1]])[:, None, None]
 
-    rws = hooks(RWS(8.0))
+    options = {"mask_id": MASK, "end_id": EOS, "prompts": PROMPTS, "reward": REWARD, "decode": words}
+    rws = DreamHooks(RWS(8.0), **options, forbidden_ids=[PAD])
     for _ in range(2):  # a second run starts anew
         final, history = dream(rws.tokens, rws.logits, alg=alg)
     expected, slow_history = dream(lambda step, x, logits: x, slow, alg=alg)
@@ -157,8 +153,7 @@ def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
     ((bound, greedy),) = model.loglikelihood(requests(("1", " 2 0 1")))
     assert bound == pytest.approx(truth, abs=0.1)
     # A sample of one token leaves nothing to chance.
-    last = RWSLM(predictor, mc_num=1, encode=text)
-    ((likelihood, _),) = last.loglikelihood(requests(("1 2 0", " 1")))
+    ((likelihood, _),) = RWSLM(predictor, mc_num=1, encode=text).loglikelihood(requests(("1 2 0", " 1")))
     assert likelihood == pytest.approx(math.log(weights[1, 2, 0, 1] / weights[1, 2, 0].sum()))
     (whole,) = RWSLM(predictor, mc_num=600, batch_size=200, encode=text).loglikelihood_rolling(requests(("1 2 0 1",)))
     assert whole == pytest.approx(math.log(weights[1, 2, 0, 1]), abs=0.1)
@@ -178,8 +173,7 @@ def test_results_depend_on_neither_order_nor_batches() -> None:
     base = RWSLM(PREDICTOR, mc_num=16).loglikelihood(queries)
     assert base[2] == (0.0, True)
     for size in (3, 16, "auto"):
-        model = RWSLM(PREDICTOR, mc_num=16, batch_size=size)
-        turned = model.loglikelihood(queries[::-1])[::-1]
+        turned = RWSLM(PREDICTOR, mc_num=16, batch_size=size).loglikelihood(queries[::-1])[::-1]
         np.testing.assert_allclose([value for value, _ in turned], [value for value, _ in base], rtol=1e-5)
         assert [greedy for _, greedy in turned] == [greedy for _, greedy in base]
     assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(queries)[0] != base[0]

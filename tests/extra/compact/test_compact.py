@@ -219,8 +219,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     # Tensors of the meta device have no values: whatever looks at one, or has a shape that depends on one, raises.
     reward = causal_reward()
     reward.model.to("meta")
-    model = network("llama").to("meta")
-    predictor = BidirectionalPredictor(model, word_tokenizer(), name="meta")
+    predictor = BidirectionalPredictor(network("llama").to("meta"), word_tokenizer(), name="meta")
     savings = replace(CompactSavings(), settled=False, reuse=False)
     prompts = [[6, 7], [8, 9, 10]]
     texts, saved = [Prompt([], "a"), Prompt([], "b")], {"reuse": False, "cache": False, "replay": True}
@@ -239,8 +238,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
         rewards = [] if done.reward is None else [done.reward.raw, done.reward.normalised]
         arrays = [done.factor, done.choice.candidate, done.choice.chosen, *done.choice.diagnosis, *rewards]
         assert all(array.is_meta for array in arrays)
-    calls = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
-    assert sum(done.reward is not None for done in did) == calls
+    assert sum(done.reward is not None for done in did) == {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
 
 
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:

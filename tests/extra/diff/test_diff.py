@@ -150,8 +150,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     paths = [str(trace.save(tmp_path / f"{name}.parquet")) for name, trace in zip("ab", traces, strict=True)]
     model = str(tiny_checkpoint("bert", tmp_path / "model"))
     assert main(["diff", *paths, "--model", model, "--json"]) == 0
-    expected = diff(*traces, PREDICTOR)
-    assert json.loads(capsys.readouterr().out) == expected.as_json()
+    assert json.loads(capsys.readouterr().out) == diff(*traces, PREDICTOR).as_json()
     assert main(["diff", *paths]) == 0
     assert capsys.readouterr().out == f"{diff(*traces)}\n"
     assert main(["diff", paths[0], str(tmp_path / "none.parquet")]) == 2

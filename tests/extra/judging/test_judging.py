@@ -20,14 +20,7 @@ from json_files import write_json
 from judge_server import Behaviour, JudgeServer, Rule, answers, completion, cuts, fails, longer, sends
 from misuse import refused
 
-from paper_figures.extra.judging import (
-    CacheWarning,
-    LLMJudge,
-    PairVerdict,
-    Verdict,
-    compare,
-    judge_messages,
-)
+from paper_figures.extra.judging import CacheWarning, LLMJudge, PairVerdict, Verdict, compare, judge_messages
 from paper_figures.extra.judging.judge import KEY_VARIABLE
 from paper_figures.extra.judging.rates import judge_rates
 from paper_figures.extra.judging.verdicts import Choice, parse_choice
@@ -123,8 +116,7 @@ def test_texts_arrive_unaltered_and_the_request_is_what_the_judge_says(serve: Se
     question, first, second = pairs[0]
     assert bodies == [judge.body(question, first, second), judge.body(question, second, first)]
     assert all(strange in body["messages"][1]["content"] for body in bodies)
-    sent = [bodies[0][name] for name in ("seed", "temperature", "top_p", "max_tokens")]
-    assert sent == [7, 0.5, 0.9, 16]
+    assert [bodies[0][name] for name in ("seed", "temperature", "top_p", "max_tokens")] == [7, 0.5, 0.9, 16]
     assert server.arrivals[0].headers["authorization"] == f"Bearer {SECRET}"
 
 

@@ -132,8 +132,7 @@ def test_the_slider_moves_by_keys_and_the_text_grows(browser: Chromium, files: d
         assert tab.evaluate("[...document.querySelectorAll('.word.done')].map(e => Number(e.dataset.position))") == done
         new = [p for p in range(8) if trace.commit_step[p] == step]
         assert tab.evaluate("[...document.querySelectorAll('.word.new')].map(e => Number(e.dataset.position))") == new
-        expected = trace.words(trace.candidate[step] if step < 4 else trace.tokens)
-        assert tab.evaluate(WORDS) == expected
+        assert tab.evaluate(WORDS) == trace.words(trace.candidate[step] if step < 4 else trace.tokens)
         assert tab.evaluate(SAID) == data["sentences"][step]
         label = "end, after 4 steps" if step == 4 else f"step {step} (0 to 3)"
         assert tab.evaluate(f"{SLIDER}.getAttribute('aria-valuetext')") == label

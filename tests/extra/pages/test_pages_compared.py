@@ -93,8 +93,7 @@ def test_a_run_of_end_marks_is_one_word_that_says_where_it_is(browser: Chromium,
     assert tab.evaluate(TIP) == ["[EOS]", "positions 4 to 7, step 0: masked"]
     label = tab.evaluate("document.querySelector('.heat').getAttribute('aria-label')")
     assert label.startswith("Map of 4 steps and 8 positions")  # which keeps them all
-    path = scale_path(ending(), "", 0.5, 2.0, SHAPE)
-    tab = opened(browser, path.view(), tmp_path)
+    tab = opened(browser, scale_path(ending(), "", 0.5, 2.0, SHAPE).view(), tmp_path)
     assert tab.evaluate(SEEN) == ["word", "word", "[EOS] \u00d7 6"]
     tab.point(*tab.middle("document.querySelector('.word[data-through]')"))
     assert tab.evaluate(TIP)[1] == "positions 2 to 7, committed at steps 0 to 2"

@@ -109,8 +109,7 @@ def compare(tab: Tab, prompts: list[str], settings: list[Setting], changes: bool
 
 
 def test_the_page_decodes_as_python_does(tab: Tab) -> None:
-    prompts = load_predictor("english").prompts
-    counts = compare(tab, [prompts[40]], SETTINGS, changes=True)
+    counts = compare(tab, [load_predictor("english").prompts[40]], SETTINGS, changes=True)
     assert counts == {"decodes": 12, "near-tied": counts["near-tied"], "otherwise": 0, "missed": 0}
 
 

@@ -177,9 +177,7 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "a stub first": fenced("def area(r):\n    raise NotImplementedError()") + "\n" + fenced(AREA),
     },
     # The first that defines it counts, not the one that passes.
-    ("fenced function", "wrong"): {
-        "two blocks": fenced("def area(r):\n    return 0") + "\n" + fenced(AREA),
-    },
+    ("fenced function", "wrong"): {"two blocks": fenced("def area(r):\n    return 0") + "\n" + fenced(AREA)},
     ("fenced function", "refused"): {"coroutine": fenced(f"async {AREA}")},
     ("function", "passed"): {
         "prose like an import": f"from here on it is easy:\n{AREA}",

@@ -81,8 +81,7 @@ def port() -> int:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, port: int) -> None:
     program, endings = HOSTILE[name]
-    limits = QUICK if "time" in endings else AMPLE
-    execution = ran(program.replace("PORT", str(port)), limits=limits)
+    execution = ran(program.replace("PORT", str(port)), limits=QUICK if "time" in endings else AMPLE)
     assert execution.status in endings, execution
     assert not execution.passed
     assert len(execution.output) <= 4096

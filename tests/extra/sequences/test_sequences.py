@@ -80,8 +80,7 @@ def test_old_directories_give_the_logits_of_transformers(kind: str, tokens: list
         with torch.no_grad():
             expected = model(input_ids=canvas, attention_mask=mask).logits
         assert torch.equal(predictor.logits(canvas, mask), expected)
-    ids = (predictor.mask_id, predictor.pad_id, predictor.end_ids)
-    assert ids == (tokens.index("[MASK]"), 0, ())
+    assert (predictor.mask_id, predictor.pad_id, predictor.end_ids) == (tokens.index("[MASK]"), 0, ())
 
 
 @pytest.mark.parametrize("world", ["proteins", "chemistry"])

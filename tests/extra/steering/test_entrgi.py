@@ -121,8 +121,7 @@ def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt
     beginning = {"mini": "write a short story .", "tiny": "the small dog"}.get(kind, "the people of")
     text = prompt.format(beginning)
     answers, rng = SoftAnswers(predictor, reward), np.random.default_rng(1)
-    ids = predictor.encode_prompt(text)
-    rest = from_gap(ids, predictor.mask_id)
+    rest = from_gap(predictor.encode_prompt(text), predictor.mask_id)
     assert predictor.end_id is not None and predictor.vocab_size is not None
     words = [token for token in range(predictor.vocab_size - 1) if predictor.decode_answer([token])]
     for _ in range(6):
@@ -132,8 +131,7 @@ def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt
         shares = torch.zeros(4, predictor.vocab_size)
         shares[range(4), [tokens[place] for place in masked]] = 1.0
         shown = [predictor.mask_id if place in masked else token for place, token in enumerate(tokens)]
-        prefix = before_gap(text)
-        soft = float(answers.score(prefix, rest, shown, masked, shares).detach())
+        soft = float(answers.score(before_gap(text), rest, shown, masked, shares).detach())
         assert soft == pytest.approx(rws.final_reward(predictor, reward, text, tokens).raw, rel=1e-4, abs=1e-4)
 
 

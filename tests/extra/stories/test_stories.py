@@ -85,8 +85,7 @@ def test_feasible_beats_are_those_of_the_plots_that_can_be_finished() -> None:
     for left in (4, 5, 6):
         assert feasible_beats(START, left) == ("open",)
         state = after(after(START, "open"), "find")
-        firsts = {plot[0] for plot in _completions(state, left)}
-        assert set(feasible_beats(state, left)) == firsts
+        assert set(feasible_beats(state, left)) == {plot[0] for plot in _completions(state, left)}
 
 
 def _share(beat: str, state: PlotState, left: int) -> float:

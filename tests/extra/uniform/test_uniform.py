@@ -37,8 +37,7 @@ def test_logits_are_those_of_the_class_with_its_soft_cap(predictor: DiffusionGem
     with torch.inference_mode():
         prefix = predictor.prefix(prompt)
         logits = predictor.logits(prefix, first, None)
-        output = predictor.model(input_ids=prompt, decoder_input_ids=first)
-        torch.testing.assert_close(logits, output.logits)
+        torch.testing.assert_close(logits, predictor.model(input_ids=prompt, decoder_input_ids=first).logits)
         hidden = predictor.model.model(input_ids=prompt, decoder_input_ids=first).last_hidden_state
         torch.testing.assert_close(logits, 30 * torch.tanh(predictor.model.lm_head(hidden) / 30))
         # With the logits of the step before, and with the first canvas as part of what is read.

@@ -47,8 +47,7 @@ def test_a_sequence_with_gaps_and_what_stood_in_them_are_the_sequence(sequence: 
     check_gaps(text)
     assert masks_in(text) == len(answer) == len(positions)
     assert fill_gaps(text, answer) == sequence
-    runs = sum(place - 1 not in positions for place in positions)
-    assert text.count("[MASK:") == runs
+    assert text.count("[MASK:") == sum(place - 1 not in positions for place in positions)
 
 
 def test_prompts_are_chains_with_32_gaps_and_no_chain_is_in_both_parts() -> None:

@@ -88,8 +88,7 @@ def test_rerun_computes_only_what_is_missing(marks: Path, tmp_path: Path) -> Non
     removed.unlink()
     report = unit_work.run(tmp_path / "out", 14, unit_work.slow, batch=3)
     assert set(lost) <= set(report.computed) and len(report.computed) == len(lost) + 4
-    counts = Counter(unit_work.asked(marks))
-    assert sorted(counts.values()) == [1] * (14 - len(lost)) + [2] * len(lost)
+    assert sorted(Counter(unit_work.asked(marks)).values()) == [1] * (14 - len(lost)) + [2] * len(lost)
     unit_work.run(tmp_path / "calm", 14)
     assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
 

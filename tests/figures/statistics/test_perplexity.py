@@ -110,8 +110,7 @@ def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pyte
     assert chosen.name == "own"
     assert perplexity(chosen, TEXTS, window=16) == Perplexity(perplexity(scorer, TEXTS, window=16).scores, "own", 16, 8)
     assert load_causal("mini").model.config.vocab_size != chosen.model.config.vocab_size
-    half = load_causal(dtype="bfloat16")
-    assert half.model.dtype == torch.bfloat16
+    assert load_causal(dtype="bfloat16").model.dtype == torch.bfloat16
     refused(lambda: load_causal(dtype="int8"), "dtype is 'int8'")
 
 

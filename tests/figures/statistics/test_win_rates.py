@@ -22,10 +22,6 @@ SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
 
 
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 @given(PAIRS, st.sampled_from([0.0, 0.25, 1.0]))
 @example([(0.25, 0.0), (0.0, 1.0), (0.5, 0.0)], 0.25)  # a difference that is the tolerance is a draw
 def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
@@ -63,7 +59,7 @@ def test_sign_test_counts_every_pattern_of_signs(wins: int, draws: int, losses: 
     patterns = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=wins + losses)]
     assert rate.p == pytest.approx(np.mean([far >= abs(wins - losses) for far in patterns]))
     outcomes = np.repeat([1.0, 0.0, -1.0], [wins, draws, losses])
-    assert rate.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
+    assert rate.p == pytest.approx(paired_test(outcomes, 0 * outcomes, np.random.default_rng(0)))
 
 
 VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)

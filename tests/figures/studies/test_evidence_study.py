@@ -141,8 +141,7 @@ def test_a_text_has_one_score_and_draws_with_itself() -> None:
 
 def test_every_arm_answers_every_prompt(answers: pd.DataFrame) -> None:
     test = answers[answers["split"] == "test"]
-    counts = test.groupby(["method", "number", "drawn", "steps"], dropna=False).size()
-    assert set(counts) == {2}
+    assert set(test.groupby(["method", "number", "drawn", "steps"], dropna=False).size()) == {2}
     assert set(test["method"]) == set(METHODS)
     assert (test["regret"] > -1e-6).all()
 

@@ -134,8 +134,7 @@ def test_every_study_runs_on_any_model_and_prompt_or_says_what_is_lacking(
         return
     assert status == 0 and read_failures(tmp_path / "out") == []
     assert err.startswith(f"{study}: loading {models / model}, ")
-    judged = study not in ("rivals", "precision")
-    assert ("note: coherence is left out" in err) is judged
+    assert ("note: coherence is left out" in err) is (study not in ("rivals", "precision"))
     tables, _, last = out.rpartition("\nresults: ")
     assert all(len(line) <= 100 or str(tmp_path) in line for line in tables.splitlines())
     _, _, named = " ".join(last.split()).partition(" tables: ")

@@ -97,8 +97,7 @@ def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
         length = None
 
         def conditionals(self, canvas: NDArray[np.int64]) -> Floats:
-            surer = np.where(np.arange(canvas.size) % 3 == 1, 2.0, 1.0)
-            return np.outer(surer, [0.0, 1.0, 0.5])
+            return np.outer(np.where(np.arange(canvas.size) % 3 == 1, 2.0, 1.0), [0.0, 1.0, 0.5])
 
     decoded = decoder.decode_masked(Level(), decoder.constant_rule(1.0), length=60)
     assert decoded.commit_step.argsort().tolist() == [*range(1, 60, 3), *(i for i in range(60) if i % 3 != 1)]

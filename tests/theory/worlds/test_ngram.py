@@ -54,8 +54,7 @@ def test_texts_after_a_context_have_probability_one_under_a_tilt(context: list[i
 @given(drawn=tilted())
 def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tuple[Case, NGram, Floats]) -> None:
     case, world, log_weight = drawn
-    best = world.best(case.canvas, case.context)
-    chosen = (case.texts == best).all(axis=1)
+    chosen = (case.texts == world.best(case.canvas, case.context)).all(axis=1)
     assert case.allowed[chosen].all()
     assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
 
@@ -122,8 +121,7 @@ def test_conditionals_obey_bayes_rule_at_length(order: int) -> None:
 
 
 def test_a_commit_touches_only_its_part() -> None:
-    rng = np.random.default_rng(0)
-    world = NGram.fit([text_of(rng, 2_000, 50)], 3, vocabulary=50)
+    world = NGram.fit([text_of(np.random.default_rng(0), 2_000, 50)], 3, vocabulary=50)
     canvas = np.full(20, MASK)
     canvas[[8, 9]] = 3, 4
     assert world.parts(canvas) == [(0, 10), (10, 20)]
