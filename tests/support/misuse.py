@@ -7,7 +7,7 @@ import pytest
 
 
 def refused(call: Callable[[], object], message: str) -> None:
-    """Assert that a call raises a ValueError of one short line, paths aside, with all parts of `said`, by " ... "."""
+    """Check that a call raises a ValueError of one short line, paths aside, with all parts of `message`, at " ... "."""
     with pytest.raises(ValueError) as caught:
         call()
     text = str(caught.value)
