@@ -3,7 +3,7 @@ async function loadModel() {
   const arrays = await unpackArrays(data.chain), model = chainModel.predictor(arrays, data.words, data.model), stored = data.rewards;
   return {
     ...model, unit: "words",
-    rewards: [["era", "era: later words"], ["keywords", "keywords"]],
+    rewards: [["era", "era: prefers words of later speeches"], ["keywords", "keywords"]],
     rewardNamed(name) {
       if (name === "era") return engine.era(model, stored.era);
       if (name === "keywords") return engine.keywords(model, stored.keywords.words, arrays.unigram);

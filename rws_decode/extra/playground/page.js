@@ -67,12 +67,12 @@ async function playground() {
     byId("reward").value = keywords ? "keywords" : settings.reward;
     byId("keywords-field").hidden = !keywords;
     if (settings.reward.startsWith("keywords:") && document.activeElement !== byId("keywords")) byId("keywords").value = settings.reward.slice(9);
-    choices("length", [...new Set([...lengths.filter(length => length <= model.longest.answer), settings.length])].sort((a, b) => a - b).map(n => [n, `${n} ${model.unit}`]), settings.length);
+    choices("length", [...new Set([...lengths.filter(length => length <= model.longest.answer), Math.min(settings.length, model.longest.answer)])].sort((a, b) => a - b).map(n => [n, `${n} ${model.unit}`]), settings.length);
     const shape = safely(() => engine.plan(settings)), pace = shape && shape.length / shape.steps;
     const fits = paces.filter(n => n <= settings.length).map(n => [n, String(n)]);
     choices("pace", paces.includes(pace) ? fits : [...fits, ["own", shape ? `${figures(pace, 3)} (${shape.steps} steps)` : "as given"]], paces.includes(pace) ? pace : "own");
     const sizes = [...new Set([settings.length, 32, 16, 8, shape?.block ?? settings.length])].filter(size => settings.length % size === 0).sort((a, b) => b - a);
-    choices("block", sizes.map(size => [size, size === settings.length ? "whole answer" : `${size} ${model.unit}, left to right`]), shape?.block ?? settings.length);
+    choices("block", sizes.map(size => [size, size === settings.length ? "whole answer" : `blocks of ${size}`]), shape?.block ?? settings.length);
   }
 
   function choices(id, pairs, value) {
@@ -159,7 +159,7 @@ async function playground() {
     byId("runs").classList.toggle("two", Boolean(twin));
     byId("twin").hidden = !twin;
     byId("name-a").textContent = twin ? `A: ${titleOf(run.rule)}` : titleOf(run.rule);
-    byId("name-b").textContent = twin ? `B: no reward, factor ${minus(twin.rule.scale)} at every step` : "";
+    byId("name-b").textContent = twin ? `B: fixed factor ${minus(twin.rule.scale)}, the mean of A\u2019s` : "";
     byId("step").max = run.steps;
     about(job);
     board(job);
@@ -212,6 +212,7 @@ async function playground() {
     byId("where").textContent = where;
     byId("step").setAttribute("aria-valuetext", where);
     factor = seen = null;
+    byId("fixed-said").hidden = !twin;
     showA(at, twin);
     if (twin) showB(at, run);
     const said = sentence(run);
@@ -281,23 +282,24 @@ async function playground() {
     const record = run.records[at];
     for (const id of ["factor", "own", "fix"]) byId(id).disabled = !record;
     drawDraft(record);
-    if (!record) {
-      chart.hide();
-      byId("set").textContent = "All positions are committed. Go back a step to see its curves.";
-      byId("changes").replaceChildren();
-      byId("factor-said").textContent = "";
-      return;
-    }
     if (playing && slow > 120) return; // the curves wait until it stands still
     const begun = performance.now();
+    drawCurves(record ?? run.records.at(-1));
+    slow = performance.now() - begun;
+    if (record) return setFactor(null);
+    seen = null; // at the end the curves of the last step stand, and nothing is dragged
+    byId("set").textContent = "All positions are committed. These are the curves of the last step: go back to drag the line.";
+    byId("changes").replaceChildren();
+    byId("factor-said").textContent = "";
+  }
+
+  function drawCurves(record) {
     seen = engine.look(run, record.before);
     const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
     const plain = !engine.ordered(run.rule), changes = plain ? engine.changes(curves, record.places, record.chosen.length) : [];
-    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]]);
-    byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 6)}: ${cited(record, out)} gives way to ${cited(record, into)}`)));
+    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale);
+    byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 4)}: ${cited(record, into)} replaces ${cited(record, out)}`)));
     if (plain && !changes.length && record.places.length > record.chosen.length) byId("changes").append(make("li", {}, "no factor from 1/16 to 64 changes what this step commits"));
-    setFactor(null);
-    slow = performance.now() - begun;
   }
 
   /** Move the line to a factor, null for the step's own, and show what would be committed there. */
@@ -311,10 +313,12 @@ async function playground() {
     byId("factor-said").textContent = figures(here);
     chart.set(here, chosen);
     showA(at, twin, chosen);
+    byId("said-a").textContent = to === null ? sentence(run) : `With the line at factor ${figures(here)}. Press \u201cBack to the factor of the step\u201d to undo.`;
+    const off = here < engine.GRID[0] || here > engine.GRID.at(-1) ? " It lies outside the chart." : "";
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
     const verdict = engine.ordered(run.rule) && run.rule.spacing === 1 ? "This order does not look at confidence: no factor changes it."
       : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
-    byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}`;
+    byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}${off}`;
     if (to !== null) say(byId("set").textContent);
   }
 
@@ -328,11 +332,16 @@ async function playground() {
 
   // ---- Take the reward away.
 
-  byId("away").addEventListener("click", () => {
+  let before = null; // the strategy that RWS stands in for while the reward is taken away
+  byId("away").addEventListener("click", async () => {
+    const button = byId("away"), { top } = button.getBoundingClientRect();
     away = !away;
-    byId("away").setAttribute("aria-checked", away);
-    if (away && !settings.strategy.startsWith("rws")) settings.strategy = "rws:8";
-    ask();
+    button.setAttribute("aria-checked", away);
+    button.textContent = away ? "Hide the run without it" : "Take the reward away";
+    if (away && !settings.strategy.startsWith("rws")) [before, settings.strategy] = [settings.strategy, "rws:8"];
+    else if (!away && before) [settings.strategy, before] = [before, null];
+    await ask();
+    scrollBy(0, button.getBoundingClientRect().top - top); // what appears above does not move the button
   });
 
   function tellDifference() {
@@ -342,14 +351,14 @@ async function playground() {
       byId("differ").textContent = "Only RWS reads the reward: choose RWS above.";
       return;
     }
-    byId("differ").textContent = difference(run, twin);
+    byId("differ").textContent = (before ? "Only RWS reads the reward, so the strategy is RWS now. " : "") + difference(run, twin);
   }
 
   function difference(one, other) {
     const places = one.canvas.filter((token, place) => token !== other.canvas[place]).length;
     const first = one.records.findIndex((record, step) => String(record.chosen.map(place => [place, record.candidate[place]])) !== String(other.records[step].chosen.map(place => [place, other.records[step].candidate[place]])));
     const mean = minus(other.rule.scale);
-    if (first < 0) return `Both texts are the same, and so is every step. Here the reward did nothing that the fixed factor ${mean} does not do.`;
+    if (first < 0) return `Both texts are the same, and so is every step: here the fixed factor ${mean} does what RWS does.`;
     const where = `At step ${first} they commit different positions.`;
     if (!places) return `${where} Yet both texts are the same in the end: the reward changed the order, not the text.`;
     const [a, b] = [one, other].map(each => engine.rewardOf(each, each.canvas));
@@ -368,7 +377,7 @@ async function playground() {
       counted.hidden = false;
       const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
       const mean = total ? gain / total : 0, error = total > 1 ? Math.sqrt(Math.max(0, squares / total - mean ** 2) / (total - 1)) : 0;
-      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Reward of RWS minus that of each prompt's fixed factor: mean ${mean.toFixed(2).replace("-", "\u2212")} SD of the reward, standard error ${error.toFixed(2)}.`, bar);
+      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Reward of RWS minus that of each prompt's fixed factor: mean ${mean.toFixed(3).replace("-", "\u2212")} SD of the reward, standard error ${error.toFixed(3)}.`, bar);
     };
     byId("stop-fifty").hidden = false;
     byId("fifty").disabled = true;
@@ -439,18 +448,24 @@ async function playground() {
     ask();
   });
 
-  /** Begin with what the address says. */
-  function begin() {
+  /** Begin with what the address says; where it says nothing that can be read, with the usual, and say why. */
+  async function begin() {
     try {
       settings = { ...data.start, ...(location.hash.length > 1 ? { steps: undefined, block: undefined, ...fromFragment(location.hash) } : {}) };
     } catch (error) {
-      fillControls();
-      byId("decoded").hidden = !run;
+      settings = { ...data.start };
+      await ask();
       return problem(error);
     }
     at = 0;
-    return ask();
+    await ask();
+    if (run) return;
+    const said = byId("problem").textContent; // the address asks for what cannot be decoded
+    settings = { ...data.start };
+    await ask();
+    problem(new Refused(said));
   }
+  if (matchMedia("(max-width: 600px)").matches) byId("settings").open = false;
   addEventListener("hashchange", begin);
   await begin();
 }

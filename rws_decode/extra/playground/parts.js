@@ -42,8 +42,8 @@ function chooseBoard(model, decoded, breath) {
   function paint(focus = null) {
     const seen = engine.look({ model, prompt: job.prompt }, canvas), words = canvas.map((token, place) => shown(model.words[token === engine.MASK ? seen.candidate[place] : token]));
     const boxes = canvas.map((token, place) => {
-      if (token !== engine.MASK) return make("span", { class: "word done" }, words[place]);
-      const box = make("button", { type: "button", class: "word masked", "aria-label": `position ${place}, guess ${words[place]}`, "aria-pressed": at === place }, words[place]);
+      if (token !== engine.MASK) return make("span", { class: "word done", "data-position": place }, words[place]);
+      const box = make("button", { type: "button", class: "word masked", "data-position": place, "aria-label": `position ${place}, guess ${words[place]}`, "aria-pressed": at === place }, words[place]);
       box.addEventListener("click", () => pick(place, seen));
       return box;
     });
@@ -84,7 +84,7 @@ function chooseBoard(model, decoded, breath) {
       ...(model.exact ? [cell("log p", row.prob, "prob")] : []), make("td", { class: "long" }, row.tokens ? model.textOf(engine.beforeEnd(row.tokens, model.end)) : "\u2013"))));
     if (!whole()) return void (byId("beaten").textContent = "");
     const beaten = rivals.filter(row => row.reward < mine.reward).map(row => row.name), likely = rivals.filter(row => row.prob < mine.prob).map(row => row.name);
-    byId("beaten").textContent = `In reward you beat ${beaten.join("; ") || "none of them"}.${model.exact ? ` In log-probability you beat ${likely.join("; ") || "none of them"}.` : ""}`;
+    byId("beaten").textContent = `In reward you beat: ${beaten.join("; ") || "none of them"}.${model.exact ? ` In log-probability: ${likely.join("; ") || "none of them"}.` : ""}`;
   }
 
   async function restart(to) {

@@ -24,9 +24,9 @@ function runText(run, host) {
 function whyChart(host, moved) {
   const tall = 300, top = 26, axis = logAxis(engine.GRID[0], engine.GRID.at(-1));
   const figure = draw("svg", { role: "img", "aria-label": "confidence of each masked position against the factor" });
-  const [back, lines, front] = Array.from({ length: 3 }, () => draw("g")), cursor = draw("line", { class: "cursor" });
-  const grip = draw("path", { class: "grip", d: "M-7 0h14l-7 9z" }), given = draw("line", { class: "given" });
-  figure.append(back, lines, given, front, cursor, grip);
+  const [back, lines, front] = Array.from({ length: 3 }, () => draw("g")), cursor = draw("line", { class: "cursor" }), names = draw("g");
+  const grip = draw("path", { class: "grip", d: "M-7 0h14l-7 9z" }), given = draw("line", { class: "given" }), fixed = draw("line", { class: "fixed" });
+  figure.append(back, lines, given, fixed, front, cursor, names, grip);
   host.append(figure);
   let now = null, at = 1, y = value => value;
 
@@ -55,6 +55,11 @@ function whyChart(host, moved) {
     }));
     const own = axis.x(clamp(now.factor, engine.GRID[0], engine.GRID.at(-1)));
     dress(given, { x1: own, x2: own, y1: top - 4, y2: tall }, []);
+    fixed.style.display = now.other === undefined ? "none" : "";
+    if (now.other !== undefined) {
+      const there = axis.x(clamp(now.other, engine.GRID[0], engine.GRID.at(-1)));
+      dress(fixed, { x1: there, x2: there, y1: top - 4, y2: tall }, []);
+    }
     set(at);
   }
 
@@ -66,28 +71,39 @@ function whyChart(host, moved) {
     dress(cursor, { x1: x, x2: x, y1: top - 4, y2: tall + 4 }, []);
     grip.setAttribute("transform", `translate(${x} ${top - 12})`);
     now.paths?.forEach((path, place) => path.classList.toggle("chosen", chosen.includes(place)));
+    const left = x > axis.width - 60; // names stand left of the line where there is no room right of it
+    const levels = chosen.filter(place => now.curves.has(place)).map(place => [y(engine.oddsOfGaps(now.curves.get(place).gaps, clamp(factor, engine.GRID[0], engine.GRID.at(-1)))), place]);
+    let above = tall + 12; // from below, each at least a line above the last
+    names.replaceChildren(...levels.sort(([a], [b]) => b - a).map(([level, place]) => {
+      above = Math.min(level - 4, above - 13);
+      return draw("text", { class: "place", x: x + (left ? -6 : 6), y: above, "text-anchor": left ? "end" : "start" }, String(place));
+    }));
   }
 
   const drag = event => moved(axis.at(event.clientX - figure.getBoundingClientRect().left));
+  // A finger that goes up or down scrolls the page: the line follows it only once it has gone sideways, or tapped.
+  let begun = null;
   host.addEventListener("pointerdown", event => {
     if (!now) return;
+    event.preventDefault(); // no text is selected
     host.setPointerCapture(event.pointerId);
+    begun = event.pointerType === "touch" ? event.clientX : null;
+    if (begun === null) drag(event);
+  });
+  host.addEventListener("pointermove", event => {
+    if (!host.hasPointerCapture(event.pointerId) || (begun !== null && Math.abs(event.clientX - begun) < 6)) return;
+    begun = null;
     drag(event);
   });
-  host.addEventListener("pointermove", event => { if (host.hasPointerCapture(event.pointerId)) drag(event); });
+  host.addEventListener("pointerup", event => { if (begun !== null) drag(event); });
   repaint(host, paint);
   return {
     set,
-    /** Show curves (a Map by place), the factors at which the set changes, and the step's own factor. words(place): its guess. */
-    show(curves, changes, factor, chosen, words) {
-      now = { curves, changes, factor, chosen, words };
+    /** Show curves (a Map by place), the factors at which the set changes, the step's own factor, another. words(place): its guess. */
+    show(curves, changes, factor, chosen, words, other) {
+      now = { curves, changes, factor, chosen, words, other };
       at = factor;
-      host.style.visibility = "";
       paint(host.clientWidth);
-    },
-    hide() {
-      now = null;
-      host.style.visibility = "hidden"; // its place stays
     },
   };
 }

@@ -146,7 +146,7 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
     assert same + differ == 50 and same > 0
     words = r"mean (\u2212?[\d.]+) SD of the reward, standard error ([\d.]+)\."
     ((mean, error),) = re.findall(words, text(tab, "counted"))
-    assert differ or (mean, error) == ("0.00", "0.00")
+    assert differ or (mean, error) == ("0.000", "0.000")
 
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
