@@ -270,6 +270,7 @@ def test_published_networks(name: str, text: str, size: int, tmp_path: Path, mon
     assert written is not None and sum(a != b for a, b in zip(whole, written, strict=True)) <= size // 10
 
 
+@pytest.mark.long
 def test_the_documented_commands_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     commands = [words_of(each) for each in documented() if re.search("--model (antibody|reactions[a-z-]*) ", each)]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
