@@ -98,7 +98,7 @@ def ablate(
 
     >>> from rws_decode import Shape, load_predictor
     >>> english = load_predictor("english")
-    >>> result = ablate(english, english.prompts[:40], "rws:8", Shape(8, 4, 8), reward=lambda text: text.count("the"))
+    >>> result = ablate(english, english.prompts[:14], "rws:8", Shape(4, 2, 4), reward=lambda s: len(s), validation=4)
     >>> result.verdict, result.comparisons[0].twin
     ('undecided', 'confidence')
     """

@@ -55,6 +55,7 @@ def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.Capt
     assert output.split() == out.replace("python -m paper_figures", "rws").split()
 
 
+@pytest.mark.long
 def test_shells_complete_it(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     for shell in ("bash", "zsh", "fish"):

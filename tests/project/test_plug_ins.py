@@ -54,6 +54,7 @@ def test_it_decodes_and_its_number_has_its_range(patient: Path) -> None:
     assert done.returncode == 2 and "pull is -1" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_plug_in_that_does_not_load_is_named_and_breaks_no_other(patient: Path, tmp_path: Path) -> None:
     shown = installed(
         tmp_path, "broken-one", {"broken": "broken_one:Nothing", "patient": "broken_one:Patient"}, "1 / 0\n"
@@ -76,6 +77,7 @@ def test_one_name_of_two_packages_is_refused_and_the_core_keeps_its_own(tmp_path
     assert rws(tmp_path, "generate", "--strategy", "margin", *SIZE).returncode == 0
 
 
+@pytest.mark.long
 def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "parts_here.py").write_text(PARTS, encoding="utf-8")
     rewards = {"e-count": "parts_here:REWARD", "bare": "parts_here:bare"}

@@ -329,6 +329,7 @@ def test_misuse_is_one_line_that_names_the_argument(given: dict[str, Any], named
     assert named in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.long
 def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) -> None:
     result = ran("docs/guides/ablate.md")["result"]
     assert result.verdict == "undecided" and capsys.readouterr().out.strip() == str(result)

@@ -45,8 +45,10 @@ def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[st
     assert len(table) == 7 and {*table} <= {*lines}
     (exception,) = re.findall(r"^fixed factor +(\S+ \[\S+ \S+\]) +160", page("docs/results.md"), flags=re.MULTILINE)
     (at_two,) = re.findall(r"^\| 4-gram .* \| 2 \| [^|]* \| (\S+) ", page("docs/results.md"), flags=re.MULTILINE)[:1]
-    told = f"by {at_two} at s_R = 2 and, at another mean and SD, by {exception}. A tuned fixed factor beats RWS in both."
-    assert told in page("README.md")
+    sentence = (
+        f"by {at_two} at s_R = 2 and, at another mean and SD, by {exception}. A tuned fixed factor beats RWS in both."
+    )
+    assert sentence in page("README.md")
     found = recorded_ablations(chosen=True)
     varied = [f"{100 * (result.factor_variation or 0):.0f}" for result in found.values()]
     assert f"by {varied[0]} % and {varied[1]} %" in page("README.md") and max(map(int, varied[2:])) <= 3

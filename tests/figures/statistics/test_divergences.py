@@ -107,6 +107,7 @@ def test_a_gap_is_filled_as_a_decode_fills_it() -> None:
         order_ceiling(predictor, gap, lambda texts: worth[tuple(texts.T)], Shape(4, 4, 4))
 
 
+@pytest.mark.long
 def test_the_interval_of_a_share_covers_it() -> None:
     """On rooms and gains as skewed as those of rewards, 60 prompts a trial."""
     rng, covered = np.random.default_rng(0), 0

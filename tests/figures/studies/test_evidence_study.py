@@ -209,6 +209,7 @@ def test_a_real_network_is_told_as_it_was_recorded(study: str, judge: str, page:
         assert study != "smollm2" or lines[title].endswith(f" | {rows['reward'].found.distinct} |")
 
 
+@pytest.mark.long
 def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> None:
     text, lines = flat("docs/evidence-limits.md"), rows_of("docs/evidence-limits.md")
     for study in ("evidence", "antibody", "smollm2", "reactions"):
@@ -226,6 +227,7 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
     assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in flat("docs/results.md")
 
 
+@pytest.mark.long
 def test_the_exception_at_scale_two_is_told_as_recorded() -> None:
     kept = {(row.measure, row.arm.method): row for row in compared_at("evidence", 2.0)["english:era"]}
     reward, results, limits = kept["reward", "constant"], flat("docs/results.md"), flat("docs/evidence-limits.md")
