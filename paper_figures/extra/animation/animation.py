@@ -88,7 +88,7 @@ def animate(trace: Trace, other: Trace | None = None, predictor: MaskPredictor |
     """Return an animated picture of a decode, its words as they are committed, alone or beside those of another run.
 
     Each frame is a step; a key tells its colours, and below each run are its factor and its normalised reward. A step
-    takes half a second; the step at which the runs part 3 s, the end 4 s. The same traces give the same bytes, with
+    takes half a second; the step at which the runs diverge 3 s, the end 4 s. The same traces give the same bytes, with
     one version of Pillow.
 
     other, predictor: as in `rws_decode.decode_page`. ValueError for runs of so many steps and tokens

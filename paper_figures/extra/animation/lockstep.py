@@ -205,10 +205,10 @@ def _parting(parting: Parting) -> str:
     step = parting.step
     if parting.reversals:
         pair = parting.reversals[0]
-        sentence = f"Step {step}: the runs part. A commits “{shown(pair.words[0])}”, B commits “{shown(pair.words[1])}”"
+        sentence = f"Step {step}: the runs diverge. A commits “{shown(pair.words[0])}”, B “{shown(pair.words[1])}”"
         roots = " and ".join(number(crossing.root, 3) for crossing in pair.crossings)
         return f"{sentence}: their confidences cross at factor {roots}." if pair.certified and roots else f"{sentence}."
     if parting.candidates:
         ours, theirs = parting.candidates[0].words
-        return f"Step {step}: the runs part. At the same place A takes “{shown(ours)}” and B “{shown(theirs)}”."
-    return f"Step {step}: the runs part, as {WHY[parting.why]}."
+        return f"Step {step}: the runs diverge. At the same place A takes “{shown(ours)}” and B “{shown(theirs)}”."
+    return f"Step {step}: the runs diverge, as {WHY[parting.why]}."

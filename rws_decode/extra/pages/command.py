@@ -36,7 +36,7 @@ class ViewOptions:
         if not 1 <= len(self.traces) <= 2:
             raise ValueError(f"{len(self.traces)} traces are given: one run is shown, or two beside each other")
         if self.model is not None and len(self.traces) == 1:
-            raise ValueError("--model proves why two runs part: a second trace is missing")
+            raise ValueError("--model proves why two runs diverge: a second trace is missing")
         if any(self.out.resolve() == trace.resolve() for trace in self.traces):
             raise ValueError(f"--out is {self.out}, a trace: the page needs a file of its own")
         if self.out.suffix.lower() not in (".html", ".gif"):

@@ -79,7 +79,7 @@ def _difference(difference: TraceDiff) -> str:
             rows.append((name, number_text(pair.in_first[number]), number_text(pair.in_second[number])))
     commits, count = later_commits(difference)
     rows.append((f"later steps that commit other positions: {commits} of {count}", "", ""))
-    caption = f"The runs part at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
+    caption = f"The runs diverge at step {parting.step}, where {WHY[parting.why]} (steps and positions count from 0)"
     caption += f"; {not_compared(difference)}" if difference.missing else ""
     return table_html(head, rows, caption)
 

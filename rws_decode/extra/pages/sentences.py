@@ -97,13 +97,13 @@ def parting_sentences(first: Trace, second: Trace, parting: Parting | None) -> l
         texts = [
             _placed(run, step, places) or "nothing" for run, places in zip((first, second), committed, strict=True)
         ]
-        return [f"The runs part at step {step}: A commits {texts[0]}, B commits {texts[1]}."]
+        return [f"The runs diverge at step {step}: A commits {texts[0]}, B commits {texts[1]}."]
     if reason := _WHY.get(parting.why):
-        return [f"The runs part at step {step}: {reason}."]
+        return [f"The runs diverge at step {step}: {reason}."]
     if parting.why == "count" and not parting.reversals:
         numbers = [int(trace.chosen[step].sum()) for trace in (first, second)]
-        return [f"The runs part at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
-    head = f"The runs part at step {step}, where A has factor {number(own)} and B factor {number(other)}."
+        return [f"The runs diverge at step {step}: A commits {count(numbers[0], 'position')}, B {numbers[1]}."]
+    head = f"The runs diverge at step {step}, where A has factor {number(own)} and B factor {number(other)}."
     pairs = [_reversal(first, second, step, pair) for pair in parting.reversals]
     rest = len(pairs) - _MOST
     return [head, *pairs[:_MOST], *([f"{count(rest, 'pair')} more changed places."] if rest > 0 else [])]
