@@ -63,7 +63,8 @@ def compare(tab: Tab, prompts: Sequence[str], settings: Sequence[Setting]) -> di
             logits = predictor.logits(torch.tensor([[*ids, *found["before"]]]), None)[0, len(ids) :]
             logits = logits.detach().index_fill(1, torch.tensor(forbidden_ids(predictor)), -torch.inf)
             rows = logits[found["places"][:4]].double().numpy()
-            counts["missed"] += missed_crossings(rows, found["crossings"], rtol=1e-3)
+            # Curves that are nearly parallel turn an error of float32 logits into a larger one of where they cross.
+            counts["missed"] += missed_crossings(rows, found["crossings"], rtol=3e-3)
     assert tab.messages == []
     return counts
 
