@@ -23,7 +23,7 @@ from rws_theory.gain import reward_factor
 
 @dataclass(frozen=True)
 class World:
-    """A mask predictor with its reward, and what is asked of them.
+    """A mask predictor with its reward, its prompts, and the shape of an answer.
 
     - `data` is the source of the prompts; `length`, `steps` and `block` are the shape of an answer.
     - `judges` are further reward models; `causal` is the model of perplexity; None where log p is exact.
