@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from paper_figures.extra.normalisation import search as tries
-from paper_figures.extra.normalisation.study import CELLS, Cell, read_record
+from paper_figures.extra.normalisation.cells import CELLS, TEST_PROMPTS, Cell, cell_prompts
+from paper_figures.extra.normalisation.study import read_record
 from paper_figures.extra.verify.again import Difference, Verified
-from paper_figures.studies.prompts import prompts_of
 from paper_figures.table import records
 from rws_decode import Shape, decode, load_predictor, load_reward
 from rws_decode.checkpoints import PACKAGED, is_installed
@@ -51,7 +51,7 @@ def _computed(drawn: pd.DataFrame, seed: int) -> Iterator[Verified]:
         cell = CELLS[str(name)]
         predictor: Any = load_predictor(cell.model)
         reward = load_reward(cell.reward)
-        found = prompts_of(cell.data, cell.prompts, tries.RUNGS[-1][1], seed=seed, model=cell.model)
+        found = cell_prompts(cell, TEST_PROMPTS, seed)
         texts = {prompt.name: prompt.text for prompt in (*found.validation, *found.test)}
         for row in records(rows):
             trace = _decoded(row, cell, texts[row["prompt"]], predictor, reward)

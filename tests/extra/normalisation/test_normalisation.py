@@ -19,7 +19,9 @@ WORDS = ["experiment", "normalisation", "--cells", NAME, "--prompts", "5", "--mo
 
 def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "RUNGS", ((6, 2), (3, 4), (2, 6)))
-    monkeypatch.setitem(study.CELLS, NAME, study.CELLS[NAME]._replace(length=8, steps=4))
+    small = study.CELLS[NAME]._replace(length=8, steps=4)
+    for name in (NAME, small.name):
+        monkeypatch.setitem(study.CELLS, name, small)
     first, second = tmp_path / "first", tmp_path / "second"
     assert main([*WORDS, "--out", str(first), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -45,6 +47,23 @@ def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkey
     assert [(first / "normalisation" / name).read_bytes() for name in files] == [
         (second / "normalisation" / name).read_bytes() for name in files
     ]
+
+
+    capsys.readouterr()
+    # A cell stops at the first look at which all four comparisons are decided.
+    monkeypatch.setattr(study, "LOOK", 2)
+    monkeypatch.setattr(study, "DECIDED", ("undecided", *study.DECIDED))
+    assert main([*WORDS, "--out", str(second / "short"), "--until", "decided", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {row["n"] for row in report["tables"]["normalisation"]} == {2}
+
+
+@pytest.mark.parametrize("cell", study.CELLS.values(), ids=str)
+def test_further_test_prompts_are_new_ones_and_the_first_ones_stay(cell: Any) -> None:
+    first, found = (study.cell_prompts(cell, count, 1) for count in (cell.first, study.TEST_PROMPTS))
+    assert found.test[: cell.first] == first.test and found.validation == first.validation
+    for part in ("text", "name"):
+        assert len({getattr(prompt, part) for prompt in (*found.test, *found.validation)}) == 400 + 48
 
 
 def test_texts_of_the_record_are_computed_again(
@@ -110,9 +129,9 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
             if row["pairs"] == len(d) and (d != 0).sum() >= 20:  # no cluster: the interval is about that of the normal
                 width = 2 * 1.96 * d.std() / len(d) ** 0.5
                 assert row["low"] < d.mean() < row["high"] and 0.7 < (row["high"] - row["low"]) / width < 1.5
-    page = (ROOT / "docs" / "extra" / "normalisation.md").read_text(encoding="utf-8")
-    by_cell = (tmp_path / "normalisation" / "normalisation_by_cell.md").read_text(encoding="utf-8")
-    assert by_cell[by_cell.index("|") :].strip() in page
+    for page, name in (("results.md", "by_cell"), ("extra/normalisation.md", "planned")):
+        by_cell = (tmp_path / "normalisation" / f"normalisation_{name}.md").read_text(encoding="utf-8")
+        assert by_cell[by_cell.index("|") :].strip() in (ROOT / "docs" / page).read_text(encoding="utf-8")
     primary = table[table["p_different_holm"].notna()]
     assert len(primary) == 4 * table.index.get_level_values("cell").nunique()
     for name in ("p_different", "p_equivalent"):
