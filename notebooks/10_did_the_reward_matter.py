@@ -34,8 +34,9 @@ from IPython.display import Markdown, display
 from scipy.stats import t
 
 from paper_figures.extra.frontier.points import texts_of
-from paper_figures.recorded.ablations import ablation_lines, recorded_ablations
+from paper_figures.recorded.ablations import ablation_table, recorded_ablations
 from paper_figures.studies.work import context_and_canvas
+from paper_figures.table import to_markdown
 from rws_decode import Shape, ablate, load_predictor, load_reward, plots
 from rws_decode.common.palette import BLUE, RULE, VERMILION
 from rws_decode.view.plots.sheet import panels_of
@@ -68,7 +69,7 @@ print(few)
 
 # %%
 results = recorded_ablations(["evidence"])
-Markdown("\n".join(ablation_lines(results)))
+Markdown(to_markdown(ablation_table(results).shown))
 
 # %%
 results["english:era", 1.0].plot()

@@ -15,7 +15,7 @@ from rws_theory.show import printable
 
 WIDTH = 100
 _GAP = 2  # blanks between columns
-_LEAST = 16  # characters that a text is never cut below
+_LEAST = 20  # characters that a text is never cut below
 _LINES = 100  # columns are set below each other as long as a table has not more lines
 _HEADER = 9  # characters of a header that is broken into lines, if its cells are narrower
 

@@ -78,7 +78,7 @@ def ablate(options: AblateOptions) -> None:
     from rws_decode.common.threads import torch_threads
 
     if options.record is not None:
-        _print_records(options.record, options.json)
+        _print_records(options.record, options.out, options.json)
         return
     chosen = options.reward.needed(options.predictor.model, "ablate")
     loading("ablate", options.predictor.model, chosen.reward)
@@ -140,16 +140,22 @@ class LoadNamed:
         return self.reward.load(device, self.mean, self.sd)
 
 
-def _print_records(name: str, as_json: bool) -> None:
-    from paper_figures.recorded.ablations import RECORDS, ablation_lines, recorded_ablations
+def _print_records(name: str, out: Path | None, as_json: bool) -> None:
+    from paper_figures.recorded.ablations import RECORDS, ablation_table, recorded_ablations
+    from paper_figures.table import write_tables
+    from paper_figures.table_text import terminal_text
+    from rws_decode.cli.progress import tell
     from rws_decode.commands.shown import print_json
 
     one_of("--record", name, ("all", *RECORDS))
     found = recorded_ablations(RECORDS if name == "all" else (name,))
+    table = ablation_table(found)
+    if out is not None:
+        tell(f"tables: {', '.join(map(str, write_tables(out, [table])))}")
     if as_json:
         print_json([{"model": model} | result.as_json() for (model, _), result in found.items()])
     elif name == "all":
-        print("\n".join(ablation_lines(found)))
+        print(terminal_text([table], 80))
     else:
         print("\n\n".join(f"{model}: {result}" for (model, _), result in found.items()))
 

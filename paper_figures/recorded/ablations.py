@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,13 @@ from paper_figures.recorded import FOLDERS, read_recorded
 from paper_figures.recorded.comparisons import TWINS, confidence_texts
 from paper_figures.recorded.completed import with_one_score
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales, worlds_of
-from paper_figures.table import records
+from paper_figures.table import Brief, Column, Row, Table, make_table, records
 from rws_decode.ablation.result import Ablation, AblationRows, compared
 from rws_decode.ablation.twins import BLIND
 from rws_theory.gain import reward_factor
 
 RECORDS = ("evidence", "antibody", "reactions", "smollm2")
-_SHOWN = ("confidence", "fixed factor")
+_SHOWN = ("confidence", "fixed factor", "tuned fixed factor")
 # Models and rewards in the reader's words.
 _MODELS = {"english": "4-gram model of speeches", "mini": "toy story model", "antibody": "AntiBERTy"}
 _MODELS |= {"reactions": "rxnfp (reactions)"}
@@ -68,17 +70,48 @@ def recorded_ablations(names: Sequence[str] = RECORDS, chosen: bool = False) -> 
     return found
 
 
-def ablation_lines(found: dict[tuple[str, float], Ablation]) -> list[str]:
-    """Return a table in Markdown: for each model and scale the two comparisons that matter most, and the verdict."""
-    head = ["model", "reward", "s_R", "RWS - confidence", "RWS - fixed factor", "same text", "verdict"]
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
+def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
+    """Return a row for each model and scale: RWS minus three of its twins, how much its factor varies, the verdict."""
+    rows = []
     for (world, scale), result in found.items():
         sides = {each.twin: each for each in result.comparisons}
-        model, reward = names_of(world)
-        cells = [f"{e.difference:+.2f} [{e.low:+.2f}, {e.high:+.2f}]" for e in map(sides.get, _SHOWN) if e is not None]
-        same = f"{sides['fixed factor'].equal} of {result.stopped_after}"
-        lines.append("| " + " | ".join([model, reward, f"{scale:g}", *cells, same, result.verdict]) + " |")
-    return lines
+        row: dict[str, Any] = {"world": world, "s_R": scale, "n": result.stopped_after, "verdict": result.verdict}
+        row |= {"same_text": sides["fixed factor"].equal, "variation": result.factor_variation}
+        for twin in _SHOWN:
+            side = sides.get(twin)  # no record of a network has a tuned factor
+            row |= {
+                twin: side and side.difference,
+                f"{twin}, low": side and side.low,
+                f"{twin}, high": side and side.high,
+            }
+        rows.append(row)
+    leads = [Column(f"- {twin}", form=partial(_lead, twin)) for twin in _SHOWN]
+    rest = [Column("CV, %", "variation", ".0f", unit=100), Column("verdict")]
+    columns = [
+        Column("model", form=lambda row: names_of(row["world"])[0]),
+        Column("reward", form=lambda row: names_of(row["world"])[1]),
+        Column("tokens / steps", form=lambda row: f"{WORLDS[row['world']].length} / {WORLDS[row['world']].steps}"),
+        Column("s_R", form="g"),
+        *(replace(lead, label=f"RWS {lead.label}") for lead in leads),
+        Column("same text", form=lambda row: f"{row['same_text']} of {row['n']}"),
+        *rest,
+    ]
+    caption = (
+        "RWS minus three of its twins, in SD of the reward over confidence texts, with 95 % intervals that hold for "
+        "all twins together{}. CV: by how much RWS's factor varies within a run; near 0 RWS is almost a fixed factor, "
+        "and a tie proves little. A dash: not decoded."
+    )
+    table = make_table(
+        "ablations", rows, columns, caption.format(". Same text: RWS and the fixed factor write the same")
+    )
+    short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
+    return replace(table, brief=Brief(caption.format(""), short.shown))
+
+
+def _lead(twin: str, row: Row) -> str | None:
+    if row[twin] is None:
+        return None
+    return f"{row[twin]:+.2f} [{row[f'{twin}, low']:+.2f}, {row[f'{twin}, high']:+.2f}]"
 
 
 def names_of(world: str) -> tuple[str, str]:

@@ -48,7 +48,6 @@ def test_a_tiny_run_goes_on_where_it_stopped(tmp_path: Path, capsys: Any, monkey
         (second / "normalisation" / name).read_bytes() for name in files
     ]
 
-
     capsys.readouterr()
     # A cell stops at the first look at which all four comparisons are decided.
     monkeypatch.setattr(study, "LOOK", 2)

@@ -38,11 +38,17 @@ def test_a_difference_is_that_of_the_recorded_rewards(scale: float) -> None:
 
 
 @pytest.mark.long
-def test_the_tables_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(capsys, "ablate", "--record", "all").splitlines()
-    assert "\n".join(lines) in page("docs/results.md")
-    table = [line for line in page("README.md").splitlines() if line.startswith("| ")]
-    assert len(table) == 7 and {*table} <= {*lines}
+def test_the_tables_are_what_the_command_writes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shown = printed(capsys, "ablate", "--record", "all", "-o", str(tmp_path))
+    assert max(map(len, shown.splitlines())) <= 80
+    _, table = (tmp_path / "ablations.md").read_text(encoding="utf-8").split("\n\n")
+    assert table in page("docs/results.md")
+    lines = [line for line in page("README.md").splitlines() if line.startswith("| ")]
+    of_readme, rows = (
+        [line.strip("| ").split(" | ") for line in text if "---" not in line] for text in (lines, table.splitlines())
+    )
+    columns = [rows[0].index(name) for name in of_readme[0]]
+    assert len(of_readme) == 6 and all(row in [[each[at] for at in columns] for each in rows] for row in of_readme)
     (exception,) = re.findall(r"^fixed factor +(\S+ \[\S+ \S+\]) +160", page("docs/results.md"), flags=re.MULTILINE)
     (at_two,) = re.findall(r"^\| 4-gram .* \| 2 \| [^|]* \| (\S+) ", page("docs/results.md"), flags=re.MULTILINE)[:1]
     sentence = (
