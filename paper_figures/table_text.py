@@ -13,7 +13,7 @@ from paper_figures.studies.answers import measured_tables
 from paper_figures.table import Table, cell_text
 from rws_theory.show import printable
 
-WIDTH = 100
+WIDTH = 80
 _GAP = 2  # blanks between columns
 _LEAST = 20  # characters that a text is never cut below
 _LINES = 100  # columns are set below each other as long as a table has not more lines

@@ -155,7 +155,7 @@ def _print_records(name: str, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json([{"model": model} | result.as_json() for (model, _), result in found.items()])
     elif name == "all":
-        print(terminal_text([table], 80))
+        print(terminal_text([table]))
     else:
         print("\n\n".join(f"{model}: {result}" for (model, _), result in found.items()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.extra.normalisation import search as tries
@@ -27,7 +28,7 @@ from paper_figures.statistics.equivalence import least_difference, tost
 from paper_figures.statistics.intervals import clustered_interval
 from paper_figures.statistics.resampling import text_pairs
 from paper_figures.statistics.significance import holm
-from paper_figures.table import Column, Table, make_table, records
+from paper_figures.table import Brief, Column, Table, make_table, records
 from rws_decode.ablation.sequence import confidence_sequence
 from rws_decode.ablation.verdict import side_of
 from rws_decode.common.later import np, pd
@@ -110,25 +111,31 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> list[Table]:
 
         return Column(f"- {twin}", form=form)
 
-    first = [Column("model, reward", form=_names), Column("tokens / steps", form=_shape), Column("n")]
     always = [against(twin, "cut", "low_always", "high_always") for twin in PRIMARY]
     planned = [against(twin, "difference", "low", "high") for twin in PRIMARY]
     measured = [Column("CV, %", "variation", ".1f", unit=100), Column("attainable, observed, %", form=_leverage)]
-    caption = "RWS at its chosen setting, minus four others, in SD of the reward over confidence texts; {}."
     return [
-        make_table(
-            f"{NAME}_by_cell",
+        _table(
+            "by_cell",
             list(cells.values()),
-            [*first, *always, *measured, Column("verdict", "ablation")],
-            caption.format("95 % intervals for all twins together, at any stopping time; beyond 3 SD counts as 3"),
+            [*always, *measured, Column("verdict", "ablation")],
+            "95 % intervals for all twins together, at any stopping time; beyond 3 SD counts as 3",
         ),
-        make_table(
-            f"{NAME}_planned",
+        _table(
+            "planned",
             list(cells.values()),
-            [*first, *planned, Column("decided after"), Column("RWS, chosen", form=_chosen)],
-            caption.format("95 % intervals over distinct pairs of texts"),
+            [*planned, Column("decided after"), Column("RWS, chosen", form=_chosen)],
+            "95 % intervals over distinct pairs of texts",
         ),
     ]
+
+
+def _table(name: str, rows: list[dict[str, Any]], columns: Sequence[Column], intervals: str) -> Table:
+    caption = f"RWS at its chosen setting, minus four others, in SD of the reward over confidence texts; {intervals}."
+    first = [Column("model, reward", form=_names), Column("tokens / steps", form=_shape), Column("n")]
+    found = make_table(f"{NAME}_{name}", rows, [*first, *columns], caption)
+    brief = make_table("", rows, [Column("cell"), Column("n"), *columns], caption)  # names that are not cut short
+    return replace(found, brief=Brief(caption, brief.shown))
 
 
 def _names(row: Mapping[str, Any]) -> str:
