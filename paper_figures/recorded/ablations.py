@@ -76,7 +76,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
     for (world, scale), result in found.items():
         sides = {each.twin: each for each in result.comparisons}
         row: dict[str, Any] = {"world": world, "s_R": scale, "n": result.stopped_after, "verdict": result.verdict}
-        row |= {"same_text": sides["fixed factor"].equal, "variation": result.factor_variation}
+        row |= {"same_text": sides["fixed factor"].equal, "variation": result.factor_variation, "unit": result.unit}
         for twin in _SHOWN:
             side = sides.get(twin)  # no record of a network has a tuned factor
             row |= {

@@ -247,11 +247,11 @@ const chainModel = (() => {
         if (words[id] === "<end>" || words[id] === undefined) return text;
         return text && !/^[.,;:?!]$/.test(words[id]) ? `${text} ${words[id]}` : text + words[id];
       }, ""),
-      /** Return the words of a text as ids, after the last one that is unknown, and the unknown ones. */
+      /** Return the words of a text as ids, after the last one that is unknown, the unknown ones, and signs that are no words. */
       read(text) {
-        const found = text.replace(/[\u2019\u2018\u02bc]/g, "'").toLowerCase().match(this.splitter) ?? [];
+        const plain = text.replace(/[\u2019\u2018\u02bc]/g, "'").toLowerCase(), found = plain.match(this.splitter) ?? [];
         const all = found.map(word => ids.get(word) ?? -1), unknown = [...new Set(found.filter((_, n) => all[n] < 0))];
-        return { ids: all.slice(all.lastIndexOf(-1) + 1), unknown, words: found.length };
+        return { ids: all.slice(all.lastIndexOf(-1) + 1), unknown, words: found.length, ignored: plain.replace(this.splitter, " ").match(/[\p{L}\p{N}\p{So}]+/gu) ?? [] };
       },
       /** Return log-probabilities, a row for each masked place of the answer by its position. canvas: MASK where masked. */
       logits(prompt, canvas) {

@@ -197,9 +197,10 @@ async function playground() {
     byId("about").textContent = own + spacing + (job.rule.name === "rws" ? "" : " The reward is shown beside the text and does not change it.");
   }
 
-  function known({ unknown, words, ids }) {
-    const named = unknown.slice(0, 6).map(word => `\u201c${word.slice(0, 30)}\u201d`).join(", ") + (unknown.length > 6 ? ` and ${unknown.length - 6} more` : "");
-    const notes = unknown.length ? [model.unknownNote(named, ids.length, words)] : [];
+  function known({ unknown, words, ids, ignored = [] }) {
+    const named = all => all.slice(0, 6).map(word => `\u201c${word.slice(0, 30)}\u201d`).join(", ") + (all.length > 6 ? ` and ${all.length - 6} more` : "");
+    const notes = unknown.length ? [model.unknownNote(named(unknown), ids.length, words)] : [];
+    if (ignored.length) notes.push(`It ignores ${named(ignored)}: it reads letters a to z, digits and . , ; : ? !`);
     byId("known").textContent = notes.length ? notes.join(" ") : byId("known").dataset.usual;
   }
 

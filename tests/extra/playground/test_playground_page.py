@@ -87,6 +87,9 @@ def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium,
     tab = opened(browser, f"{address}#prompt={quote('<b>zyzzyva</b> of the people')}&length=8&steps=8&strategy=default")
     assert "zyzzyva" in text(tab, "known") and "does not know" in text(tab, "known")
     assert tab.evaluate("document.querySelector('#known b, #python b') === null")
+    strange = "peace \U0001f54a and \u043c\u0438\u0440"
+    tab = opened(browser, f"{address}#prompt={quote(strange)}&length=8&steps=8")
+    assert "ignores \u201c\U0001f54a\u201d, \u201c\u043c\u0438\u0440\u201d" in text(tab, "known")
 
 
 def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:

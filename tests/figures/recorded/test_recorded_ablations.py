@@ -49,10 +49,22 @@ def test_the_tables_are_what_the_command_writes(capsys: pytest.CaptureFixture[st
     )
     columns = [rows[0].index(name) for name in of_readme[0]]
     assert len(of_readme) == 6 and all(row in [[each[at] for at in columns] for each in rows] for row in of_readme)
-    (exception,) = re.findall(r"^fixed factor +(\S+ \[\S+ \S+\]) +160", page("docs/results.md"), flags=re.MULTILINE)
-    (at_two,) = re.findall(r"^\| 4-gram .* \| 2 \| [^|]* \| (\S+) ", page("docs/results.md"), flags=re.MULTILINE)[:1]
+    # The exception of another normalisation, in the unit of the first table.
+    rows = pd.read_csv(tmp_path / "ablations.csv").set_index(["world", "s_R"])
+    two, text = rows.loc["english:era", 2.0], page("docs/results.md")
+    (unit,) = re.findall(r"^rws:1.5 minus +reward \[SD = (\S+)\]", text, flags=re.MULTILINE)
+    found = {
+        twin: [float(unit) / two["unit"] * float(number) for number in re.findall(r"[+-]\d\.\d\d", line)]
+        for twin, line in re.findall(r"^((?:tuned )?fixed factor) +(\S+ \[\S+ \S+\]) +160", text, flags=re.MULTILINE)
+    }
+    own, tuned = found["fixed factor"], found["tuned fixed factor"]
+    assert f"by\n{own[0]:.2f} [{own[1]:.2f}, {own[2]:.2f}], and the tuned factor beats RWS by {-tuned[0]:.2f}." in text
+    assert f"{own[0]:.2f} SD more than its fixed factor. A tuned fixed factor has {-tuned[0]:.2f} SD more" in text
+    assert f"{rows.loc['english:era', 1.0]['tuned fixed factor']:.2f} SD. Of 84" in text
+    assert f"for modern words 1 SD is {two['unit']:.2f} raw" in text
     sentence = (
-        f"by {at_two} at s_R = 2 and, at another mean and SD, by {exception}. A tuned fixed factor beats RWS in both."
+        f"by {two['fixed factor']:+.2f} at s_R = 2 and, at another mean and SD, by {own[0]:+.2f}. "
+        "A tuned fixed factor beats RWS in both."
     )
     assert sentence in page("README.md")
     found = recorded_ablations(chosen=True)

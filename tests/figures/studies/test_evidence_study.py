@@ -224,13 +224,17 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
                 ends = (gain.difference, gain.low, gain.high)
                 assert "{:.2f} [{:.2f}, {:.2f}] in".format(*(-ends[i] for i in (0, 2, 1))) in text
                 assert "{:.0f} % [{:.0f}, {:.0f}]".format(*(-10 / end for end in ends)) in text
-    assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in flat("docs/results.md")
+    assert "varies by [1.9, 0.0 and 2.5 %](evidence-limits.md)" in flat("docs/evidence-findings.md")
 
 
 @pytest.mark.long
 def test_the_exception_at_scale_two_is_told_as_recorded() -> None:
     kept = {(row.measure, row.arm.method): row for row in compared_at("evidence", 2.0)["english:era"]}
-    reward, results, limits = kept["reward", "constant"], flat("docs/results.md"), flat("docs/evidence-limits.md")
+    reward, results, limits = (
+        kept["reward", "constant"],
+        flat("docs/evidence-findings.md"),
+        flat("docs/evidence-limits.md"),
+    )
     assert f"RWS has more: {reward.text()}" in results and f"is {reward.text()}" in limits
     assert reward.verdict == "better"
     nets = ", ".join(kept["net", method].text().removesuffix(" points") for method in MADE)
@@ -284,7 +288,7 @@ def rows_of(page: str) -> dict[str, str]:
 
 def test_results_and_page_tell_of_antibodies_as_they_were_recorded() -> None:
     record, twin = read_recorded(FOLDERS["antibody"]), told_of("antibody")
-    text, results = flat("docs/evidence-antibodies.md"), flat("docs/results.md")
+    text, results = flat("docs/evidence-antibodies.md"), flat("docs/evidence-findings.md")
     usual, best = (twin[title]["reward"] for title in ("confidence (default)", "best of 4"))
     assert f"gains {usual.text()} on confidence decoding" in results
     assert (
@@ -314,9 +318,9 @@ def test_the_reward_of_each_scale_is_told_as_it_was_recorded() -> None:
     mean = {arm: f"{scores_of(frame, 'english:era', 'reward').mean():.2f}" for arm, frame in arms.items()}
     one, two, eight = (mean[Arm("rws", scale)] for scale in (1.0, 2.0, 8.0))
     sentence = f"has {one} at s_R = 1, {two} at 2, {eight} at 8; confidence decoding {mean[Arm('default')]}."
-    assert sentence in flat("docs/results.md")
+    assert sentence in flat("docs/evidence-findings.md")
     addresses = addresses_of("english:era", arms[Arm("default")]["prompt"])
-    assert addresses is not None and f"the {len(set(addresses))} speeches as units" in flat("docs/results.md")
+    assert addresses is not None and f"the {len(set(addresses))} speeches as units" in flat("docs/evidence-findings.md")
     counts = np.unique(addresses, return_counts=True)[1]
     assert sorted(counts, reverse=True) == [100, 80, 56, 33, 29, 28, 22, 20, 18, 9, 5]  # of the simulations
     assert addresses_of("mini:mini", ["test-1"]) is None and addresses_of("english:era", ["other"]) is None

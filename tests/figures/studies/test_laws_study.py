@@ -80,7 +80,7 @@ def test_a_recorded_text_is_computed_again(runs: Path, tmp_path: Path, capsys: p
 
 
 def test_the_pages_tell_the_headroom_and_the_distributions_over_speeches() -> None:
-    names = ("sampling-distributions", "headroom", "results")
+    names = ("sampling-distributions", "headroom", "evidence-findings")
     page, tables, readme = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in names)
     readme = " ".join(readme.split())
     cells = re.findall(r"^\| (?:RWS, scale 8|random order) \|.*?\| (\S+) \[(\S+), (\S+)\] \|", tables, re.M)
