@@ -50,13 +50,13 @@ def twins(out: Path) -> None:
         "fixed factor": ("o", BLUE, "minus a fixed factor"),
     }
     panel.axvspan(-0.1, 0.1, color=RULE, alpha=0.6, linewidth=0)
-    panel.annotate("margin: 0.1", (0.115, len(shown) - 0.55), fontsize=8, va="top")
+    panel.annotate("grey: too small to matter", (0.115, len(shown) - 0.55), fontsize=8, va="top")
     varied = [100 * (result.factor_variation or 0) for _, result in shown]  # the models in which it varies stand first
     first = sum(share < 5 for share in varied)
     panel.axhline(first - 0.5, color=RULE, linewidth=1)
     for height, text in (
-        (first - 0.35, f"above: the factor varies by {varied[-1]:.0f} and {varied[-2]:.0f} %, a test"),
-        (first - 0.65, f"below: by {max(varied[:first]):.0f} % at most, nearly a fixed factor"),
+        (first - 0.35, f"factor varies by {varied[-1]:.0f} and {varied[-2]:.0f} %: a test"),
+        (first - 0.65, f"by {max(varied[:first]):.0f} % at most: no real test"),
     ):
         panel.annotate(text, (1.74, height), fontsize=9, ha="right", va="center")
     for place, (_, result) in enumerate(shown):
