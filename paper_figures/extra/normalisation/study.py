@@ -79,7 +79,7 @@ def run(options: NormalisationOptions) -> dict[str, Any]:
                        for cell in cells]  # fmt: skip
             frame = pd.concat([each.result() for each in waiting], ignore_index=True)
         about = about_run(NAME, options, ("cells", "seed"))
-    shown = tables(frame, seed=options.seed)
+    shown = tables(frame, seed=about["seed"])
     write_bytes(folder / "answers.parquet", packed(frame))
     write_json(folder / "about.json", about)
     write_tables(folder, shown)

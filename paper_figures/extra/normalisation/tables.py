@@ -114,28 +114,24 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> list[Table]:
     always = [against(twin, "cut", "low_always", "high_always") for twin in PRIMARY]
     planned = [against(twin, "difference", "low", "high") for twin in PRIMARY]
     measured = [Column("CV, %", "variation", ".1f", unit=100), Column("attainable, observed, %", form=_leverage)]
+    caption = "RWS at its chosen setting, minus four others, in SD of the reward over confidence texts; {}."
+    at_all_times = caption.format(
+        "95 % intervals for all twins together, at any stopping time; beyond 3 SD counts as 3"
+    )
+    over_pairs, rows = caption.format("95 % intervals over distinct pairs of texts"), list(cells.values())
+    named = [Column("model, reward", form=_names), Column("tokens / steps", form=_shape), Column("n")]
+    short = [Column("cell"), Column("n")]
+    rest = [*always, *measured, Column("verdict", "ablation")]
+    by_cell = make_table(f"{NAME}_by_cell", rows, [*named, *rest], at_all_times)
     return [
-        _table(
-            "by_cell",
-            list(cells.values()),
-            [*always, *measured, Column("verdict", "ablation")],
-            "95 % intervals for all twins together, at any stopping time; beyond 3 SD counts as 3",
-        ),
-        _table(
-            "planned",
-            list(cells.values()),
-            [*planned, Column("decided after"), Column("RWS, chosen", form=_chosen)],
-            "95 % intervals over distinct pairs of texts",
+        replace(by_cell, brief=Brief(at_all_times, make_table("", rows, [*short, *rest], "").shown)),
+        make_table(
+            f"{NAME}_planned",
+            rows,
+            [*short, *planned, Column("decided after"), Column("RWS, chosen", form=_chosen)],
+            over_pairs,
         ),
     ]
-
-
-def _table(name: str, rows: list[dict[str, Any]], columns: Sequence[Column], intervals: str) -> Table:
-    caption = f"RWS at its chosen setting, minus four others, in SD of the reward over confidence texts; {intervals}."
-    first = [Column("model, reward", form=_names), Column("tokens / steps", form=_shape), Column("n")]
-    found = make_table(f"{NAME}_{name}", rows, [*first, *columns], caption)
-    brief = make_table("", rows, [Column("cell"), Column("n"), *columns], caption)  # names that are not cut short
-    return replace(found, brief=Brief(caption, brief.shown))
 
 
 def _names(row: Mapping[str, Any]) -> str:

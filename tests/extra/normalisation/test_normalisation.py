@@ -135,3 +135,37 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
     assert len(primary) == 4 * table.index.get_level_values("cell").nunique()
     for name in ("p_different", "p_equivalent"):
         assert primary[f"{name}_holm"].tolist() == pytest.approx(holm(primary[name].tolist()))
+
+
+def test_the_results_page_tells_what_the_table_holds(tmp_path: Path) -> None:
+    assert main(["experiment", "normalisation", "--recorded", "--out", str(tmp_path)]) == 0
+    table = pd.read_csv(tmp_path / "normalisation" / "normalisation.csv")
+    page = " ".join((ROOT / "docs" / "results.md").read_text(encoding="utf-8").split())
+    own, tuned = (table[table["twin"] == name] for name in ("fixed factor", "tuned fixed factor"))
+    (equal, equal_tuned), (less_own, less) = (
+        [(each["verdict"] == verdict).sum() for each in (own, tuned)] for verdict in ("equivalent", "worse")
+    )
+    assert "better" not in {*own["verdict"], *tuned["verdict"]} and less_own == 0
+    assert (
+        f"equivalent to its own in {equal}, and to the tuned one in {equal_tuned}. The tuned one has more in {less}. "
+        in page
+    )
+    observed, attainable = (round(100 * own[name].max()) for name in ("observed", "attainable"))
+    assert f"at {observed} % of steps at most, while up to {attainable} % were attainable" in page
+    assert f"{own['strategy'].str.contains('0.5', regex=False).sum()} of the ten settings have s_R = 0.5" in page
+    by_plan = [(each["p_equivalent_holm"] < 0.05).sum() for each in (own, tuned)]
+    assert "equivalent to its own factor in {} cases and to the tuned one in {}.".format(*by_plan) in page
+    both = pd.concat([own, tuned])
+    for row in both[both["p_different_holm"] < 0.05].itertuples():
+        assert f"{row.difference:+.2f} SD, Holm's p = {row.p_different_holm:.2g}, on the {row.twin}" in page
+    least = both.groupby(both["p_equivalent_holm"] < 0.05)["least"].agg(["min", "max"])
+    found, low, high = least.loc[True, "max"], least.loc[False, "min"], least.loc[False, "max"]
+    assert f"{found:.2f} SD where these tests say equivalent, {low:.2f} to {high:.2f} SD elsewhere" in page
+    blind = pd.concat([both, table[table["twin"] == "confidence"]])
+    for row in (blind.loc[blind["low"].idxmax()], blind.loc[blind["high"].idxmin()]):
+        assert "{:+.2f} SD [{:+.2f}, {:+.2f}] on ".format(*row[["difference", "low", "high"]]) in page
+    primary = table[table["p_different_holm"].notna()].groupby("cell")
+    after = primary["decided_after"].agg(lambda values: values.max(skipna=False)).dropna()
+    share = 1 - after.sum() / primary["n"].first()[after.index].sum()
+    assert f"after {after.min():.0f} to {after.max():.0f} prompts in {len(after)} cases" in page
+    assert f"taken {100 * share:.0f} % fewer prompts" in page
