@@ -126,7 +126,7 @@ async function playground() {
     byId("decoded").hidden = Boolean(error) && !run;
   }
 
-  /** Decode what the settings ask for, and show it. */
+  /** Decode what the settings ask for, and show it: true; false for what cannot be decoded, null if another came before its end. */
   async function ask() {
     const mine = turn += 1, stopped = () => mine !== turn;
     pause();
@@ -138,7 +138,8 @@ async function playground() {
       job = jobOf(settings);
     } catch (error) {
       byId("decoded").inert = true;
-      return problem(error);
+      problem(error);
+      return false;
     }
     problem(null);
     byId("decoded").inert = false;
@@ -147,9 +148,9 @@ async function playground() {
     const told = one => { byId("where").textContent = `decoding, step ${one.records.length} of ${one.steps}`; };
     byId("answer").setAttribute("aria-busy", "true");
     const made = await decoded(job, stopped, told);
-    if (!made) return;
+    if (!made) return null;
     const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped, told) : null;
-    if (stopped()) return;
+    if (stopped()) return null;
     byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
     byId("decoded").hidden = false;
@@ -166,6 +167,7 @@ async function playground() {
     share(job);
     tellDifference();
     go(Math.min(at, run.steps));
+    return true;
   }
 
   const meanRule = made => ({ ...made.rule, name: "temperature", scale: made.records.reduce((sum, record) => sum + record.factor, 0) / made.steps });
@@ -455,16 +457,14 @@ async function playground() {
       settings = { ...data.start, ...(location.hash.length > 1 ? { steps: undefined, block: undefined, ...fromFragment(location.hash) } : {}) };
     } catch (error) {
       settings = { ...data.start };
-      await ask();
-      return problem(error);
+      if (await ask()) problem(error);
+      return;
     }
     at = 0;
-    await ask();
-    if (run) return;
+    if (await ask() !== false || run) return;
     const said = byId("problem").textContent; // the address asks for what cannot be decoded
     settings = { ...data.start };
-    await ask();
-    problem(new Refused(said));
+    if (await ask()) problem(new Refused(said));
   }
   if (matchMedia("(max-width: 600px)").matches) byId("settings").open = false;
   addEventListener("hashchange", begin);

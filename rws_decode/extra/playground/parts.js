@@ -89,6 +89,7 @@ function chooseBoard(model, decoded, breath) {
 
   async function restart(to) {
     const mine = busy += 1;
+    if (!job) byId("restart").disabled = byId("hundred").disabled = false; // the first text is there
     job = to;
     [canvas, past, rivals, asked, at] = [Array(job.length).fill(engine.MASK), [], [], false, null];
     byId("hundred").textContent = usual;

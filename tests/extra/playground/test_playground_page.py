@@ -18,6 +18,7 @@ from rws_decode.extra.playground.page import playground_page
 PROMPT = "our commerce and manufactures have been prosecuted with energy"
 DECODED = "document.getElementById('answer').dataset.tokens"
 COMMITTED = "document.getElementById('answer').dataset.commitStep"
+TYPED = "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('prompt'))"
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,18 @@ def test_bad_input_gets_a_line(fragment: str, message: str, browser: Chromium, a
     assert tab.evaluate("document.getElementById('problem').hidden")
 
 
+@pytest.mark.parametrize(
+    ("ask", "prompt"), [("document.getElementById('away').click()", "peace"), (TYPED.format("'we ask '"), "we%20ask")]
+)
+def test_what_is_asked_during_the_first_decode_is_kept(ask: str, prompt: str, browser: Chromium, address: str) -> None:
+    tab = browser.open(f"{address}#prompt=peace&length=64&steps=64&strategy=rws:8", width=1280)
+    assert tab.evaluate(f"{DECODED} === undefined")
+    tab.evaluate(ask)
+    tab.until(f"location.hash.includes('{prompt}') && {DECODED}")
+    assert f"prompt={prompt}" in tab.evaluate("location.hash") and "length=64" in tab.evaluate("location.hash")
+    assert tab.evaluate("document.getElementById('problem').hidden") and tab.messages == []
+
+
 def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt={quote('<b>zyzzyva</b> of the people')}&length=8&steps=8&strategy=default")
     assert "zyzzyva" in text(tab, "known") and "does not know" in text(tab, "known")
@@ -94,11 +107,9 @@ def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium,
 
 def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:
     tab = opened(browser, address)
-    field = "document.getElementById('prompt')"
-    typed = f"{field}.value = {{}}, {field}.dispatchEvent(new Event('input'))"
-    tab.evaluate(typed.format("'peace \\ud800 and'"))
+    tab.evaluate(TYPED.format("'peace \\ud800 and'"))
     tab.until(f"location.hash.includes('%EF%BF%BD') && {DECODED}")
-    tab.evaluate(typed.format("'war '.repeat(4000)"))
+    tab.evaluate(TYPED.format("'war '.repeat(4000)"))
     tab.until("document.getElementById('problem').textContent.includes('4,000 words')")
     assert tab.messages == []
 
