@@ -100,6 +100,7 @@ async function playground() {
     settings.strategy = { temperature: `temperature:${value}`, rws: `rws:${value}`, spacing: `default+spacing:${value}` }[kind] ?? kind;
     if (kind === "random-order") settings.seed = value;
     else delete settings.seed;
+    before = null; // the reader's choice stands
     ask();
   }
 
@@ -142,6 +143,7 @@ async function playground() {
       return false;
     }
     problem(null);
+    if (job.rule.name !== "rws") setAway(false); // without a reward there is none to take away
     byId("decoded").inert = false;
     known(job.read);
     history.replaceState(null, "", toFragment({ ...settings, steps: job.steps }));
@@ -149,7 +151,8 @@ async function playground() {
     byId("answer").setAttribute("aria-busy", "true");
     const made = await decoded(job, stopped, told);
     if (!made) return null;
-    const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped, told) : null;
+    const other = away ? await decoded({ ...job, rule: withoutReward(made) }, stopped, told) : null;
+    const crossed = other && await stepsCrossed(made, other.rule.scale, breath, stopped);
     if (stopped()) return null;
     byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
@@ -163,14 +166,16 @@ async function playground() {
     byId("name-b").textContent = twin ? `B: fixed factor ${minus(twin.rule.scale)}, the mean of A\u2019s` : "";
     byId("step").max = run.steps;
     about(job);
+    byId("used-said").hidden = run.rule.name !== "rws";
+    byId("used").textContent = rangeSaid(factorsOf(run));
     board(job);
     share(job);
-    tellDifference();
+    tellDifference(crossed);
+    follow();
     go(Math.min(at, run.steps));
     return true;
   }
 
-  const meanRule = made => ({ ...made.rule, name: "temperature", scale: made.records.reduce((sum, record) => sum + record.factor, 0) / made.steps });
   const later = (() => {
     let waiting = 0;
     return milliseconds => {
@@ -215,7 +220,7 @@ async function playground() {
     byId("where").textContent = where;
     byId("step").setAttribute("aria-valuetext", where);
     factor = seen = null;
-    byId("fixed-said").hidden = !twin;
+    byId("fixed-said").hidden = byId("differs-said").hidden = !twin;
     showA(at, twin);
     if (twin) showB(at, run);
     const said = sentence(run);
@@ -253,11 +258,20 @@ async function playground() {
       return go(at);
     }
     if (at === run.steps) go(0);
+    intoSight();
     byId("play").textContent = "Pause";
     playing = setInterval(() => {
       if (at + 1 >= run.steps) pause();
       go(at + 1);
     }, clamp(14000 / run.steps, 250, 900));
+  }
+
+  /** Scroll the steps and what they show into sight, where they are not. */
+  function intoSight() {
+    const first = twin ? byId("differ") : byId("runs"), bar = document.querySelector(".bar").getBoundingClientRect();
+    if (first.getBoundingClientRect().top >= bar.height && byId("runs").getBoundingClientRect().bottom <= innerHeight) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    byId("decoded").scrollIntoView({ behavior: calm ? "auto" : "smooth" });
   }
 
   const move = step => () => { if (run) { pause(); go(step()); } };
@@ -270,8 +284,17 @@ async function playground() {
   // ---- Why: the picture of the step, the line that is dragged, the draft.
 
   const drags = byId("factor"), scale = 40, factorAt = value => 2 ** (value / scale - 4);
-  const chart = whyChart(byId("chart"), to => setFactor(to));
-  drags.addEventListener("input", () => setFactor(factorAt(Number(drags.value))));
+  const chart = whyChart(byId("chart"), drag);
+  drags.addEventListener("input", () => drag(factorAt(Number(drags.value))));
+
+  function drag(to) {
+    if (playing) {
+      pause();
+      go(at);
+    }
+    setFactor(to);
+  }
+
   byId("own").addEventListener("click", () => setFactor(null));
   byId("fix").addEventListener("click", () => {
     settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
@@ -300,7 +323,7 @@ async function playground() {
     seen = engine.look(run, record.before);
     const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
     const plain = !engine.ordered(run.rule), changes = plain ? engine.changes(curves, record.places, record.chosen.length) : [];
-    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale);
+    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale, run.rule.name === "rws" ? factorsOf(run) : null);
     byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 4)}: ${cited(record, into)} replaces ${cited(record, out)}`)));
     if (plain && !changes.length && record.places.length > record.chosen.length) byId("changes").append(make("li", {}, "no factor from 1/16 to 64 changes what this step commits"));
   }
@@ -336,74 +359,44 @@ async function playground() {
   // ---- Take the reward away.
 
   let before = null; // the strategy that RWS stands in for while the reward is taken away
+
+  function setAway(to) {
+    [away, before] = [to, null];
+    byId("away").classList.toggle("on", away);
+    byId("away").textContent = away ? "Put the reward back" : "Take the reward away";
+  }
+
   byId("away").addEventListener("click", async () => {
-    const button = byId("away"), { top } = button.getBoundingClientRect();
-    away = !away;
-    button.setAttribute("aria-checked", away);
-    button.textContent = away ? "Hide the run without it" : "Take the reward away";
+    const button = byId("away"), { top } = button.getBoundingClientRect(), own = before;
+    setAway(!away);
     if (away && !settings.strategy.startsWith("rws")) [before, settings.strategy] = [settings.strategy, "rws:8"];
-    else if (!away && before) [settings.strategy, before] = [before, null];
-    await ask();
-    scrollBy(0, button.getBoundingClientRect().top - top); // what appears above does not move the button
+    else if (!away && own) settings.strategy = own;
+    if (!await ask()) return;
+    if (away) intoSight();
+    else scrollBy(0, button.getBoundingClientRect().top - top); // what goes above does not move the button
   });
 
-  function tellDifference() {
-    byId("differ").hidden = !away;
-    if (!away) return;
-    if (!twin) {
-      byId("differ").textContent = "Only RWS reads the reward: choose RWS above.";
-      return;
-    }
-    byId("differ").textContent = (before ? "Only RWS reads the reward, so the strategy is RWS now. " : "") + difference(run, twin);
+  function tellDifference(crossed) {
+    byId("differ").hidden = !twin;
+    if (!twin) return;
+    const { step } = divergence(run, twin), there = make("button", { type: "button" }, `Go to step ${step}`);
+    there.addEventListener("click", () => { pause(); go(step); });
+    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} `, ...(step < 0 ? [] : [there]));
   }
 
-  function difference(one, other) {
-    const places = one.canvas.filter((token, place) => token !== other.canvas[place]).length;
-    const first = one.records.findIndex((record, step) => String(record.chosen.map(place => [place, record.candidate[place]])) !== String(other.records[step].chosen.map(place => [place, other.records[step].candidate[place]])));
-    const mean = minus(other.rule.scale);
-    if (first < 0) return `Both texts are the same, and so is every step: here the fixed factor ${mean} does what RWS does.`;
-    const where = `At step ${first} they commit different positions.`;
-    if (!places) return `${where} Yet both texts are the same in the end: the reward changed the order, not the text.`;
-    const [a, b] = [one, other].map(each => engine.rewardOf(each, each.canvas));
-    const more = a === b ? "Both have the same reward." : `The text ${a > b ? "with" : "without"} the reward model has more reward: ${minus(Math.max(a, b))} against ${minus(Math.min(a, b))}.`;
-    return `${where} The texts differ in ${places} of ${one.length} words. ${more}`;
-  }
-
-  let counting = 0;
-  byId("stop-fifty").addEventListener("click", () => { counting += 1; });
-  byId("fifty").addEventListener("click", async () => {
-    const mine = counting += 1, stopped = () => mine !== counting;
-    const asked = { ...settings }, strategy = asked.strategy.startsWith("rws") ? asked.strategy : "rws:8", counted = byId("counted");
-    const prompts = [...data.prompts].map(prompt => [Math.random(), prompt]).sort(([a], [b]) => a - b).slice(0, 50).map(([, prompt]) => prompt);
-    let same = 0, total = 0, gain = 0, squares = 0;
-    const tell = ended => {
-      counted.hidden = false;
-      const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
-      const mean = total ? gain / total : 0, error = total > 1 ? Math.sqrt(Math.max(0, squares / total - mean ** 2) / (total - 1)) : 0;
-      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Reward of RWS minus that of each prompt's fixed factor: mean ${mean.toFixed(3).replace("-", "\u2212")} SD of the reward, standard error ${error.toFixed(3)}.`, bar);
-    };
-    byId("stop-fifty").hidden = false;
-    byId("fifty").disabled = true;
-    try {
-      for (const prompt of prompts) {
-        const job = jobOf({ ...asked, prompt, strategy }), one = await decoded(job, stopped);
-        const other = one && await decoded({ ...job, rule: meanRule(one) }, stopped);
-        if (!other) break;
-        const score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
-        total += 1;
-        same += String(one.canvas) === String(other.canvas);
-        const more = score(one) - score(other);
-        gain += more;
-        squares += more ** 2;
-        tell(false);
-        await breath();
-      }
-      tell(true);
-    } catch (error) {
-      problem(error);
-    }
-    byId("stop-fifty").hidden = true;
-    byId("fifty").disabled = false;
+  const follow = promptCount({
+    jobOf, decoded, breath, problem,
+    settings: prompt => ({ ...settings, prompt, strategy: settings.strategy.startsWith("rws") ? settings.strategy : "rws:8" }),
+    describe: asked => safely(() => {
+      const { rule, reward, length, steps, block } = jobOf(asked);
+      return `${titleOf(rule)}; reward ${reward.name}; ${length} ${model.unit} in ${steps} steps${block < length ? `, in blocks of ${block}` : ""}`;
+    }),
+    async open(asked) {
+      settings = { ...asked };
+      setAway(true);
+      at = 0;
+      if (await ask()) intoSight();
+    },
   });
 
   // ---- Controls.
@@ -460,7 +453,7 @@ async function playground() {
       if (await ask()) problem(error);
       return;
     }
-    at = 0;
+    [at, before] = [0, null];
     if (await ask() !== false || run) return;
     const said = byId("problem").textContent; // the address asks for what cannot be decoded
     settings = { ...data.start };

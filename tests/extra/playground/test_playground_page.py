@@ -18,6 +18,10 @@ from rws_decode.extra.playground.page import playground_page
 PROMPT = "our commerce and manufactures have been prosecuted with energy"
 DECODED = "document.getElementById('answer').dataset.tokens"
 COMMITTED = "document.getElementById('answer').dataset.commitStep"
+DIVERGES = "#prompt=the%20means%20at%20the%20command%20of%20the%20local&length=16&steps=8&strategy=rws:8"
+DRAGGED = (
+    "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
+)
 TYPED = "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('prompt'))"
 
 
@@ -131,10 +135,7 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     click(tab, "forward")
     marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
     before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
-    drag = (
-        "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
-    )
-    tab.evaluate(drag.format(40 * (np.log2(crossing) + 4) - 2))
+    tab.evaluate(DRAGGED.format(40 * (np.log2(crossing) + 4) - 2))
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
     assert tab.evaluate(marked) == before
@@ -147,20 +148,105 @@ def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium,
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
     click(tab, "away")
     tab.until("document.querySelectorAll('#answer-b .word').length === 16")
-    assert "the same" in text(tab, "differ")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
-    assert f"{trace.factor.mean():.4g}" in text(tab, "name-b")
+    fixed, (low, high) = f"{trace.factor.mean():.4g}", (f"{trace.factor.min():.3g}", f"{trace.factor.max():.3g}")
+    assert fixed in text(tab, "name-b") and text(tab, "used") == f"{low} to {high}"
+    assert text(tab, "differ") == (
+        f"Both texts are the same. RWS\u2019s factor went from {low} to {high}. At no step does a crossing lie between "
+        f"its factor and the fixed factor {fixed}, so the reward could not change the text. "
+    )
+    assert tab.evaluate("document.querySelector('#chart .used').getBoundingClientRect().width > 9")
+    click(tab, "away")
+    tab.until(f"document.getElementById('differ').hidden && {DECODED}")
+    assert text(tab, "away") == "Take the reward away"
+
+
+def test_where_two_texts_diverge_is_said_and_marked(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}{DIVERGES}", calm=True)
+    click(tab, "away")
+    tab.until("!document.getElementById('differ').hidden")
+    assert "At 1 of 8 steps a crossing lies" in text(tab, "differ")
+    assert "A and B diverge at step 6." in text(tab, "differ") and "A (with the reward) has more" in text(tab, "differ")
+    tab.evaluate("document.querySelector('#differ button').click()")
+    assert text(tab, "where").startswith("step 6")
+    marked = "[...document.querySelectorAll('.differs[data-position]')].map(box => box.dataset.position).join()"
+    assert tab.evaluate(marked) == ""
+    tab.press("End")
+    texts = (
+        "[...document.querySelectorAll('.text:not(#yours)')].map(one => [...one.children].map(box => box.innerText))"
+    )
+    first, second = tab.evaluate(texts)
+    differ = [str(place) for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+    assert len(differ) == 1 and tab.evaluate(marked) == ",".join(differ * 2)
+
+
+def test_a_strategy_that_reads_no_reward_puts_it_back(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=8&steps=4&strategy=default", calm=True)
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    assert text(tab, "away") == "Put the reward back" and "Only RWS reads the reward" in text(tab, "differ")
+    click(tab, "away")  # brings back what RWS stood in for
+    tab.until(f"location.hash.includes('=default') && {DECODED}")
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    choose = (
+        "(field => {{ field.value = '{}'; field.dispatchEvent(new Event('change')); }})(document.getElementById('{}'))"
+    )
+    tab.evaluate(choose.format("left-to-right", "strategy"))
+    tab.until(f"location.hash.includes('=left-to-right') && {DECODED}")
+    assert text(tab, "away") == "Take the reward away" and tab.evaluate("document.getElementById('twin').hidden")
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    tab.evaluate(choose.format("rws", "strategy"))
+    click(tab, "away")
+    tab.until(f"document.getElementById('twin').hidden && {DECODED}")
+    assert "strategy=rws:8" in tab.evaluate("location.hash")
+
+
+def test_dragging_the_line_pauses(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, calm=True)
+    click(tab, "play")
+    assert text(tab, "play") == "Pause"
+    tab.evaluate(DRAGGED.format(200))
+    assert text(tab, "play") == "Play" and text(tab, "said-a").startswith("With the line at factor")
 
 
 def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#length=6&steps=3&block=6&strategy=rws:2")
-    click(tab, "fifty")
-    tab.until("!document.getElementById('counted').hidden && !document.getElementById('fifty').disabled")
-    same, differ = map(int, re.findall(r"in (\d+) ", text(tab, "counted")))
-    assert same + differ == 50 and same > 0
-    words = r"mean (\u2212?[\d.]+) SD of the reward, standard error ([\d.]+)\."
-    ((mean, error),) = re.findall(words, text(tab, "counted"))
+    stopped = "document.getElementById('stop-fifty').click()"
+    said = tab.evaluate(
+        f"document.getElementById('fifty').click(), [document.getElementById('fifty').textContent, {stopped}][0]"
+    )
+    assert said == "prompt 1 of 50"
+    tab.until("!document.getElementById('fifty').disabled")
+    assert text(tab, "counted").startswith("Stopped before the first prompt.")
+    found = []
+    for _ in range(2):  # the prompts are the same
+        click(tab, "fifty")
+        tab.until("!document.getElementById('fifty').disabled")
+        found.append(text(tab, "counted"))
+    assert found[0] == found[1]
+    same, differ = int(re.findall(r"In (\d+) of 50", found[0])[0]), found[0].count("open")
+    assert same + differ == 50 and same > 0 and "RWS, s_R = 2; reward era; 6 words in 3 steps" in found[0]
+    ((mean, error),) = re.findall(r": (\u2212?[\d.]+) \u00b1 ([\d.]+) SD", found[0])
     assert differ or (mean, error) == ("0.000", "0.000")
+    stale = "document.querySelector('#counted p:last-child')"
+    assert tab.evaluate(f"{stale}.hidden")
+    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8'")
+    tab.until(f"!{stale}.hidden && {DECODED}")
+    assert tab.evaluate(f"{stale}.textContent") == "Settings have changed since: count again."
+
+
+def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#length=12&steps=6&block=12&strategy=rws:8", calm=True)
+    click(tab, "fifty")
+    tab.until("document.getElementById('counted').textContent.includes('the text changed.')")
+    click(tab, "stop-fifty")
+    tab.until("!document.getElementById('fifty').disabled")
+    assert re.match(r"Stopped after \d+ of 50 prompts\. In \d+ of", text(tab, "counted"))
+    tab.evaluate("document.querySelector('#counted button').click()")
+    tab.until("document.getElementById('differ').textContent.startsWith('The texts differ in')")
+    assert tab.evaluate("document.querySelector('#counted p:last-child').hidden")
 
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
