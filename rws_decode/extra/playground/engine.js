@@ -57,7 +57,8 @@ const engine = (() => {
     return rule;
   }
 
-  const ordered = rule => rule.name === "random-order" || rule.name === "left-to-right" || rule.spacing > 1;
+  const blind = rule => rule.name === "random-order" || rule.name === "left-to-right"; // its order is no matter of confidence
+  const ordered = rule => blind(rule) || rule.spacing > 1;
 
   function factorOf(rule, reward) {
     if (rule.factor !== undefined) return rule.factor; // one that the reader drags
@@ -421,6 +422,37 @@ const engine = (() => {
     return found;
   }
 
+  /** Return a curve at a share, 0 to 1, of the way between two factors of GRID: the cubic through its values and slopes. */
+  function inside({ values, slopes }, n, t) {
+    const width = GRID[n + 1] - GRID[n], [a, b] = [values[n], values[n + 1]];
+    if (!Number.isFinite(a)) return a; // one token is certain at every factor
+    return a + t * t * (3 - 2 * t) * (b - a) + width * t * (1 - t) * ((1 - t) * slopes[n] - t * slopes[n + 1]);
+  }
+
+  /** Return the factors at which what a step commits changes, as `changes` does, of any strategy; with a spacing to 1e-4 or so. */
+  function turns(run, record, curves) {
+    const { places, chosen: { length: k } } = record, found = [];
+    if (blind(run.rule)) return found;
+    if (run.rule.spacing === 1) return changes(curves, places, k);
+    const chosen = (n, t) => {
+      const lead = spaced(places, place => inside(curves.get(place), n, t), k, run.rule.spacing);
+      return topOf(places, place => lead.get(place), k);
+    };
+    for (let n = 0; n + 1 < GRID.length; n += 1) {
+      const [before, after] = [chosen(n, 0), chosen(n, 1)];
+      if (String(before) === String(after)) continue;
+      let [low, high] = [0, 1];
+      for (let halved = 0; halved < 12; halved += 1) {
+        const middle = (low + high) / 2;
+        if (String(chosen(n, middle)) === String(before)) low = middle;
+        else high = middle;
+      }
+      const factor = GRID[n] + high * (GRID[n + 1] - GRID[n]), out = before.filter(place => !after.includes(place));
+      after.filter(place => !before.includes(place)).forEach((into, at) => found.push({ factor, out: out[at], into }));
+    }
+    return found;
+  }
+
   /** Return whether a crossing lies between a step's factor and another one; with a spacing, whether they commit different positions. */
   function crossed(run, record, factor) {
     const seen = look(run, record.before);
@@ -431,7 +463,7 @@ const engine = (() => {
   }
 
   return {
-    MASK, GRID, Refused, plan, usualBlock, strategy, ordered, randoms, best, logOdds, topOf, era, keywords, normalised, begin, done, look, choose, rewardOf,
-    step, decode, inOrder, beforeEnd, curve, crossings, changes, crossed, oddsOfGaps, gapsOf, factorOf,
+    MASK, GRID, Refused, plan, usualBlock, strategy, blind, ordered, randoms, best, logOdds, topOf, era, keywords, normalised, begin, done, look, choose, rewardOf,
+    step, decode, inOrder, beforeEnd, curve, crossings, changes, turns, crossed, oddsOfGaps, gapsOf, factorOf,
   };
 })();

@@ -176,13 +176,11 @@ async function playground() {
     return true;
   }
 
-  const later = (() => {
-    let waiting = 0;
-    return milliseconds => {
-      clearTimeout(waiting);
-      waiting = setTimeout(ask, milliseconds);
-    };
-  })();
+  let waiting = 0;
+  function later(milliseconds) {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, milliseconds);
+  }
 
   function titleOf(rule) {
     const own = {
@@ -196,7 +194,8 @@ async function playground() {
     const own = {
       default: "Confidence decoding: the factor is 1, and the most confident positions are committed first.",
       temperature: "All logits are multiplied by the same factor at every step. No reward is read.",
-      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001.",
+      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001. "
+        + `So it lies between 0 and s_R = ${figures(job.rule.reward_scale)}; on this prompt it was ${rangeSaid(factorsOf(run))}.`,
       "random-order": "Positions are committed in a random order. Factors change nothing here.",
       "left-to-right": "Positions are committed from left to right. Factors change nothing here.",
     }[job.rule.name];
@@ -205,10 +204,11 @@ async function playground() {
   }
 
   function known({ unknown, words, ids, ignored = [] }) {
-    const named = all => all.slice(0, 6).map(word => `\u201c${word.slice(0, 30)}\u201d`).join(", ") + (all.length > 6 ? ` and ${all.length - 6} more` : "");
+    const named = all => all.slice(0, 6).map(word => `\u201c${word.length > 30 ? `${word.slice(0, 30)}\u2026` : word}\u201d`).join(", ") + (all.length > 6 ? ` and ${all.length - 6} more` : "");
     const notes = unknown.length ? [model.unknownNote(named(unknown), ids.length, words)] : [];
     if (ignored.length) notes.push(`It ignores ${named(ignored)}: it reads letters a to z, digits and . , ; : ? !`);
-    byId("known").textContent = notes.length ? notes.join(" ") : byId("known").dataset.usual;
+    byId("known").textContent = notes.join(" ") || (words ? byId("known").dataset.usual : "The prompt is empty: the text begins freely.");
+    knownGrows();
   }
 
   // ---- Steps.
@@ -220,6 +220,7 @@ async function playground() {
     byId("where").textContent = where;
     byId("step").setAttribute("aria-valuetext", where);
     factor = seen = null;
+    byId("first").classList.toggle("gone", !frequentGuesses(run.records[at]));
     byId("fixed-said").hidden = byId("differs-said").hidden = !twin;
     showA(at, twin);
     if (twin) showB(at, run);
@@ -228,6 +229,14 @@ async function playground() {
     byId("said-b").textContent = twin ? sentence(twin) : "";
     if (!playing) say(said);
     why();
+  }
+
+  /** Return whether nothing is committed yet and most positions have the same few guesses, the 4-gram model's frequent words. */
+  function frequentGuesses(record) {
+    if (!model.exact || !record || record.before.some(token => token !== engine.MASK)) return false;
+    const counts = new Map();
+    for (const token of record.candidate) counts.set(token, (counts.get(token) ?? 0) + 1);
+    return [...counts.values()].sort((a, b) => b - a).slice(0, 3).reduce((sum, count) => sum + count, 0) > record.candidate.length / 2;
   }
 
   function sentence(one) {
@@ -296,6 +305,28 @@ async function playground() {
   }
 
   byId("own").addEventListener("click", () => setFactor(null));
+  byId("nearest").addEventListener("click", async () => {
+    const button = byId("nearest"), one = run, usual = button.textContent;
+    let best = null;
+    pause();
+    button.disabled = true;
+    for (const record of one.records) {
+      button.textContent = `looking at step ${record.step} of ${one.steps}`;
+      await breath();
+      if (run !== one) break;
+      for (const { factor: there } of engine.turns(one, record, curvesOf(one, record).curves)) {
+        const far = Math.abs(Math.log(there / record.factor));
+        if (!best || far < best.far) best = { far, there, step: record.step };
+      }
+    }
+    button.textContent = usual;
+    button.disabled = engine.blind(run.rule);
+    if (run !== one) return;
+    if (best) go(best.step);
+    byId("set").textContent = best ? `Of all steps this one has the crossing nearest to its factor, ${minus(one.records[best.step].factor)}: at ${minus(best.there)}. Drag the line across it.`
+      : "No step has a crossing between 1/16 and 64.";
+    say(byId("set").textContent);
+  });
   byId("fix").addEventListener("click", () => {
     settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
     delete settings.seed;
@@ -307,6 +338,7 @@ async function playground() {
   function why() {
     const record = run.records[at];
     for (const id of ["factor", "own", "fix"]) byId(id).disabled = !record;
+    byId("nearest").disabled = engine.blind(run.rule);
     drawDraft(record);
     if (playing && slow > 120) return; // the curves wait until it stands still
     const begun = performance.now();
@@ -316,16 +348,27 @@ async function playground() {
     seen = null; // at the end the curves of the last step stand, and nothing is dragged
     byId("set").textContent = "All positions are committed. These are the curves of the last step: go back to drag the line.";
     byId("changes").replaceChildren();
-    byId("factor-said").textContent = "";
+    byId("changes").classList.remove("more");
+    byId("changes-said").textContent = "";
+    tellFactor(run.records.at(-1).factor);
+  }
+
+  function curvesOf(one, record) {
+    const found = engine.look(one, record.before);
+    return { found, curves: new Map(record.places.map(place => [place, engine.curve(found.rows.get(place))])) };
   }
 
   function drawCurves(record) {
-    seen = engine.look(run, record.before);
-    const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
-    const plain = !engine.ordered(run.rule), changes = plain ? engine.changes(curves, record.places, record.chosen.length) : [];
+    const { found, curves } = curvesOf(run, record);
+    seen = found;
+    const changes = engine.turns(run, record, curves);
     chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale, run.rule.name === "rws" ? factorsOf(run) : null);
-    byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 4)}: ${cited(record, into)} replaces ${cited(record, out)}`)));
-    if (plain && !changes.length && record.places.length > record.chosen.length) byId("changes").append(make("li", {}, "no factor from 1/16 to 64 changes what this step commits"));
+    const named = place => `position ${place} (\u201c${wordAt(record, place)}\u201d)`;
+    byId("changes").replaceChildren(...changes.map(({ factor: r, out, into }) => make("li", {}, `going up past ${figures(r, 4)}, ${named(into)} replaces ${named(out)}`)));
+    const none = engine.blind(run.rule) || record.places.length === record.chosen.length ? "" : "No factor from 1/16 to 64 changes what this step commits.";
+    const more = byId("changes").scrollHeight > byId("changes").clientHeight;
+    byId("changes").classList.toggle("more", more);
+    byId("changes-said").textContent = changes.length ? `${changes.length} crossing${changes.length > 1 ? "s" : ""}${more ? ", scroll for all" : ""}:` : none;
   }
 
   /** Move the line to a factor, null for the step's own, and show what would be committed there. */
@@ -334,24 +377,28 @@ async function playground() {
     if (!record || !seen) return;
     factor = to;
     const here = to ?? record.factor, { chosen } = to === null ? record : engine.choose(run, seen, at, here, record.before);
-    drags.value = Math.round((Math.log2(here) + 4) * scale);
-    drags.setAttribute("aria-valuetext", figures(here));
-    byId("factor-said").textContent = figures(here);
+    tellFactor(here);
     chart.set(here, chosen);
     showA(at, twin, chosen);
     byId("said-a").textContent = to === null ? sentence(run) : `With the line at factor ${figures(here)}. Press \u201cBack to the factor of the step\u201d to undo.`;
     const off = here < engine.GRID[0] || here > engine.GRID.at(-1) ? " It lies outside the chart." : "";
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
-    const verdict = engine.ordered(run.rule) && run.rule.spacing === 1 ? "This order does not look at confidence: no factor changes it."
+    const verdict = engine.blind(run.rule) ? "This order does not look at confidence: no factor changes it."
       : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
     byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}${off}`;
     if (to !== null) say(byId("set").textContent);
   }
 
+  function tellFactor(here) {
+    drags.value = Math.round((Math.log2(here) + 4) * scale);
+    drags.setAttribute("aria-valuetext", figures(here));
+    byId("factor-said").textContent = figures(here);
+  }
+
   function drawDraft(record) {
     const tokens = record ? record.candidate : run.canvas, raw = engine.rewardOf(run, tokens), r = engine.normalised(run.reward, raw);
     byId("draft").textContent = model.textOf(engine.beforeEnd(tokens, model.end));
-    const scored = `Reward ${run.reward.name.split(":")[0]}: ${minus(raw)}. Normalised, in SD from its mean: r = ${minus(r)}.`;
+    const scored = `Reward ${run.reward.name.split(":")[0]}: ${minus(raw)}. Normalised, in SD from the mean: r = ${minus(r)}. ${run.reward.scale}`;
     const read = run.rule.name === "rws" && record ? ` RWS makes it the factor ${minus(run.rule.reward_scale)} \u00b7 \u221a(\u03c3(${minus(r)}) + \u03b5) = ${minus(record.factor)}.` : " This strategy does not read it.";
     byId("worth").textContent = scored + (record ? read : "");
   }
@@ -403,8 +450,11 @@ async function playground() {
 
   const board = chooseBoard(model, decoded, breath);
   const share = shareRun(model, () => run, () => settings);
+  byId("first").hidden = !model.exact;
+  const knownGrows = onlyGrows(byId("known"));
   byId("known").dataset.usual = byId("known").textContent;
-  completions(model, byId("prompt"), byId("completions"), () => {
+  completions(model, byId("prompt"), byId("completions"), half => {
+    if (half) return clearTimeout(waiting); // a word that is being typed is not decoded
     settings.prompt = byId("prompt").value.replace(/[\ud800-\udfff]/gu, "\ufffd"); // half a character is no part of an address
     at = 0;
     later(250);

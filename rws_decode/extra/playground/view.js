@@ -76,13 +76,23 @@ function whyChart(host, moved) {
     dress(cursor, { x1: x, x2: x, y1: top - 4, y2: tall + 4 }, []);
     grip.setAttribute("transform", `translate(${x} ${top - 12})`);
     now.paths?.forEach((path, place) => path.classList.toggle("chosen", chosen.includes(place)));
-    const left = x > axis.width - 60; // names stand left of the line where there is no room right of it
+    // Names stand on both sides of the line, where there is room, each a line above the last on its side.
+    const right = { x: x + 6, "text-anchor": "start", above: tall + 12 }, left = { x: x - 6, "text-anchor": "end", above: tall + 12 };
+    const sides = x > axis.width - 60 ? [left] : x < LEFT + 40 ? [right] : [right, left];
     const levels = chosen.filter(place => now.curves.has(place)).map(place => [y(engine.oddsOfGaps(now.curves.get(place).gaps, clamp(factor, engine.GRID[0], engine.GRID.at(-1)))), place]);
-    let above = tall + 12; // from below, each at least a line above the last
-    names.replaceChildren(...levels.sort(([a], [b]) => b - a).map(([level, place]) => {
-      above = Math.min(level - 4, above - 13);
-      return draw("text", { class: "place", x: x + (left ? -6 : 6), y: above, "text-anchor": left ? "end" : "start" }, String(place));
-    }));
+    const name = (side, y, said) => draw("text", { class: "place", x: side.x, y, "text-anchor": side["text-anchor"] }, said);
+    let unnamed = 0;
+    const shownNames = levels.sort(([a], [b]) => b - a).flatMap(([level, place]) => {
+      const own = side => Math.min(level - 4, side.above - 13), side = sides.reduce((one, other) => (own(other) > own(one) ? other : one)), y = own(side);
+      if (level - y > 34) { // too far from its curve to be told apart
+        unnamed += 1;
+        return [];
+      }
+      side.above = y;
+      return [name(side, y, String(place))];
+    });
+    const side = sides.reduce((one, other) => (other.above > one.above ? other : one));
+    names.replaceChildren(...shownNames, ...(unnamed ? [name(side, side.above - 13, `+${unnamed}`)] : []));
   }
 
   const drag = event => moved(axis.at(event.clientX - figure.getBoundingClientRect().left));

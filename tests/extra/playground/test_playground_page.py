@@ -92,11 +92,11 @@ def test_bad_input_gets_a_line(fragment: str, message: str, browser: Chromium, a
     ("ask", "prompt"), [("document.getElementById('away').click()", "peace"), (TYPED.format("'we ask '"), "we%20ask")]
 )
 def test_what_is_asked_during_the_first_decode_is_kept(ask: str, prompt: str, browser: Chromium, address: str) -> None:
-    tab = browser.open(f"{address}#prompt=peace&length=64&steps=64&strategy=rws:8", width=1280)
+    tab = browser.open(f"{address}#prompt=peace&length=48&steps=48&strategy=rws:8", width=1280)
     assert tab.evaluate(f"{DECODED} === undefined")
     tab.evaluate(ask)
     tab.until(f"location.hash.includes('{prompt}') && {DECODED}")
-    assert f"prompt={prompt}" in tab.evaluate("location.hash") and "length=64" in tab.evaluate("location.hash")
+    assert f"prompt={prompt}" in tab.evaluate("location.hash") and "length=48" in tab.evaluate("location.hash")
     assert tab.evaluate("document.getElementById('problem').hidden") and tab.messages == []
 
 
@@ -107,6 +107,10 @@ def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium,
     strange = "peace \U0001f54a and \u043c\u0438\u0440"
     tab = opened(browser, f"{address}#prompt={quote(strange)}&length=8&steps=8")
     assert "ignores \u201c\U0001f54a\u201d, \u201c\u043c\u0438\u0440\u201d" in text(tab, "known")
+    tab = opened(browser, f"{address}#prompt={'x' * 31}&length=8&steps=8")
+    assert f"\u201c{'x' * 30}\u2026\u201d" in text(tab, "known")
+    tab = opened(browser, f"{address}#prompt=&length=8&steps=8")
+    assert text(tab, "known") == "The prompt is empty: the text begins freely."
 
 
 def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:
@@ -125,6 +129,15 @@ def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
         "field.dispatchEvent(new Event('input')); })(document.getElementById('prompt'))"
     )
     assert text(tab, "completions").startswith("congress")
+    # Half a word is neither decoded nor complained of, until its field is left; what stands below keeps its place.
+    typed = TYPED.format("'we ask congr'")
+    waits = f"(real => {{ const all = []; setTimeout = (run, ms) => {{ all.push(ms); return real(run, ms); }}; {typed};"
+    assert 250 not in tab.evaluate(f"{waits} setTimeout = real; return all; }})(setTimeout)")
+    top = "document.getElementById('settings').getBoundingClientRect().top"
+    before = tab.evaluate(top)
+    tab.evaluate("document.getElementById('prompt').blur()")
+    tab.until("document.getElementById('known').textContent.includes('does not know')")
+    assert tab.evaluate(top) == pytest.approx(before, abs=1)
     tab.evaluate("document.querySelector('#completions button').click()")
     assert tab.evaluate("document.getElementById('prompt').value") == "we ask congress "
     tab.until("location.hash.includes('we%20ask%20congress')")
@@ -134,7 +147,7 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
     click(tab, "forward")
     marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
-    before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
+    before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("going up past ")[1].split(",")[0])
     tab.evaluate(DRAGGED.format(40 * (np.log2(crossing) + 4) - 2))
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
@@ -142,6 +155,43 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     x, y = tab.middle("document.querySelector('#chart svg')")
     tab.point(x, y, click=True)
     assert tab.evaluate("document.getElementById('factor-said').textContent") != "4.572"
+
+
+def test_a_minimum_spacing_has_its_rings(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=16&steps=8&strategy=default%2Bspacing:3")
+    click(tab, "forward")
+    (crossing,) = re.findall(r"going up past (1\.\d+), position 7", text(tab, "changes"))
+    for beside, said in ((-1, "committed the same"), (1, "passed a crossing")):
+        tab.evaluate(DRAGGED.format(40 * (np.log2(float(crossing)) + 4) + beside))
+        assert said in text(tab, "set")
+
+
+def test_the_chart_leads_to_the_nearest_crossing_and_rests_at_the_last_factor(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
+    click(tab, "nearest")
+    tab.until("document.getElementById('set').textContent.includes('nearest')")
+    factor, crossing = map(float, re.findall(r"factor, ([\d.]+): at ([\d.]+)\.", text(tab, "set"))[0])
+    assert 0.98 < factor / crossing < 1.02 and text(tab, "factor-said") == f"{factor:g}"
+    (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
+    assert f"step {np.abs(trace.factor - factor).argmin()} " in text(tab, "where")
+    tab.press("End")
+    assert text(tab, "factor-said") == f"{trace.factor[-1]:.4g}"
+    said = f"lies between 0 and s_R = 8; on this prompt it was {trace.factor.min():.3g} to {trace.factor.max():.3g}."
+    assert said in text(tab, "about")
+
+
+def test_eight_positions_of_a_step_have_names_that_do_not_overlap(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=64&steps=8&strategy=rws:32")
+    click(tab, "forward")
+    names = tab.evaluate(
+        "[...document.querySelectorAll('#chart .place')].map(name => name.getBoundingClientRect().toJSON())"
+    )
+    assert len(names) > 4
+    for n, one in enumerate(names):
+        for other in names[:n]:
+            apart = abs(one["y"] - other["y"]) >= 12 or one["right"] < other["left"] or other["right"] < one["left"]
+            assert apart, (one, other)
+    assert text(tab, "changes-said") == "7 crossings, scroll for all:"
 
 
 def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium, address: str) -> None:
@@ -252,6 +302,7 @@ def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium,
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt=peace&length=4&steps=4&strategy=default")
     tab.until("document.querySelectorAll('#board tbody tr').length === 3")
+    assert "RWS, s_R = 8, 1 per step" in text(tab, "board")
     for _ in range(4):
         tab.evaluate("document.querySelector('#yours button.word').click()")
     assert text(tab, "beaten").startswith("In reward you beat")
@@ -288,13 +339,44 @@ def test_the_python_that_is_copied_gives_the_same(browser: Chromium, address: st
     space: dict[str, Any] = {}
     exec(text(tab, "python"), space)
     assert json.loads(tab.evaluate(DECODED)) == space["run"][0].tokens.tolist()
+    assert not tab.evaluate("document.getElementById('local').hidden")  # a file's link opens nowhere else
+    tab = opened(browser, f"{address}#prompt=peace&length=8&steps=4&strategy=temperature:0.737")
+    assert '"temperature:0.737",  # a factor: logits times 0.737' in text(tab, "python")
+
+
+def test_the_first_step_says_why_its_guesses_are_alike(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address)
+    seen = "getComputedStyle(document.getElementById('first')).visibility"
+    assert tab.evaluate(seen) == "visible"
+    click(tab, "forward")
+    assert tab.evaluate(seen) == "hidden"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_choices_fit_their_boxes(width: int, browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, width=width)
+    tab.evaluate("document.getElementById('settings').open = true")
+    spare = """[...document.querySelectorAll("select")].map(box => {
+      const pen = document.createElement("canvas").getContext("2d"), style = getComputedStyle(box);
+      pen.font = style.font;
+      const text = Math.max(...[...box.options].map(option => pen.measureText(option.text).width));
+      return box.clientWidth - 2 * parseFloat(style.paddingLeft) - text;
+    })"""
+    assert min(tab.evaluate(spare)) > 20  # of the arrow
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address: str) -> None:
-    tab = opened(browser, address, width=390, dark=dark)
+    tab = opened(browser, address, width=390, dark=dark, calm=True)
+    in_sight = "{}.map(id => document.getElementById(id).getBoundingClientRect())"
+    in_sight += ".every(box => box.top >= 0 && box.bottom <= innerHeight)"
+    click(tab, "play")
+    assert tab.evaluate(in_sight.format("['play', 'answer']"))
+    click(tab, "play")
+    tab.evaluate("document.getElementById('away').scrollIntoView()")
     click(tab, "away")
     tab.until("!document.getElementById('differ').hidden")
+    tab.until(in_sight.format("['differ', 'answer', 'answer-b']"))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     low = {name: found for name, found in tab.evaluate(CONTRASTS).items() if found[0] < 4.5 or found[1] < 12}
     assert low == {} and tab.messages == []
