@@ -39,17 +39,21 @@ function divergence(one, other) {
 
 /** Say whether A, of RWS, and B, of its mean factor, differ, and why. crossed: the steps with a crossing between their factors. */
 function verdict(one, other, crossed) {
-  const { step, words } = divergence(one, other), fixed = figures(other.rule.scale), [low, high] = factorsOf(one);
-  const range = rangeSaid([low, high]), went = range.includes(" ") ? `went from ${range}` : `was ${range} at every step`;
-  const order = engine.ordered(one.rule), what = order ? "do the two factors commit different positions" : `does a crossing lie between its factor and the fixed factor ${fixed}`;
-  const where = order ? `the two factors commit different positions` : `a crossing lies between its factor and the fixed factor ${fixed}`;
-  const why = crossed ? `At ${crossed} of ${one.steps} steps ${where}.` : `At no step ${what}, so the reward could not change the text.`;
-  if (step < 0) return `Both texts are the same. RWS\u2019s factor ${went}. ${why}${crossed ? " The same positions are committed all the same: a second crossing turns the first back." : ""}`;
-  const said = crossed ? ` RWS\u2019s factor ${went}. ${why}` : "";
-  if (!words) return `Both texts are the same. A and B diverge at step ${step}: the reward changed the order, not the text.${said}`;
+  const { step, words } = divergence(one, other), range = rangeSaid(factorsOf(one)), fixed = figures(other.rule.scale);
+  const went = `RWS\u2019s factor ${range.includes(" ") ? `went from ${range}` : `was ${range} at every step`}.`;
+  const [lies, lie] = engine.ordered(one.rule) ? ["the two factors commit", "do the two factors commit"].map(said => `${said} different positions`)
+    : ["a crossing lies", "does a crossing lie"].map(said => `${said} between its factor and the fixed factor ${fixed}`);
+  const count = `At ${crossed} of ${one.steps} steps ${lies}.`;
+  if (step < 0) {
+    const why = crossed ? `${count} Each time a second one turns it back.` : `At no step ${lie}, so the reward could not change the text.`;
+    return `Both texts are the same. ${went} ${why}`;
+  }
+  const why = crossed ? ` ${went} ${count}` : "";
+  if (!words) return `Both texts are the same. A and B diverge at step ${step}: the reward changed the order, not the text.${why}`;
   const [a, b] = [one, other].map(run => engine.rewardOf(run, run.canvas));
-  const more = a === b ? "Both have the same reward." : `${a > b ? "A (with the reward)" : "B (without it)"} has more reward: ${figures(Math.max(a, b))} against ${figures(Math.min(a, b))}.`;
-  return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${said} ${more}`;
+  const winner = a > b ? "A (with the reward)" : "B (without it)";
+  const more = a === b ? "Both have the same reward." : `${winner} has more reward: ${figures(Math.max(a, b))} against ${figures(Math.min(a, b))}.`;
+  return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${why} ${more}`;
 }
 
 /**
@@ -73,15 +77,16 @@ function promptCount({ jobOf, decoded, breath, settings, describe, open, problem
     const error = Math.sqrt(gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0) / (total - 1) / total);
     const signed = value => value.toFixed(3).replace("-", "\u2212"), lines = [];
     if (ended && total < prompts.length) lines.push(total ? `Stopped after ${total} of ${prompts.length} prompts. ` : "Stopped before the first prompt.");
-    if (total) lines.push(`In ${same} of ${total} prompts the reward changed no word.`);
-    if (changed.length) lines.push(` In ${changed.length} the text changed${ended ? ": " : "."}`);
+    if (total) lines.push(`In ${same} of ${total} prompts the reward changed no word (blue).`);
+    if (changed.length) lines.push(` In ${changed.length} the text changed (orange)${ended ? ": " : "."}`);
     const buttons = ended ? changed.map(asked => {
       const button = make("button", { type: "button", "aria-label": `open \u201c${asked.prompt}\u201d`, title: asked.prompt }, "open");
       button.addEventListener("click", () => open(asked));
       return button;
     }) : [];
     const gained = mean > 2 * error ? "gained reward" : mean < -2 * error ? "lost reward" : "gained no measurable reward";
-    const average = total > 1 ? [make("p", {}, `On average RWS ${gained}: ${signed(mean)} \u00b1 ${signed(error)} SD (mean \u00b1 standard error, in SD of the reward).`)] : [];
+    const gain = `${signed(mean)} \u00b1 ${signed(error)} SD (mean \u00b1 standard error, in SD of the reward)`;
+    const average = total > 1 ? [make("p", {}, `On average RWS ${gained}: ${gain}.`)] : [];
     const bar = total ? [make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` },
       ...[same, changed.length].map(n => make("span", { style: `width: ${100 * n / prompts.length}%` })))] : [];
     const parts = [make("p", {}, ...lines, ...buttons.flatMap(button => [button, " "])), ...average, ...bar];

@@ -25,9 +25,11 @@ function completions(model, field, host, changed) {
     offer();
     changed(half);
   });
-  field.addEventListener("blur", () => { // who leaves has done with the word, or chooses a completion, which is read next
-    if (half) changed(half = false);
-  });
+  for (const element of [field, host]) {
+    element.addEventListener("focusout", ({ relatedTarget: to }) => { // who leaves both has done with the word
+      if (half && to !== field && !host.contains(to)) changed(half = false);
+    });
+  }
   field.addEventListener("keydown", event => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault(); // Enter takes the first word that is offered

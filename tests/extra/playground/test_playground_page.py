@@ -132,10 +132,11 @@ def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
     # Half a word is neither decoded nor complained of, until its field is left; what stands below keeps its place.
     typed = TYPED.format("'we ask congr'")
     waits = f"(real => {{ const all = []; setTimeout = (run, ms) => {{ all.push(ms); return real(run, ms); }}; {typed};"
+    waits += "document.querySelector('#completions button').focus();"
     assert 250 not in tab.evaluate(f"{waits} setTimeout = real; return all; }})(setTimeout)")
     top = "document.getElementById('settings').getBoundingClientRect().top"
     before = tab.evaluate(top)
-    tab.evaluate("document.getElementById('prompt').blur()")
+    tab.evaluate("document.activeElement.blur()")
     tab.until("document.getElementById('known').textContent.includes('does not know')")
     assert tab.evaluate(top) == pytest.approx(before, abs=1)
     tab.evaluate("document.querySelector('#completions button').click()")
@@ -290,7 +291,7 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
 def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#length=12&steps=6&block=12&strategy=rws:8", calm=True)
     click(tab, "fifty")
-    tab.until("document.getElementById('counted').textContent.includes('the text changed.')")
+    tab.until("document.getElementById('counted').textContent.includes('the text changed (orange).')")
     click(tab, "stop-fifty")
     tab.until("!document.getElementById('fifty').disabled")
     assert re.match(r"Stopped after \d+ of 50 prompts\. In \d+ of", text(tab, "counted"))
