@@ -57,7 +57,8 @@ const engine = (() => {
     return rule;
   }
 
-  const ordered = rule => rule.name === "random-order" || rule.name === "left-to-right" || rule.spacing > 1;
+  const blind = rule => rule.name === "random-order" || rule.name === "left-to-right"; // its order is no matter of confidence
+  const ordered = rule => blind(rule) || rule.spacing > 1;
 
   function factorOf(rule, reward) {
     if (rule.factor !== undefined) return rule.factor; // one that the reader drags
@@ -336,12 +337,18 @@ const engine = (() => {
     return { gaps, values, rests, slopes };
   }
 
+  /** Return the same at the factors of a short grid. */
+  function pointsOf(row, grid) {
+    const gaps = gapsOf(row), points = grid.map(r => pointOf(gaps, r));
+    return { gaps, values: points.map(point => point.value), rests: points.map(point => point.rest), slopes: points.map(point => point.slope) };
+  }
+
   /**
-   * Return the factors that are shown at which two positions are equally confident, ascending, from their curves.
+   * Return the factors within a grid at which two positions are equally confident, ascending, from their curves.
    * An interval is left where it holds none, as tangents and chords bound concave curves, or where the difference of the
    * curves is monotone; else it is halved, up to `budget.left` times: two curves that all but coincide take more.
    */
-  function crossings(a, b, budget = { left: 1000 }) {
+  function crossings(a, b, budget = { left: 1000 }, grid = GRID) {
     const points = [], lead = a.gaps[0] - b.gaps[0];
     if (!Number.isFinite(a.gaps[0]) || !Number.isFinite(b.gaps[0])) return points; // one token is certain at every factor
     const end = (r, x, y) => ({ r, x, y, d: r * lead - (x.rest - y.rest), noise: 2 ** -46 * (r * Math.abs(lead) + x.rest + y.rest) + 1e-26 });
@@ -362,7 +369,7 @@ const engine = (() => {
         last = to;
       }
     };
-    const ends = GRID.map((r, n) => end(r, stored(a, n), stored(b, n)));
+    const ends = grid.map((r, n) => end(r, stored(a, n), stored(b, n)));
     if (sure(ends[0])) [last] = ends;
     for (let n = 0; n + 1 < ends.length; n += 1) search(ends[n], ends[n + 1]);
     return points;
@@ -395,14 +402,14 @@ const engine = (() => {
   }
 
   /** Return the factors at which the k most confident places change: each with who leaves and who enters. curves: by place. */
-  function changes(curves, places, k) {
+  function changes(curves, places, k, grid = GRID) {
     if (k >= places.length) return [];
-    const tops = GRID.map((_, n) => topOf(places, place => curves.get(place).values[n], k)), ever = new Set(tops.flat());
+    const tops = grid.map((_, n) => topOf(places, place => curves.get(place).values[n], k)), ever = new Set(tops.flat());
     const chosen = new Set(tops[0]), meetings = [], found = [], budget = { left: 1000 };
     for (const a of ever) {
       for (const b of places) {
         if (a === b || (ever.has(b) && b < a)) continue; // each pair once
-        for (const factor of crossings(curves.get(a), curves.get(b), budget)) meetings.push({ factor, a, b });
+        for (const factor of crossings(curves.get(a), curves.get(b), budget, grid)) meetings.push({ factor, a, b });
       }
     }
     for (const { factor, a, b } of meetings.sort((x, y) => x.factor - y.factor)) {
@@ -415,8 +422,48 @@ const engine = (() => {
     return found;
   }
 
+  /** Return a curve at a share, 0 to 1, of the way between two factors of GRID: the cubic through its values and slopes. */
+  function inside({ values, slopes }, n, t) {
+    const width = GRID[n + 1] - GRID[n], [a, b] = [values[n], values[n + 1]];
+    if (!Number.isFinite(a)) return a; // one token is certain at every factor
+    return a + t * t * (3 - 2 * t) * (b - a) + width * t * (1 - t) * ((1 - t) * slopes[n] - t * slopes[n + 1]);
+  }
+
+  /** Return the factors at which what a step commits changes, as `changes` does, of any strategy; with a spacing to 1e-4 or so. */
+  function turns(run, record, curves) {
+    const { places, chosen: { length: k } } = record, found = [];
+    if (blind(run.rule)) return found;
+    if (run.rule.spacing === 1) return changes(curves, places, k);
+    const chosen = (n, t) => {
+      const lead = spaced(places, place => inside(curves.get(place), n, t), k, run.rule.spacing);
+      return topOf(places, place => lead.get(place), k);
+    };
+    for (let n = 0; n + 1 < GRID.length; n += 1) {
+      const [before, after] = [chosen(n, 0), chosen(n, 1)];
+      if (String(before) === String(after)) continue;
+      let [low, high] = [0, 1];
+      for (let halved = 0; halved < 12; halved += 1) {
+        const middle = (low + high) / 2;
+        if (String(chosen(n, middle)) === String(before)) low = middle;
+        else high = middle;
+      }
+      const factor = GRID[n] + high * (GRID[n + 1] - GRID[n]), out = before.filter(place => !after.includes(place));
+      after.filter(place => !before.includes(place)).forEach((into, at) => found.push({ factor, out: out[at], into }));
+    }
+    return found;
+  }
+
+  /** Return whether a crossing lies between a step's factor and another one; with a spacing, whether they commit different positions. */
+  function crossed(run, record, factor) {
+    const seen = look(run, record.before);
+    if (ordered(run.rule)) return String(choose(run, seen, record.step, factor, record.before).chosen) !== String(record.chosen);
+    if (factor === record.factor) return false;
+    const grid = [Math.min(factor, record.factor), Math.max(factor, record.factor)];
+    return changes(new Map(record.places.map(place => [place, pointsOf(seen.rows.get(place), grid)])), record.places, record.chosen.length, grid).length > 0;
+  }
+
   return {
-    MASK, GRID, Refused, plan, usualBlock, strategy, ordered, randoms, best, logOdds, topOf, era, keywords, normalised, begin, done, look, choose, rewardOf,
-    step, decode, inOrder, beforeEnd, curve, crossings, changes, oddsOfGaps, gapsOf, factorOf,
+    MASK, GRID, Refused, plan, usualBlock, strategy, blind, ordered, randoms, best, logOdds, topOf, era, keywords, normalised, begin, done, look, choose, rewardOf,
+    step, decode, inOrder, beforeEnd, curve, crossings, changes, turns, crossed, oddsOfGaps, gapsOf, factorOf,
   };
 })();

@@ -7,6 +7,7 @@ async function loadModel() {
   const frame = prompt => [CLS, ...prompt, SEP];
   const reward = {
     name: "mini", mean: data.reward.mean, std: data.reward.std, bounds: data.reward.bounds,
+    scale: "Mean and SD are those of four answers to each of 256 prompts: true, corrupted, or written by this network.",
     score: (tokens, prompt) => judge.score([...frame(prompt), ...engine.beforeEnd(tokens, EOS).filter(token => !special.has(token)), EOS]),
   };
   return {

@@ -100,6 +100,7 @@ async function playground() {
     settings.strategy = { temperature: `temperature:${value}`, rws: `rws:${value}`, spacing: `default+spacing:${value}` }[kind] ?? kind;
     if (kind === "random-order") settings.seed = value;
     else delete settings.seed;
+    before = null; // the reader's choice stands
     ask();
   }
 
@@ -126,7 +127,7 @@ async function playground() {
     byId("decoded").hidden = Boolean(error) && !run;
   }
 
-  /** Decode what the settings ask for, and show it. */
+  /** Decode what the settings ask for, and show it: true; false for what cannot be decoded, null if another came before its end. */
   async function ask() {
     const mine = turn += 1, stopped = () => mine !== turn;
     pause();
@@ -138,18 +139,21 @@ async function playground() {
       job = jobOf(settings);
     } catch (error) {
       byId("decoded").inert = true;
-      return problem(error);
+      problem(error);
+      return false;
     }
     problem(null);
+    if (job.rule.name !== "rws") setAway(false); // without a reward there is none to take away
     byId("decoded").inert = false;
     known(job.read);
     history.replaceState(null, "", toFragment({ ...settings, steps: job.steps }));
     const told = one => { byId("where").textContent = `decoding, step ${one.records.length} of ${one.steps}`; };
     byId("answer").setAttribute("aria-busy", "true");
     const made = await decoded(job, stopped, told);
-    if (!made) return;
-    const other = away && made.rule.name === "rws" ? await decoded({ ...job, rule: meanRule(made) }, stopped, told) : null;
-    if (stopped()) return;
+    if (!made) return null;
+    const other = away ? await decoded({ ...job, rule: withoutReward(made) }, stopped, told) : null;
+    const crossed = other && await stepsCrossed(made, other.rule.scale, breath, stopped);
+    if (stopped()) return null;
     byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
     byId("decoded").hidden = false;
@@ -162,20 +166,21 @@ async function playground() {
     byId("name-b").textContent = twin ? `B: fixed factor ${minus(twin.rule.scale)}, the mean of A\u2019s` : "";
     byId("step").max = run.steps;
     about(job);
+    byId("used-said").hidden = run.rule.name !== "rws";
+    byId("used").textContent = rangeSaid(factorsOf(run));
     board(job);
     share(job);
-    tellDifference();
+    tellDifference(crossed);
+    follow();
     go(Math.min(at, run.steps));
+    return true;
   }
 
-  const meanRule = made => ({ ...made.rule, name: "temperature", scale: made.records.reduce((sum, record) => sum + record.factor, 0) / made.steps });
-  const later = (() => {
-    let waiting = 0;
-    return milliseconds => {
-      clearTimeout(waiting);
-      waiting = setTimeout(ask, milliseconds);
-    };
-  })();
+  let waiting = 0;
+  function later(milliseconds) {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, milliseconds);
+  }
 
   function titleOf(rule) {
     const own = {
@@ -189,7 +194,8 @@ async function playground() {
     const own = {
       default: "Confidence decoding: the factor is 1, and the most confident positions are committed first.",
       temperature: "All logits are multiplied by the same factor at every step. No reward is read.",
-      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001.",
+      rws: "The factor of a step is s_R \u221a(\u03c3(r) + \u03b5), where r is the reward of the draft, normalised, \u03c3 the logistic function, and \u03b5 = 0.00001. "
+        + `So it lies between 0 and s_R = ${figures(job.rule.reward_scale)}; on this prompt it was ${rangeSaid(factorsOf(run))}.`,
       "random-order": "Positions are committed in a random order. Factors change nothing here.",
       "left-to-right": "Positions are committed from left to right. Factors change nothing here.",
     }[job.rule.name];
@@ -198,10 +204,11 @@ async function playground() {
   }
 
   function known({ unknown, words, ids, ignored = [] }) {
-    const named = all => all.slice(0, 6).map(word => `\u201c${word.slice(0, 30)}\u201d`).join(", ") + (all.length > 6 ? ` and ${all.length - 6} more` : "");
+    const named = all => all.slice(0, 6).map(word => `\u201c${word.length > 30 ? `${word.slice(0, 30)}\u2026` : word}\u201d`).join(", ") + (all.length > 6 ? ` and ${all.length - 6} more` : "");
     const notes = unknown.length ? [model.unknownNote(named(unknown), ids.length, words)] : [];
     if (ignored.length) notes.push(`It ignores ${named(ignored)}: it reads letters a to z, digits and . , ; : ? !`);
-    byId("known").textContent = notes.length ? notes.join(" ") : byId("known").dataset.usual;
+    byId("known").textContent = notes.join(" ") || (words ? byId("known").dataset.usual : "The prompt is empty: the text begins freely.");
+    knownGrows();
   }
 
   // ---- Steps.
@@ -213,7 +220,8 @@ async function playground() {
     byId("where").textContent = where;
     byId("step").setAttribute("aria-valuetext", where);
     factor = seen = null;
-    byId("fixed-said").hidden = !twin;
+    byId("first").classList.toggle("gone", !frequentGuesses(run.records[at]));
+    byId("fixed-said").hidden = byId("differs-said").hidden = !twin;
     showA(at, twin);
     if (twin) showB(at, run);
     const said = sentence(run);
@@ -221,6 +229,14 @@ async function playground() {
     byId("said-b").textContent = twin ? sentence(twin) : "";
     if (!playing) say(said);
     why();
+  }
+
+  /** Return whether nothing is committed yet and most positions have the same few guesses, the 4-gram model's frequent words. */
+  function frequentGuesses(record) {
+    if (!model.exact || !record || record.before.some(token => token !== engine.MASK)) return false;
+    const counts = new Map();
+    for (const token of record.candidate) counts.set(token, (counts.get(token) ?? 0) + 1);
+    return [...counts.values()].sort((a, b) => b - a).slice(0, 3).reduce((sum, count) => sum + count, 0) > record.candidate.length / 2;
   }
 
   function sentence(one) {
@@ -251,11 +267,20 @@ async function playground() {
       return go(at);
     }
     if (at === run.steps) go(0);
+    intoSight();
     byId("play").textContent = "Pause";
     playing = setInterval(() => {
       if (at + 1 >= run.steps) pause();
       go(at + 1);
     }, clamp(14000 / run.steps, 250, 900));
+  }
+
+  /** Scroll the steps and what they show into sight, where they are not. */
+  function intoSight() {
+    const first = twin ? byId("differ") : byId("runs"), bar = document.querySelector(".bar").getBoundingClientRect();
+    if (first.getBoundingClientRect().top >= bar.height && byId("runs").getBoundingClientRect().bottom <= innerHeight) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    byId("decoded").scrollIntoView({ behavior: calm ? "auto" : "smooth" });
   }
 
   const move = step => () => { if (run) { pause(); go(step()); } };
@@ -268,9 +293,40 @@ async function playground() {
   // ---- Why: the picture of the step, the line that is dragged, the draft.
 
   const drags = byId("factor"), scale = 40, factorAt = value => 2 ** (value / scale - 4);
-  const chart = whyChart(byId("chart"), to => setFactor(to));
-  drags.addEventListener("input", () => setFactor(factorAt(Number(drags.value))));
+  const chart = whyChart(byId("chart"), drag);
+  drags.addEventListener("input", () => drag(factorAt(Number(drags.value))));
+
+  function drag(to) {
+    if (playing) {
+      pause();
+      go(at);
+    }
+    setFactor(to);
+  }
+
   byId("own").addEventListener("click", () => setFactor(null));
+  byId("nearest").addEventListener("click", async () => {
+    const button = byId("nearest"), one = run, usual = button.textContent;
+    let best = null;
+    pause();
+    button.disabled = true;
+    for (const record of one.records) {
+      button.textContent = `looking at step ${record.step} of ${one.steps}`;
+      await breath();
+      if (run !== one) break;
+      for (const { factor: there } of engine.turns(one, record, curvesOf(one, record).curves)) {
+        const far = Math.abs(Math.log(there / record.factor));
+        if (!best || far < best.far) best = { far, there, step: record.step };
+      }
+    }
+    button.textContent = usual;
+    button.disabled = engine.blind(run.rule);
+    if (run !== one) return;
+    if (best) go(best.step);
+    byId("set").textContent = best ? `Of all steps this one has the crossing nearest to its factor, ${minus(one.records[best.step].factor)}: at ${minus(best.there)}. Drag the line across it.`
+      : "No step has a crossing between 1/16 and 64.";
+    say(byId("set").textContent);
+  });
   byId("fix").addEventListener("click", () => {
     settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
     delete settings.seed;
@@ -282,6 +338,7 @@ async function playground() {
   function why() {
     const record = run.records[at];
     for (const id of ["factor", "own", "fix"]) byId(id).disabled = !record;
+    byId("nearest").disabled = engine.blind(run.rule);
     drawDraft(record);
     if (playing && slow > 120) return; // the curves wait until it stands still
     const begun = performance.now();
@@ -291,16 +348,27 @@ async function playground() {
     seen = null; // at the end the curves of the last step stand, and nothing is dragged
     byId("set").textContent = "All positions are committed. These are the curves of the last step: go back to drag the line.";
     byId("changes").replaceChildren();
-    byId("factor-said").textContent = "";
+    byId("changes").classList.remove("more");
+    byId("changes-said").textContent = "";
+    tellFactor(run.records.at(-1).factor);
+  }
+
+  function curvesOf(one, record) {
+    const found = engine.look(one, record.before);
+    return { found, curves: new Map(record.places.map(place => [place, engine.curve(found.rows.get(place))])) };
   }
 
   function drawCurves(record) {
-    seen = engine.look(run, record.before);
-    const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
-    const plain = !engine.ordered(run.rule), changes = plain ? engine.changes(curves, record.places, record.chosen.length) : [];
-    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale);
-    byId("changes").replaceChildren(...changes.slice(0, 40).map(({ factor: r, out, into }) => make("li", {}, `at factor ${figures(r, 4)}: ${cited(record, into)} replaces ${cited(record, out)}`)));
-    if (plain && !changes.length && record.places.length > record.chosen.length) byId("changes").append(make("li", {}, "no factor from 1/16 to 64 changes what this step commits"));
+    const { found, curves } = curvesOf(run, record);
+    seen = found;
+    const changes = engine.turns(run, record, curves);
+    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale, run.rule.name === "rws" ? factorsOf(run) : null);
+    const named = place => `position ${place} (\u201c${wordAt(record, place)}\u201d)`;
+    byId("changes").replaceChildren(...changes.map(({ factor: r, out, into }) => make("li", {}, `going up past ${figures(r, 4)}, ${named(into)} replaces ${named(out)}`)));
+    const none = engine.blind(run.rule) || record.places.length === record.chosen.length ? "" : "No factor from 1/16 to 64 changes what this step commits.";
+    const more = byId("changes").scrollHeight > byId("changes").clientHeight;
+    byId("changes").classList.toggle("more", more);
+    byId("changes-said").textContent = changes.length ? `${changes.length} crossing${changes.length > 1 ? "s" : ""}${more ? ", scroll for all" : ""}:` : none;
   }
 
   /** Move the line to a factor, null for the step's own, and show what would be committed there. */
@@ -309,24 +377,28 @@ async function playground() {
     if (!record || !seen) return;
     factor = to;
     const here = to ?? record.factor, { chosen } = to === null ? record : engine.choose(run, seen, at, here, record.before);
-    drags.value = Math.round((Math.log2(here) + 4) * scale);
-    drags.setAttribute("aria-valuetext", figures(here));
-    byId("factor-said").textContent = figures(here);
+    tellFactor(here);
     chart.set(here, chosen);
     showA(at, twin, chosen);
     byId("said-a").textContent = to === null ? sentence(run) : `With the line at factor ${figures(here)}. Press \u201cBack to the factor of the step\u201d to undo.`;
     const off = here < engine.GRID[0] || here > engine.GRID.at(-1) ? " It lies outside the chart." : "";
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
-    const verdict = engine.ordered(run.rule) && run.rule.spacing === 1 ? "This order does not look at confidence: no factor changes it."
+    const verdict = engine.blind(run.rule) ? "This order does not look at confidence: no factor changes it."
       : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
     byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}${off}`;
     if (to !== null) say(byId("set").textContent);
   }
 
+  function tellFactor(here) {
+    drags.value = Math.round((Math.log2(here) + 4) * scale);
+    drags.setAttribute("aria-valuetext", figures(here));
+    byId("factor-said").textContent = figures(here);
+  }
+
   function drawDraft(record) {
     const tokens = record ? record.candidate : run.canvas, raw = engine.rewardOf(run, tokens), r = engine.normalised(run.reward, raw);
     byId("draft").textContent = model.textOf(engine.beforeEnd(tokens, model.end));
-    const scored = `Reward ${run.reward.name.split(":")[0]}: ${minus(raw)}. Normalised, in SD from its mean: r = ${minus(r)}.`;
+    const scored = `Reward ${run.reward.name.split(":")[0]}: ${minus(raw)}. Normalised, in SD from the mean: r = ${minus(r)}. ${run.reward.scale}`;
     const read = run.rule.name === "rws" && record ? ` RWS makes it the factor ${minus(run.rule.reward_scale)} \u00b7 \u221a(\u03c3(${minus(r)}) + \u03b5) = ${minus(record.factor)}.` : " This strategy does not read it.";
     byId("worth").textContent = scored + (record ? read : "");
   }
@@ -334,82 +406,55 @@ async function playground() {
   // ---- Take the reward away.
 
   let before = null; // the strategy that RWS stands in for while the reward is taken away
+
+  function setAway(to) {
+    [away, before] = [to, null];
+    byId("away").classList.toggle("on", away);
+    byId("away").textContent = away ? "Put the reward back" : "Take the reward away";
+  }
+
   byId("away").addEventListener("click", async () => {
-    const button = byId("away"), { top } = button.getBoundingClientRect();
-    away = !away;
-    button.setAttribute("aria-checked", away);
-    button.textContent = away ? "Hide the run without it" : "Take the reward away";
+    const button = byId("away"), { top } = button.getBoundingClientRect(), own = before;
+    setAway(!away);
     if (away && !settings.strategy.startsWith("rws")) [before, settings.strategy] = [settings.strategy, "rws:8"];
-    else if (!away && before) [settings.strategy, before] = [before, null];
-    await ask();
-    scrollBy(0, button.getBoundingClientRect().top - top); // what appears above does not move the button
+    else if (!away && own) settings.strategy = own;
+    if (!await ask()) return;
+    if (away) intoSight();
+    else scrollBy(0, button.getBoundingClientRect().top - top); // what goes above does not move the button
   });
 
-  function tellDifference() {
-    byId("differ").hidden = !away;
-    if (!away) return;
-    if (!twin) {
-      byId("differ").textContent = "Only RWS reads the reward: choose RWS above.";
-      return;
-    }
-    byId("differ").textContent = (before ? "Only RWS reads the reward, so the strategy is RWS now. " : "") + difference(run, twin);
+  function tellDifference(crossed) {
+    byId("differ").hidden = !twin;
+    if (!twin) return;
+    const { step } = divergence(run, twin), there = make("button", { type: "button" }, `Go to step ${step}`);
+    there.addEventListener("click", () => { pause(); go(step); });
+    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} `, ...(step < 0 ? [] : [there]));
   }
 
-  function difference(one, other) {
-    const places = one.canvas.filter((token, place) => token !== other.canvas[place]).length;
-    const first = one.records.findIndex((record, step) => String(record.chosen.map(place => [place, record.candidate[place]])) !== String(other.records[step].chosen.map(place => [place, other.records[step].candidate[place]])));
-    const mean = minus(other.rule.scale);
-    if (first < 0) return `Both texts are the same, and so is every step: here the fixed factor ${mean} does what RWS does.`;
-    const where = `At step ${first} they commit different positions.`;
-    if (!places) return `${where} Yet both texts are the same in the end: the reward changed the order, not the text.`;
-    const [a, b] = [one, other].map(each => engine.rewardOf(each, each.canvas));
-    const more = a === b ? "Both have the same reward." : `The text ${a > b ? "with" : "without"} the reward model has more reward: ${minus(Math.max(a, b))} against ${minus(Math.min(a, b))}.`;
-    return `${where} The texts differ in ${places} of ${one.length} words. ${more}`;
-  }
-
-  let counting = 0;
-  byId("stop-fifty").addEventListener("click", () => { counting += 1; });
-  byId("fifty").addEventListener("click", async () => {
-    const mine = counting += 1, stopped = () => mine !== counting;
-    const asked = { ...settings }, strategy = asked.strategy.startsWith("rws") ? asked.strategy : "rws:8", counted = byId("counted");
-    const prompts = [...data.prompts].map(prompt => [Math.random(), prompt]).sort(([a], [b]) => a - b).slice(0, 50).map(([, prompt]) => prompt);
-    let same = 0, total = 0, gain = 0, squares = 0;
-    const tell = ended => {
-      counted.hidden = false;
-      const bar = make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` }, make("span", { style: `width: ${2 * same}%` }), make("span", { style: `width: ${2 * (total - same)}%` }));
-      const mean = total ? gain / total : 0, error = total > 1 ? Math.sqrt(Math.max(0, squares / total - mean ** 2) / (total - 1)) : 0;
-      counted.replaceChildren(`${strategy}, ${total} of 50 prompts${ended ? "" : " so far"}: in ${same} both texts are the same (blue), in ${total - same} they differ (orange). Reward of RWS minus that of each prompt's fixed factor: mean ${mean.toFixed(3).replace("-", "\u2212")} SD of the reward, standard error ${error.toFixed(3)}.`, bar);
-    };
-    byId("stop-fifty").hidden = false;
-    byId("fifty").disabled = true;
-    try {
-      for (const prompt of prompts) {
-        const job = jobOf({ ...asked, prompt, strategy }), one = await decoded(job, stopped);
-        const other = one && await decoded({ ...job, rule: meanRule(one) }, stopped);
-        if (!other) break;
-        const score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
-        total += 1;
-        same += String(one.canvas) === String(other.canvas);
-        const more = score(one) - score(other);
-        gain += more;
-        squares += more ** 2;
-        tell(false);
-        await breath();
-      }
-      tell(true);
-    } catch (error) {
-      problem(error);
-    }
-    byId("stop-fifty").hidden = true;
-    byId("fifty").disabled = false;
+  const follow = promptCount({
+    jobOf, decoded, breath, problem,
+    settings: prompt => ({ ...settings, prompt, strategy: settings.strategy.startsWith("rws") ? settings.strategy : "rws:8" }),
+    describe: asked => safely(() => {
+      const { rule, reward, length, steps, block } = jobOf(asked);
+      return `${titleOf(rule)}; reward ${reward.name}; ${length} ${model.unit} in ${steps} steps${block < length ? `, in blocks of ${block}` : ""}`;
+    }),
+    async open(asked) {
+      settings = { ...asked };
+      setAway(true);
+      at = 0;
+      if (await ask()) intoSight();
+    },
   });
 
   // ---- Controls.
 
   const board = chooseBoard(model, decoded, breath);
   const share = shareRun(model, () => run, () => settings);
+  byId("first").hidden = !model.exact;
+  const knownGrows = onlyGrows(byId("known"));
   byId("known").dataset.usual = byId("known").textContent;
-  completions(model, byId("prompt"), byId("completions"), () => {
+  completions(model, byId("prompt"), byId("completions"), half => {
+    if (half) return clearTimeout(waiting); // a word that is being typed is not decoded
     settings.prompt = byId("prompt").value.replace(/[\ud800-\udfff]/gu, "\ufffd"); // half a character is no part of an address
     at = 0;
     later(250);
@@ -455,16 +500,14 @@ async function playground() {
       settings = { ...data.start, ...(location.hash.length > 1 ? { steps: undefined, block: undefined, ...fromFragment(location.hash) } : {}) };
     } catch (error) {
       settings = { ...data.start };
-      await ask();
-      return problem(error);
+      if (await ask()) problem(error);
+      return;
     }
-    at = 0;
-    await ask();
-    if (run) return;
+    [at, before] = [0, null];
+    if (await ask() !== false || run) return;
     const said = byId("problem").textContent; // the address asks for what cannot be decoded
     settings = { ...data.start };
-    await ask();
-    problem(new Refused(said));
+    if (await ask()) problem(new Refused(said));
   }
   if (matchMedia("(max-width: 600px)").matches) byId("settings").open = false;
   addEventListener("hashchange", begin);

@@ -20,7 +20,7 @@ from rws_decode.extra.pages.template import part, read_part
 from rws_theory.checks import one_of
 
 _SHARED = ("shared.js", "lines.js", "axis.js")  # of rws_decode.extra.pages
-_SCRIPTS = ("unpack.js", "engine.js", "trace.js", "view.js", "parts.js")
+_SCRIPTS = ("unpack.js", "engine.js", "trace.js", "view.js", "parts.js", "away.js")
 _OWN = {"english": ("chain.js", "model_english.js"), "mini": ("network.js", "model_mini.js")}
 _KNOWN = {
     "english": "The model is a 4-gram model of speeches of US presidents: 3,000 words and exact probabilities. "

@@ -1,7 +1,8 @@
 /** The parts of the playground that stand by themselves: completions of words, the reader's own order, what is shared. */
 
-/** Words that complete what is typed; `changed` is called after each change. */
+/** Words that complete what is typed; `changed(half)` is called after each change. half: completions stand for a word that is none yet. */
 function completions(model, field, host, changed) {
+  let half = false;
   const offer = () => {
     const before = field.value.slice(0, field.selectionStart), begun = /[\p{L}\d']+$/u.exec(before)?.[0].toLowerCase() ?? "";
     const found = begun ? model.words.filter(word => word.startsWith(begun) && word !== begun && !/[<[]/.test(word)).slice(0, 6) : [];
@@ -10,6 +11,7 @@ function completions(model, field, host, changed) {
       button.addEventListener("click", () => take(word, begun));
       return button;
     }));
+    half = found.length > 0 && !model.words.includes(begun);
     return found.length ? [found[0], begun] : null;
   };
   const take = (word, begun) => {
@@ -17,12 +19,17 @@ function completions(model, field, host, changed) {
     field.setRangeText(`${word} `, end - begun.length, end, "end");
     field.focus();
     offer();
-    changed();
+    changed(half);
   };
   field.addEventListener("input", () => {
     offer();
-    changed();
+    changed(half);
   });
+  for (const element of [field, host]) {
+    element.addEventListener("focusout", ({ relatedTarget: to }) => { // who leaves both has done with the word
+      if (half && to !== field && !host.contains(to)) changed(half = false);
+    });
+  }
   field.addEventListener("keydown", event => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault(); // Enter takes the first word that is offered
@@ -89,6 +96,7 @@ function chooseBoard(model, decoded, breath) {
 
   async function restart(to) {
     const mine = busy += 1;
+    if (!job) byId("restart").disabled = byId("hundred").disabled = false; // the first text is there
     job = to;
     [canvas, past, rivals, asked, at] = [Array(job.length).fill(engine.MASK), [], [], false, null];
     byId("hundred").textContent = usual;
@@ -100,7 +108,7 @@ function chooseBoard(model, decoded, breath) {
   async function strategies(mine) {
     asked = true;
     const stopped = () => mine !== busy, own = job.rule.name === "rws" ? job.rule.reward_scale : 8;
-    for (const [name, rule] of [["confidence", { name: "default" }], [`RWS, s_R = ${figures(own)}`, { name: "rws", reward_scale: own }]]) {
+    for (const [name, rule] of [["confidence, 1 per step", { name: "default" }], [`RWS, s_R = ${figures(own)}, 1 per step`, { name: "rws", reward_scale: own }]]) {
       await breath();
       const made = stopped() ? null : await decoded(one(rule), stopped);
       if (!made) return;
@@ -160,6 +168,7 @@ function shareRun(model, shownRun, settings) {
     say(button.textContent);
     setTimeout(() => { button.textContent = before; }, 1600);
   });
+  byId("local").hidden = location.protocol !== "file:";
   copy("copy-link", () => location.href);
   copy("copy-python", () => byId("python").textContent);
   byId("download").addEventListener("click", () => {
@@ -171,9 +180,11 @@ function shareRun(model, shownRun, settings) {
   });
   return job => {
     const { prompt, strategy, reward, seed } = settings(), text = value => JSON.stringify(value);
+    const factor = job.rule.name === "temperature" ? `  # a factor: logits times ${job.rule.scale}` : "";
     byId("python").textContent = [
+      '# Install, in the folder of the toolkit: pip install ".[decode]"',
       `from rws_decode import ${seed ? "Options, " : ""}Shape, decode, load_predictor, load_reward`, "",
-      "run = decode(", `    load_predictor(${text(model.name)}),`, `    [${text(prompt)}],`, `    ${text(strategy)},`,
+      "run = decode(", `    load_predictor(${text(model.name)}),`, `    [${text(prompt)}],`, `    ${text(strategy)},${factor}`,
       `    Shape(length=${job.length}, steps=${job.steps}, block=${job.block}),`, `    reward=load_reward(${text(reward === "keywords" ? reward : job.reward.name)}),`,
       ...(seed ? [`    options=Options(seed=${seed}),`] : []), ")", "print(run[0].text)", "print(run[0].tokens.tolist(), run[0].commit_step.tolist())",
     ].join("\n");

@@ -2,7 +2,7 @@
 
 /** Show a run's text in `host`. Returns `show(step, other, chosen)`: other run in lock-step or null; chosen: in place of the step's own. */
 function runText(run, host) {
-  const { words } = run.model;
+  const { words } = run.model, tokenOf = (one, step, place) => (one.commitStep[place] >= step ? one.records[step].candidate : one.canvas)[place];
   const boxes = run.canvas.map((token, place) => make("span", { class: "word", "data-position": place, "data-last": shown(words[token]) }, make("span")));
   host.replaceChildren(...boxes.flatMap(box => [box, " "]));
   host.style.minHeight = "";
@@ -10,11 +10,10 @@ function runText(run, host) {
     const record = run.records[step];
     boxes.forEach((box, place) => {
       const open = run.commitStep[place] >= step, now = open && record && (chosen ?? record.chosen).includes(place);
-      const text = shown(words[open ? record.candidate[place] : run.canvas[place]]);
+      const token = tokenOf(run, step, place), text = shown(words[token]);
       if (box.firstChild.textContent !== text) box.firstChild.textContent = text;
       box.className = `word ${now ? "new" : open ? "masked" : "done"}`;
-      const unlike = other && !open && other.commitStep[place] < step && other.canvas[place] !== run.canvas[place];
-      box.classList.toggle("differs", Boolean(unlike));
+      box.classList.toggle("differs", Boolean(other) && tokenOf(other, step, place) !== token);
       box.title = open ? `position ${place}, masked` : `position ${place}, committed at step ${run.commitStep[place]}`;
     });
   };
@@ -26,7 +25,8 @@ function whyChart(host, moved) {
   const figure = draw("svg", { role: "img", "aria-label": "confidence of each masked position against the factor" });
   const [back, lines, front] = Array.from({ length: 3 }, () => draw("g")), cursor = draw("line", { class: "cursor" }), names = draw("g");
   const grip = draw("path", { class: "grip", d: "M-7 0h14l-7 9z" }), given = draw("line", { class: "given" }), fixed = draw("line", { class: "fixed" });
-  figure.append(back, lines, given, fixed, front, cursor, names, grip);
+  const used = draw("rect", { class: "used" });
+  figure.append(used, back, lines, given, fixed, front, cursor, names, grip);
   host.append(figure);
   let now = null, at = 1, y = value => value;
 
@@ -60,6 +60,11 @@ function whyChart(host, moved) {
       const there = axis.x(clamp(now.other, engine.GRID[0], engine.GRID.at(-1)));
       dress(fixed, { x1: there, x2: there, y1: top - 4, y2: tall }, []);
     }
+    used.style.display = now.used ? "" : "none";
+    if (now.used) {
+      const [low, high] = now.used.map(factor => axis.x(clamp(factor, engine.GRID[0], engine.GRID.at(-1))));
+      dress(used, { x: low - 1, width: high - low + 2, y: top - 4, height: tall - top + 4 }, []);
+    }
     set(at);
   }
 
@@ -71,13 +76,23 @@ function whyChart(host, moved) {
     dress(cursor, { x1: x, x2: x, y1: top - 4, y2: tall + 4 }, []);
     grip.setAttribute("transform", `translate(${x} ${top - 12})`);
     now.paths?.forEach((path, place) => path.classList.toggle("chosen", chosen.includes(place)));
-    const left = x > axis.width - 60; // names stand left of the line where there is no room right of it
+    // Names stand on both sides of the line, where there is room, each a line above the last on its side.
+    const right = { x: x + 6, "text-anchor": "start", above: tall + 12 }, left = { x: x - 6, "text-anchor": "end", above: tall + 12 };
+    const sides = x > axis.width - 60 ? [left] : x < LEFT + 40 ? [right] : [right, left];
     const levels = chosen.filter(place => now.curves.has(place)).map(place => [y(engine.oddsOfGaps(now.curves.get(place).gaps, clamp(factor, engine.GRID[0], engine.GRID.at(-1)))), place]);
-    let above = tall + 12; // from below, each at least a line above the last
-    names.replaceChildren(...levels.sort(([a], [b]) => b - a).map(([level, place]) => {
-      above = Math.min(level - 4, above - 13);
-      return draw("text", { class: "place", x: x + (left ? -6 : 6), y: above, "text-anchor": left ? "end" : "start" }, String(place));
-    }));
+    const name = (side, y, said) => draw("text", { class: "place", x: side.x, y, "text-anchor": side["text-anchor"] }, said);
+    let unnamed = 0;
+    const shownNames = levels.sort(([a], [b]) => b - a).flatMap(([level, place]) => {
+      const own = side => Math.min(level - 4, side.above - 13), side = sides.reduce((one, other) => (own(other) > own(one) ? other : one)), y = own(side);
+      if (level - y > 34) { // too far from its curve to be told apart
+        unnamed += 1;
+        return [];
+      }
+      side.above = y;
+      return [name(side, y, String(place))];
+    });
+    const side = sides.reduce((one, other) => (other.above > one.above ? other : one));
+    names.replaceChildren(...shownNames, ...(unnamed ? [name(side, side.above - 13, `+${unnamed}`)] : []));
   }
 
   const drag = event => moved(axis.at(event.clientX - figure.getBoundingClientRect().left));
@@ -99,9 +114,12 @@ function whyChart(host, moved) {
   repaint(host, paint);
   return {
     set,
-    /** Show curves (a Map by place), the factors at which the set changes, the step's own factor, another. words(place): its guess. */
-    show(curves, changes, factor, chosen, words, other) {
-      now = { curves, changes, factor, chosen, words, other };
+    /**
+     * Show curves (a Map by place), the factors at which the set changes, the step's own factor, another, and those that RWS used,
+     * [least, most] or null. words(place): its guess.
+     */
+    show(curves, changes, factor, chosen, words, other, used) {
+      now = { curves, changes, factor, chosen, words, other, used };
       at = factor;
       paint(host.clientWidth);
     },

@@ -135,6 +135,47 @@ def test_the_quick_random_orders_are_those_of_a_decode(tab: Tab) -> None:
     assert tab.evaluate(same)
 
 
+def test_the_steps_with_a_crossing_between_their_factor_and_another_are_those_of_proved_paths(tab: Tab) -> None:
+    prompt, factor = "the means at the command of the local", 4.9
+    steps = f"""(async () => {{
+      const model = await loadModel(), job = {{ prompt: model.read("{prompt}").ids, length: 16, steps: 8, block: 16 }};
+      const run = engine.decode(model, {{ ...job, reward: model.rewardNamed("era"), rule: engine.strategy("rws:8") }});
+      return run.records.map(record => ({{
+        places: record.places, k: record.chosen.length, factor: record.factor,
+        before: record.before.map(token => token < 0 ? model.mask : token),
+        crossed: engine.crossed(run, record, {factor}),
+      }}));
+    }})()"""
+    predictor: Any = load_predictor("english")
+    ids, crossed = predictor.encode_prompt(prompt), []
+    for step in tab.evaluate(steps):
+        logits = predictor.logits(torch.tensor([[*ids, *step["before"]]]), None)[0, len(ids) :].numpy()
+        ends = sorted((step["factor"], factor))
+        path = selection_path(logits[step["places"]], step["k"], *ends)
+        crossed.append(len(path.pieces) > 1)
+        assert step["crossed"] == crossed[-1] and path.certified
+    assert set(crossed) == {True, False}
+
+
+def test_the_factors_at_which_a_spaced_choice_changes_are_those_of_the_choice(tab: Tab) -> None:
+    found = tab.evaluate("""(async () => {
+      const model = await loadModel(), rule = engine.strategy("temperature:4+spacing:3");
+      const job = { prompt: model.read("peace").ids, length: 24, steps: 6, block: 24, rule };
+      const run = engine.decode(model, { ...job, reward: model.rewardNamed("era") });
+      return run.records.slice(0, 3).map(record => {
+        const seen = engine.look(run, record.before);
+        const curves = new Map(record.places.map(place => [place, engine.curve(seen.rows.get(place))]));
+        const at = factor => engine.choose(run, seen, record.step, factor, record.before).chosen;
+        return engine.turns(run, record, curves)
+          .map(turn => [turn, at(turn.factor * 0.9995), at(turn.factor * 1.0005)]);
+      }).flat();
+    })()""")
+    assert len(found) > 3
+    for turn, before, after in found:
+        assert turn["out"] in before and turn["into"] in after
+        assert turn["out"] not in after and turn["into"] not in before
+
+
 def test_two_close_crossings_are_found(tab: Tab) -> None:
     pair = ([0, *[-1.0] * 8, *[-3.0] * 24], [0, *[0.0] * 1, *[-2.0] * 22, *[-4.02] * 9])
     proved = [root for root in crossings(*map(np.array, pair)).roots if 2**-4 <= root <= 2**6]

@@ -18,6 +18,11 @@ from rws_decode.extra.playground.page import playground_page
 PROMPT = "our commerce and manufactures have been prosecuted with energy"
 DECODED = "document.getElementById('answer').dataset.tokens"
 COMMITTED = "document.getElementById('answer').dataset.commitStep"
+DIVERGES = "#prompt=the%20means%20at%20the%20command%20of%20the%20local&length=16&steps=8&strategy=rws:8"
+DRAGGED = (
+    "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
+)
+TYPED = "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('prompt'))"
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +88,18 @@ def test_bad_input_gets_a_line(fragment: str, message: str, browser: Chromium, a
     assert tab.evaluate("document.getElementById('problem').hidden")
 
 
+@pytest.mark.parametrize(
+    ("ask", "prompt"), [("document.getElementById('away').click()", "peace"), (TYPED.format("'we ask '"), "we%20ask")]
+)
+def test_what_is_asked_during_the_first_decode_is_kept(ask: str, prompt: str, browser: Chromium, address: str) -> None:
+    tab = browser.open(f"{address}#prompt=peace&length=48&steps=48&strategy=rws:8", width=1280)
+    assert tab.evaluate(f"{DECODED} === undefined")
+    tab.evaluate(ask)
+    tab.until(f"location.hash.includes('{prompt}') && {DECODED}")
+    assert f"prompt={prompt}" in tab.evaluate("location.hash") and "length=48" in tab.evaluate("location.hash")
+    assert tab.evaluate("document.getElementById('problem').hidden") and tab.messages == []
+
+
 def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt={quote('<b>zyzzyva</b> of the people')}&length=8&steps=8&strategy=default")
     assert "zyzzyva" in text(tab, "known") and "does not know" in text(tab, "known")
@@ -90,15 +107,17 @@ def test_unknown_words_and_markup_are_named_and_shown_as_text(browser: Chromium,
     strange = "peace \U0001f54a and \u043c\u0438\u0440"
     tab = opened(browser, f"{address}#prompt={quote(strange)}&length=8&steps=8")
     assert "ignores \u201c\U0001f54a\u201d, \u201c\u043c\u0438\u0440\u201d" in text(tab, "known")
+    tab = opened(browser, f"{address}#prompt={'x' * 31}&length=8&steps=8")
+    assert f"\u201c{'x' * 30}\u2026\u201d" in text(tab, "known")
+    tab = opened(browser, f"{address}#prompt=&length=8&steps=8")
+    assert text(tab, "known") == "The prompt is empty: the text begins freely."
 
 
 def test_half_a_character_and_too_many_words_can_be_typed(browser: Chromium, address: str) -> None:
     tab = opened(browser, address)
-    field = "document.getElementById('prompt')"
-    typed = f"{field}.value = {{}}, {field}.dispatchEvent(new Event('input'))"
-    tab.evaluate(typed.format("'peace \\ud800 and'"))
+    tab.evaluate(TYPED.format("'peace \\ud800 and'"))
     tab.until(f"location.hash.includes('%EF%BF%BD') && {DECODED}")
-    tab.evaluate(typed.format("'war '.repeat(4000)"))
+    tab.evaluate(TYPED.format("'war '.repeat(4000)"))
     tab.until("document.getElementById('problem').textContent.includes('4,000 words')")
     assert tab.messages == []
 
@@ -110,6 +129,16 @@ def test_words_complete_as_one_types(browser: Chromium, address: str) -> None:
         "field.dispatchEvent(new Event('input')); })(document.getElementById('prompt'))"
     )
     assert text(tab, "completions").startswith("congress")
+    # Half a word is neither decoded nor complained of, until its field is left; what stands below keeps its place.
+    typed = TYPED.format("'we ask congr'")
+    waits = f"(real => {{ const all = []; setTimeout = (run, ms) => {{ all.push(ms); return real(run, ms); }}; {typed};"
+    waits += "document.querySelector('#completions button').focus();"
+    assert 250 not in tab.evaluate(f"{waits} setTimeout = real; return all; }})(setTimeout)")
+    top = "document.getElementById('settings').getBoundingClientRect().top"
+    before = tab.evaluate(top)
+    tab.evaluate("document.activeElement.blur()")
+    tab.until("document.getElementById('known').textContent.includes('does not know')")
+    assert tab.evaluate(top) == pytest.approx(before, abs=1)
     tab.evaluate("document.querySelector('#completions button').click()")
     assert tab.evaluate("document.getElementById('prompt').value") == "we ask congress "
     tab.until("location.hash.includes('we%20ask%20congress')")
@@ -119,11 +148,8 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
     click(tab, "forward")
     marked = "[...document.querySelectorAll('#answer .word.new')].map(box => box.dataset.position).join()"
-    before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("at factor ")[1].split(":")[0])
-    drag = (
-        "(field => {{ field.value = {}; field.dispatchEvent(new Event('input')); }})(document.getElementById('factor'))"
-    )
-    tab.evaluate(drag.format(40 * (np.log2(crossing) + 4) - 2))
+    before, crossing = tab.evaluate(marked), float(text(tab, "changes").split("going up past ")[1].split(",")[0])
+    tab.evaluate(DRAGGED.format(40 * (np.log2(crossing) + 4) - 2))
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
     assert tab.evaluate(marked) == before
@@ -132,29 +158,152 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     assert tab.evaluate("document.getElementById('factor-said').textContent") != "4.572"
 
 
+def test_a_minimum_spacing_has_its_rings(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=16&steps=8&strategy=default%2Bspacing:3")
+    click(tab, "forward")
+    (crossing,) = re.findall(r"going up past (1\.\d+), position 7", text(tab, "changes"))
+    for beside, said in ((-1, "committed the same"), (1, "passed a crossing")):
+        tab.evaluate(DRAGGED.format(40 * (np.log2(float(crossing)) + 4) + beside))
+        assert said in text(tab, "set")
+
+
+def test_the_chart_leads_to_the_nearest_crossing_and_rests_at_the_last_factor(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
+    click(tab, "nearest")
+    tab.until("document.getElementById('set').textContent.includes('nearest')")
+    factor, crossing = map(float, re.findall(r"factor, ([\d.]+): at ([\d.]+)\.", text(tab, "set"))[0])
+    assert 0.98 < factor / crossing < 1.02 and text(tab, "factor-said") == f"{factor:g}"
+    (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
+    assert f"step {np.abs(trace.factor - factor).argmin()} " in text(tab, "where")
+    tab.press("End")
+    assert text(tab, "factor-said") == f"{trace.factor[-1]:.4g}"
+    said = f"lies between 0 and s_R = 8; on this prompt it was {trace.factor.min():.3g} to {trace.factor.max():.3g}."
+    assert said in text(tab, "about")
+
+
+def test_eight_positions_of_a_step_have_names_that_do_not_overlap(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=64&steps=8&strategy=rws:32")
+    click(tab, "forward")
+    names = tab.evaluate(
+        "[...document.querySelectorAll('#chart .place')].map(name => name.getBoundingClientRect().toJSON())"
+    )
+    assert len(names) > 4
+    for n, one in enumerate(names):
+        for other in names[:n]:
+            apart = abs(one["y"] - other["y"]) >= 12 or one["right"] < other["left"] or other["right"] < one["left"]
+            assert apart, (one, other)
+    assert text(tab, "changes-said") == "7 crossings, scroll for all:"
+
+
 def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt={quote(PROMPT)}&length=16&steps=8&strategy=rws:8")
     click(tab, "away")
     tab.until("document.querySelectorAll('#answer-b .word').length === 16")
-    assert "the same" in text(tab, "differ")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
-    assert f"{trace.factor.mean():.4g}" in text(tab, "name-b")
+    fixed, (low, high) = f"{trace.factor.mean():.4g}", (f"{trace.factor.min():.3g}", f"{trace.factor.max():.3g}")
+    assert fixed in text(tab, "name-b") and text(tab, "used") == f"{low} to {high}"
+    assert text(tab, "differ") == (
+        f"Both texts are the same. RWS\u2019s factor went from {low} to {high}. At no step does a crossing lie between "
+        f"its factor and the fixed factor {fixed}, so the reward could not change the text. "
+    )
+    assert tab.evaluate("document.querySelector('#chart .used').getBoundingClientRect().width > 9")
+    click(tab, "away")
+    tab.until(f"document.getElementById('differ').hidden && {DECODED}")
+    assert text(tab, "away") == "Take the reward away"
+
+
+def test_where_two_texts_diverge_is_said_and_marked(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}{DIVERGES}", calm=True)
+    click(tab, "away")
+    tab.until("!document.getElementById('differ').hidden")
+    assert "At 1 of 8 steps a crossing lies" in text(tab, "differ")
+    assert "A and B diverge at step 6." in text(tab, "differ") and "A (with the reward) has more" in text(tab, "differ")
+    tab.evaluate("document.querySelector('#differ button').click()")
+    assert text(tab, "where").startswith("step 6")
+    marked = "[...document.querySelectorAll('.differs[data-position]')].map(box => box.dataset.position).join()"
+    assert tab.evaluate(marked) == ""
+    tab.press("End")
+    texts = (
+        "[...document.querySelectorAll('.text:not(#yours)')].map(one => [...one.children].map(box => box.innerText))"
+    )
+    first, second = tab.evaluate(texts)
+    differ = [str(place) for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+    assert len(differ) == 1 and tab.evaluate(marked) == ",".join(differ * 2)
+
+
+def test_a_strategy_that_reads_no_reward_puts_it_back(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#prompt=peace&length=8&steps=4&strategy=default", calm=True)
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    assert text(tab, "away") == "Put the reward back" and "Only RWS reads the reward" in text(tab, "differ")
+    click(tab, "away")  # brings back what RWS stood in for
+    tab.until(f"location.hash.includes('=default') && {DECODED}")
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    choose = (
+        "(field => {{ field.value = '{}'; field.dispatchEvent(new Event('change')); }})(document.getElementById('{}'))"
+    )
+    tab.evaluate(choose.format("left-to-right", "strategy"))
+    tab.until(f"location.hash.includes('=left-to-right') && {DECODED}")
+    assert text(tab, "away") == "Take the reward away" and tab.evaluate("document.getElementById('twin').hidden")
+    click(tab, "away")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    tab.evaluate(choose.format("rws", "strategy"))
+    click(tab, "away")
+    tab.until(f"document.getElementById('twin').hidden && {DECODED}")
+    assert "strategy=rws:8" in tab.evaluate("location.hash")
+
+
+def test_dragging_the_line_pauses(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, calm=True)
+    click(tab, "play")
+    assert text(tab, "play") == "Pause"
+    tab.evaluate(DRAGGED.format(200))
+    assert text(tab, "play") == "Play" and text(tab, "said-a").startswith("With the line at factor")
 
 
 def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#length=6&steps=3&block=6&strategy=rws:2")
-    click(tab, "fifty")
-    tab.until("!document.getElementById('counted').hidden && !document.getElementById('fifty').disabled")
-    same, differ = map(int, re.findall(r"in (\d+) ", text(tab, "counted")))
-    assert same + differ == 50 and same > 0
-    words = r"mean (\u2212?[\d.]+) SD of the reward, standard error ([\d.]+)\."
-    ((mean, error),) = re.findall(words, text(tab, "counted"))
+    stopped = "document.getElementById('stop-fifty').click()"
+    said = tab.evaluate(
+        f"document.getElementById('fifty').click(), [document.getElementById('fifty').textContent, {stopped}][0]"
+    )
+    assert said == "prompt 1 of 50"
+    tab.until("!document.getElementById('fifty').disabled")
+    assert text(tab, "counted").startswith("Stopped before the first prompt.")
+    found = []
+    for _ in range(2):  # the prompts are the same
+        click(tab, "fifty")
+        tab.until("!document.getElementById('fifty').disabled")
+        found.append(text(tab, "counted"))
+    assert found[0] == found[1]
+    same, differ = int(re.findall(r"In (\d+) of 50", found[0])[0]), found[0].count("open")
+    assert same + differ == 50 and same > 0 and "RWS, s_R = 2; reward era; 6 words in 3 steps" in found[0]
+    ((mean, error),) = re.findall(r": (\u2212?[\d.]+) \u00b1 ([\d.]+) SD", found[0])
     assert differ or (mean, error) == ("0.000", "0.000")
+    stale = "document.querySelector('#counted p:last-child')"
+    assert tab.evaluate(f"{stale}.hidden")
+    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8'")
+    tab.until(f"!{stale}.hidden && {DECODED}")
+    assert tab.evaluate(f"{stale}.textContent") == "Settings have changed since: count again."
+
+
+def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
+    tab = opened(browser, f"{address}#length=12&steps=6&block=12&strategy=rws:8", calm=True)
+    click(tab, "fifty")
+    tab.until("document.getElementById('counted').textContent.includes('the text changed (orange).')")
+    click(tab, "stop-fifty")
+    tab.until("!document.getElementById('fifty').disabled")
+    assert re.match(r"Stopped after \d+ of 50 prompts\. In \d+ of", text(tab, "counted"))
+    tab.evaluate("document.querySelector('#counted button').click()")
+    tab.until("document.getElementById('differ').textContent.startsWith('The texts differ in')")
+    assert tab.evaluate("document.querySelector('#counted p:last-child').hidden")
 
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt=peace&length=4&steps=4&strategy=default")
     tab.until("document.querySelectorAll('#board tbody tr').length === 3")
+    assert "RWS, s_R = 8, 1 per step" in text(tab, "board")
     for _ in range(4):
         tab.evaluate("document.querySelector('#yours button.word').click()")
     assert text(tab, "beaten").startswith("In reward you beat")
@@ -191,13 +340,44 @@ def test_the_python_that_is_copied_gives_the_same(browser: Chromium, address: st
     space: dict[str, Any] = {}
     exec(text(tab, "python"), space)
     assert json.loads(tab.evaluate(DECODED)) == space["run"][0].tokens.tolist()
+    assert not tab.evaluate("document.getElementById('local').hidden")  # a file's link opens nowhere else
+    tab = opened(browser, f"{address}#prompt=peace&length=8&steps=4&strategy=temperature:0.737")
+    assert '"temperature:0.737",  # a factor: logits times 0.737' in text(tab, "python")
+
+
+def test_the_first_step_says_why_its_guesses_are_alike(browser: Chromium, address: str) -> None:
+    tab = opened(browser, address)
+    seen = "getComputedStyle(document.getElementById('first')).visibility"
+    assert tab.evaluate(seen) == "visible"
+    click(tab, "forward")
+    assert tab.evaluate(seen) == "hidden"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_choices_fit_their_boxes(width: int, browser: Chromium, address: str) -> None:
+    tab = opened(browser, address, width=width)
+    tab.evaluate("document.getElementById('settings').open = true")
+    spare = """[...document.querySelectorAll("select")].map(box => {
+      const pen = document.createElement("canvas").getContext("2d"), style = getComputedStyle(box);
+      pen.font = style.font;
+      const text = Math.max(...[...box.options].map(option => pen.measureText(option.text).width));
+      return box.clientWidth - 2 * parseFloat(style.paddingLeft) - text;
+    })"""
+    assert min(tab.evaluate(spare)) > 20  # of the arrow
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address: str) -> None:
-    tab = opened(browser, address, width=390, dark=dark)
+    tab = opened(browser, address, width=390, dark=dark, calm=True)
+    in_sight = "{}.map(id => document.getElementById(id).getBoundingClientRect())"
+    in_sight += ".every(box => box.top >= 0 && box.bottom <= innerHeight)"
+    click(tab, "play")
+    assert tab.evaluate(in_sight.format("['play', 'answer']"))
+    click(tab, "play")
+    tab.evaluate("document.getElementById('away').scrollIntoView()")
     click(tab, "away")
     tab.until("!document.getElementById('differ').hidden")
+    tab.until(in_sight.format("['differ', 'answer', 'answer-b']"))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     low = {name: found for name, found in tab.evaluate(CONTRASTS).items() if found[0] < 4.5 or found[1] < 12}
     assert low == {} and tab.messages == []

@@ -1,0 +1,128 @@
+/** Take the reward away: where two decodes diverge and why, and the same question over a set of prompts. */
+
+/** Return a run's rule with a fixed factor in place of RWS, the mean of its factors. */
+const withoutReward = run => ({ ...run.rule, name: "temperature", scale: run.records.reduce((sum, record) => sum + record.factor, 0) / run.steps });
+
+/** Return the smallest and the largest factor of a run. */
+function factorsOf(run) {
+  const all = run.records.map(record => record.factor);
+  return [Math.min(...all), Math.max(...all)];
+}
+
+/** Return a range of factors in words. */
+function rangeSaid([low, high]) {
+  const [from, to] = [low, high].map(factor => figures(factor, 3));
+  return from === to ? from : `${from} to ${to}`;
+}
+
+/** Count the steps of a run at which a fixed factor has a crossing between it and theirs; null if `stopped` says so. */
+async function stepsCrossed(run, factor, breath, stopped) {
+  let count = 0;
+  for (let last = performance.now(), n = 0; n < run.steps; n += 1) {
+    count += engine.crossed(run, run.records[n], factor);
+    if (performance.now() - last < 30) continue;
+    await breath();
+    if (stopped()) return null;
+    last = performance.now();
+  }
+  return count;
+}
+
+/** Return the first step at which two decodes commit different words or positions, -1 if none, and in how many words they differ. */
+function divergence(one, other) {
+  const committed = record => String(record.chosen.map(place => [place, record.candidate[place]]));
+  return {
+    step: one.records.findIndex((record, n) => committed(record) !== committed(other.records[n])),
+    words: one.canvas.filter((token, place) => token !== other.canvas[place]).length,
+  };
+}
+
+/** Say whether A, of RWS, and B, of its mean factor, differ, and why. crossed: the steps with a crossing between their factors. */
+function verdict(one, other, crossed) {
+  const { step, words } = divergence(one, other), range = rangeSaid(factorsOf(one)), fixed = figures(other.rule.scale);
+  const went = `RWS\u2019s factor ${range.includes(" ") ? `went from ${range}` : `was ${range} at every step`}.`;
+  const [lies, lie] = engine.ordered(one.rule) ? ["the two factors commit", "do the two factors commit"].map(said => `${said} different positions`)
+    : ["a crossing lies", "does a crossing lie"].map(said => `${said} between its factor and the fixed factor ${fixed}`);
+  const count = `At ${crossed} of ${one.steps} steps ${lies}.`;
+  if (step < 0) {
+    const why = crossed ? `${count} Each time a second one turns it back.` : `At no step ${lie}, so the reward could not change the text.`;
+    return `Both texts are the same. ${went} ${why}`;
+  }
+  const why = crossed ? ` ${went} ${count}` : "";
+  if (!words) return `Both texts are the same. A and B diverge at step ${step}: the reward changed the order, not the text.${why}`;
+  const [a, b] = [one, other].map(run => engine.rewardOf(run, run.canvas));
+  const winner = a > b ? "A (with the reward)" : "B (without it)";
+  const more = a === b ? "Both have the same reward." : `${winner} has more reward: ${figures(Math.max(a, b))} against ${figures(Math.min(a, b))}.`;
+  return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${why} ${more}`;
+}
+
+/**
+ * Count over a set of prompts, always the same, in how many the reward changes the text. settings(prompt): what is asked for now,
+ * with RWS. describe(settings): they in words, null for what cannot be decoded. open(settings): show a prompt. Returns `follow()`, to be called when settings change.
+ */
+function promptCount({ jobOf, decoded, breath, settings, describe, open, problem }) {
+  const usual = byId("fifty").textContent, host = byId("counted"), every = Math.max(1, data.prompts.length / 50);
+  const prompts = Array.from({ length: Math.min(50, data.prompts.length) }, (_, n) => data.prompts[Math.floor(n * every)]);
+  const stale = make("p", { hidden: "" }, "Settings have changed since: count again.");
+  let counting = 0, counted = null; // what is shown was counted with these settings
+  const follow = () => {
+    const changed = counted !== null && counted !== describe(settings(""));
+    stale.hidden = !changed;
+    host.classList.toggle("stale", changed);
+  };
+
+  /** Show what was found. gains: of the prompts so far, in SD; changed: those with another text; ended: no more will come. */
+  function tell(gains, changed, ended) {
+    const total = gains.length, same = total - changed.length, mean = gains.reduce((sum, gain) => sum + gain, 0) / total;
+    const error = Math.sqrt(gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0) / (total - 1) / total);
+    const signed = value => value.toFixed(3).replace("-", "\u2212"), lines = [];
+    if (ended && total < prompts.length) lines.push(total ? `Stopped after ${total} of ${prompts.length} prompts. ` : "Stopped before the first prompt.");
+    if (total) lines.push(`In ${same} of ${total} prompts the reward changed no word (blue).`);
+    if (changed.length) lines.push(` In ${changed.length} the text changed (orange)${ended ? ": " : "."}`);
+    const buttons = ended ? changed.map(asked => {
+      const button = make("button", { type: "button", "aria-label": `open \u201c${asked.prompt}\u201d`, title: asked.prompt }, "open");
+      button.addEventListener("click", () => open(asked));
+      return button;
+    }) : [];
+    const gained = mean > 2 * error ? "gained reward" : mean < -2 * error ? "lost reward" : "gained no measurable reward";
+    const gain = `${signed(mean)} \u00b1 ${signed(error)} SD (mean \u00b1 standard error, in SD of the reward)`;
+    const average = total > 1 ? [make("p", {}, `On average RWS ${gained}: ${gain}.`)] : [];
+    const bar = total ? [make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` },
+      ...[same, changed.length].map(n => make("span", { style: `width: ${100 * n / prompts.length}%` })))] : [];
+    const parts = [make("p", {}, ...lines, ...buttons.flatMap(button => [button, " "])), ...average, ...bar];
+    host.replaceChildren(...parts, make("p", { class: "note" }, `Counted with ${counted}.`), stale);
+    host.hidden = false;
+    follow();
+  }
+
+  byId("stop-fifty").addEventListener("click", () => { counting += 1; });
+  byId("fifty").addEventListener("click", async () => {
+    const mine = counting += 1, stopped = () => mine !== counting, gains = [], changed = [];
+    try {
+      const asked = settings(""), { prompt: _, ...job } = jobOf(asked), score = made => engine.normalised(job.reward, engine.rewardOf(made, made.canvas));
+      counted = describe(asked);
+      host.hidden = true;
+      host.setAttribute("aria-busy", "true"); // it is read when it is complete
+      byId("stop-fifty").hidden = false;
+      byId("fifty").disabled = true;
+      for (const prompt of prompts) {
+        byId("fifty").textContent = `prompt ${gains.length + 1} of ${prompts.length}`;
+        await breath();
+        const own = { ...job, prompt: jobOf({ ...asked, prompt }).prompt }, one = stopped() ? null : await decoded(own, stopped);
+        const other = one && await decoded({ ...own, rule: withoutReward(one) }, stopped);
+        if (!other) break;
+        gains.push(score(one) - score(other));
+        if (divergence(one, other).words) changed.push({ ...asked, prompt });
+        tell(gains, changed, false);
+      }
+      host.removeAttribute("aria-busy");
+      tell(gains, changed, true);
+    } catch (error) {
+      problem(error);
+    }
+    byId("fifty").textContent = usual;
+    byId("stop-fifty").hidden = true;
+    byId("fifty").disabled = false;
+  });
+  return follow;
+}
