@@ -89,14 +89,13 @@ def theorems(folder: Path) -> None:
     picture = plots.confidence_curves(pair, names="ab", unit="probability")
     logits = np.random.default_rng(0).normal(size=(6, 12)) * 2
     chosen = plots.selection(selection_path(logits, 2, 0.1, 8.0))
-    log_p, r = np.log(list(tilting.WEIGHTS.values())), np.linspace(0, 7, 281)
+    log_p, beta = np.log(list(tilting.WEIGHTS.values())), np.linspace(0, 7, 281)
     gain = Figure((7.0, 3.1), layout="constrained")
     panel, reward = gain.subplots(), tilting.REWARDS["on the middle word"]
-    panel.plot(r, tilted_cumulants(log_p, reward, r)[:, 0], color=BLUE, label="sampling p exp(r R) / Z")
-    panel.plot(
-        r, scaled_reward_mean(log_p, reward, r + 1), "--", color=VERMILION, label="scaling: p to the power r + 1"
-    )
-    panel.set(xlabel="r", ylabel="expected reward")
+    panel.plot(beta, tilted_cumulants(log_p, reward, beta)[:, 0], color=BLUE, label="sampling p exp(beta R) / Z")
+    scaled = scaled_reward_mean(log_p, reward, beta + 1)
+    panel.plot(beta, scaled, "--", color=VERMILION, label="scaling all logits by the factor beta + 1")
+    panel.set(xlabel="beta", ylabel="expected reward")
     panel.legend(frameon=False)
     orders = order_worth.draw_recorded(order_worth.recorded_kl())
     for name, figure in {"crossing": picture, "chosen": chosen, "reward": gain, "order": orders}.items():

@@ -105,11 +105,15 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> list[Table]:
         after = [line[f"{twin} decided_after"] for twin in PRIMARY]
         line["decided after"] = None if None in after else max(after)
 
+    samples = {row["twin"] for row in primary} - {*PRIMARY}
+    labels = {"best of N": samples.pop()} if len(samples) == 1 else {}
+
     def against(twin: str, middle: str, low: str, high: str) -> Column:
         def form(row: Mapping[str, Any]) -> str:
-            return f"{row[f'{twin} {middle}']:+.2f} {_ends(row[f'{twin} {low}'], row[f'{twin} {high}'])}"
+            mean, cut, *ends = (row[f"{twin} {field}"] for field in ("difference", middle, low, high))
+            return f"{cut:+.2f} {_ends(*ends)}" + (f", uncut {mean:+.2f}" if abs(mean - cut) > MARGIN else "")
 
-        return Column(f"- {twin}", form=form)
+        return Column(f"- {labels.get(twin, twin)}", form=form)
 
     always = [against(twin, "cut", "low_always", "high_always") for twin in PRIMARY]
     planned = [against(twin, "difference", "low", "high") for twin in PRIMARY]

@@ -153,6 +153,8 @@ def test_the_results_page_tells_what_the_table_holds(tmp_path: Path) -> None:
     observed, attainable = (round(100 * own[name].max()) for name in ("observed", "attainable"))
     assert f"at {observed} % of steps at most, while up to {attainable} % were attainable" in page
     assert f"{own['strategy'].str.contains('0.5', regex=False).sum()} of the ten settings have s_R = 0.5" in page
+    units = table[table["cell"].str.startswith("english:era")]["unit"]
+    assert f"One SD is {units.min():.2f} to {units.max():.2f} raw for modern words" in page
     by_plan = [(each["p_equivalent_holm"] < 0.05).sum() for each in (own, tuned)]
     assert "equivalent to its own factor in {} cases and to the tuned one in {}.".format(*by_plan) in page
     both = pd.concat([own, tuned])
