@@ -81,7 +81,8 @@ plots.order(fixed, rws)
 # ## Reward and factor
 #
 # The temperature has factor 0.5 at every step and reads no reward. The factor of RWS follows the reward of the
-# completed text. Bands mark the steps at which it unmasked other positions than factor 1 would.
+# completed text. Bands mark the steps at which it unmasked other positions than factor 1 would. (Leverage, in
+# `rws ablate`, compares with the mean factor instead.)
 
 # %%
 plots.steps(rws)
@@ -111,9 +112,9 @@ same = replay_with(rws, model)
 ((steady,),) = compare(model, prompt, [f"temperature:{mean}"], SHAPE).values()
 scores = {}
 for name, trace in {"RWS": rws, "its factors": same, "their mean": steady, "temperature": fixed}.items():
-    scores[name] = final_reward(model, reward, prompt, trace.tokens).normalised
+    scores[name] = final_reward(model, reward, prompt, trace.tokens).raw
     equal = (trace.tokens == rws.tokens).sum()
-    print(f"{name:12} {equal:2} of {rws.length} tokens as RWS, reward {scores[name]:+.2f} SD: {trace.text[:60]}...")
+    print(f"{name:12} {equal:2} of {rws.length} tokens as RWS, raw reward {scores[name]:.2f}\n    {trace.text}")
 
 # %% [markdown]
 # ## Every fixed factor at once
@@ -124,13 +125,15 @@ for name, trace in {"RWS": rws, "its factors": same, "their mean": steady, "temp
 # %%
 path = scale_path(model, prompt, 0.1, 4.0, SHAPE, over="temperature", reward=reward)
 wanted = [piece for piece in path.pieces if piece.tokens == tuple(rws.tokens.tolist())]
+print(f"segments of factors with the text of RWS: {len(wanted)} of {len(path.pieces)}")
 display(plots.scale_path([path]), path.view())
 
 # %% [markdown]
 # ## From one prompt to 400
 #
 # One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, whose
-# factors do not follow the reward of the text. The record that ships has the same setting on 400 prompts.
+# factors do not follow the reward of the text. The record that ships has the same setting on 400 prompts, with five of
+# the nine twins.
 
 # %%
 answers = with_one_score(recorded().answers)
@@ -153,7 +156,7 @@ print(results[2.0])
 # print((one.tokens == steady.tokens).all())
 # print(results[1.0])</pre>
 #
-# Both write the same text here. The column "same text" of the row "fixed factor" counts the others.
+# Both write the same text here. The column "same text" of the row "fixed factor" tells for how many prompts they do.
 #
 # </details>
 
@@ -169,10 +172,11 @@ tuned, tuned_one = (twins[scale]["tuned fixed factor"] for scale in (2.0, 1.0))
 
 
 def more(gap: float) -> str:
-    return f"{abs(gap):.2f} SD {'more' if gap > 0 else 'less'}"
+    return f"{abs(gap):.2f} {'more' if gap > 0 else 'less'}"
 
 
-best = max(path.pieces, key=lambda piece: piece.final_reward.normalised)
+best = max(path.pieces, key=lambda piece: piece.final_reward.raw)
+unit = results[2.0].unit
 
 # %%
 Markdown(f"""
@@ -182,16 +186,17 @@ Markdown(f"""
    through its factors alone. Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}**.
 3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
    That of RWS is **{"one of them" if wanted else "none of them"}**.
-4. The text of RWS has {more(scores["RWS"] - scores["their mean"])} reward than that of its mean factor, and
-   {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. The best factor for this prompt, found
-   afterwards near {best.lower:.2f}, has {more(best.final_reward.normalised - scores["RWS"])} than RWS.
+4. The text of RWS has {more(scores["RWS"] - scores["their mean"])} raw reward than that of its mean factor, and
+   {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. The best factors for this prompt, found
+   afterwards, are {best.lower:.3f} to {best.upper:.3f}; their text has {more(best.final_reward.raw - scores["RWS"])} than RWS.
 
-**Is it the reward, or only the temperature?** On 400 prompts at s_R = 2 RWS has {two.difference:+.2f}
-[{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
+**Is it the reward, or only the temperature?** On 400 prompts at s_R = 2, in SD of the reward over confidence texts
+({unit:.2f} raw), RWS has {two.difference:+.2f} [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
 {tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At s_R = 1, which was chosen on the
 validation prompts as the tuned factor was, it has {one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}] SD against
 its fixed factor, with {one.equal} of {one.n} texts the same, and {tuned_one.difference:+.2f} [{tuned_one.low:+.2f},
-{tuned_one.high:+.2f}] SD against the tuned one, which is the best of a coarse grid. The
-verdict of the ablation at both scales: **{results[1.0].verdict}**, **{results[2.0].verdict}**. {results[2.0].line()}
-This is one model and one reward.
+{tuned_one.high:+.2f}] SD against the tuned one, which is the best of a coarse grid.
+
+The verdict at s_R = 1: **{results[1.0].verdict}**. {results[1.0].line()} At s_R = 2: **{results[2.0].verdict}**.
+{results[2.0].line()} This is one model and one reward.
 """)
