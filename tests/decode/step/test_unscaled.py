@@ -12,19 +12,7 @@ from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD, numbered
 
 import rws_decode as rws
-from rws_decode import (
-    RWS,
-    CallablePredictor,
-    CallableReward,
-    CompactSavings,
-    Options,
-    Savings,
-    Shape,
-    Temperature,
-    Trace,
-    decode,
-    decode_compact,
-)
+from rws_decode import RWS, CallableReward, CompactSavings, Options, Savings, Shape, Temperature, Trace, decode
 
 FACTORS = [
     rws.Confidence(),
@@ -39,7 +27,7 @@ ORDERS = [rws.LeftToRight(), rws.Margin(), rws.RandomOrder(3)]
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
-def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> CallablePredictor:
+def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> rws.CallablePredictor:
     """Logits that the other tokens move, multiples of `grid` unless it is 0; positions 1, 2 and 4, 5 are equal."""
     rng = np.random.default_rng(seed)
     weight = torch.from_numpy(1.2 * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
@@ -148,7 +136,7 @@ def test_the_compact_decoder_says_the_same(
     predictor, options = coarse_predictor(seed, grid, reorder=False), Options(end_of_text=policy)
     bounded = CallableReward(REWARD._function, mean=0.1, std=0.4, bounds=(-1.0, 1.0))
     savings = CompactSavings() if saving else CompactSavings.nothing()
-    (trace,) = decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
+    (trace,) = rws.decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
     check(trace, predictor, options)
     (usual,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options)
     for step in range(trace.steps_run):  # fewer than usual, where a saving ends a settled text

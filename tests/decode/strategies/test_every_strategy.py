@@ -15,19 +15,7 @@ from tiny_models import llada_predictor
 
 import rws_decode as rws
 from paper_figures.extra.fragility.answers import moved_answers
-from rws_decode import (
-    RWS,
-    Abilities,
-    Calibrated,
-    Edit,
-    OracleOrder,
-    Schedule,
-    Temperature,
-    Threshold,
-    decode,
-    decode_compact,
-    recorded,
-)
+from rws_decode import RWS, Abilities, Calibrated, Edit, OracleOrder, Schedule, Temperature, Threshold, decode, recorded
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.paper_rules import Dilated
@@ -143,7 +131,7 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
         (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
         (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
-        (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
+        (lambda: rws.decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
     ],
 )
 def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:

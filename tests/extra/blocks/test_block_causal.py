@@ -13,19 +13,9 @@ from documented_commands import page, ran
 from misuse import refused
 from torch import Tensor
 
+import rws_decode as rws
 from paper_figures.extra.bench.plain_loop import plain_loop, plain_rws
-from rws_decode import (
-    CallableReward,
-    CompactSavings,
-    Options,
-    Savings,
-    Shape,
-    decode,
-    decode_compact,
-    load_predictor,
-    scale_path,
-    steer,
-)
+from rws_decode import CallableReward, CompactSavings, Options, Savings, Shape, decode, decode_compact, load_predictor
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors import forbidden_ids
@@ -248,7 +238,7 @@ def test_the_compact_decoder_and_every_batch_commit_the_same(
 @pytest.mark.parametrize("name", [*RIVALS, *STEERED])
 def test_every_way_fills_block_after_block(models: Models, name: str) -> None:
     texts, given = ["the cat", "a longer prompt"], {"reward": REWARD, "shape": Shape(3 * BLOCK)}
-    way = steer if name in STEERED else decode
+    way = rws.steer if name in STEERED else decode
     traces = way(models["sdar"], texts, name, **given)
     for trace in traces:
         blocks = trace.commit_step.reshape(3, BLOCK)
@@ -274,7 +264,7 @@ def test_blocks_lie_within_the_models(models: Models) -> None:
     assert (trace.block, trace.steps) == (4, 32)
     assert decode(model, text, "default", Shape(3))[0].block == 3
     assert decode(model, text, "threshold:0.9", Shape(8))[0].steps == 8
-    (piece, *_) = scale_path(model, text, 1.0, 2.0, Shape(8, 4), over="temperature").pieces
+    (piece, *_) = rws.scale_path(model, text, 1.0, 2.0, Shape(8, 4), over="temperature").pieces
     assert list(piece.tokens) == decode(model, text, "default", Shape(8, 4))[0].tokens.tolist()
     for shape, message in (
         (Shape(64, 32, 32), "block is 32: sdar fills blocks of 4, give 4 or a divisor of it"),

@@ -15,16 +15,9 @@ from misuse import refused
 
 import rws_decode as rws
 from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, decode, load_predictor, steer
-from rws_decode.extra.steering import (
-    METHODS,
-    GuidedParticles,
-    TreeSearch,
-    as_method,
-    fitted,
-    forwards_of,
-    reward_calls_of,
-)
+from rws_decode.extra.steering import METHODS, GuidedParticles, TreeSearch, as_method
 from rws_decode.extra.steering.particles import EVEN
+from rws_decode.extra.steering.table import fitted, forwards_of, reward_calls_of
 
 PREDICTOR = load_predictor("english")
 REWARD = rws.load_reward("era")

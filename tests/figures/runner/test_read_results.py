@@ -9,15 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from paper_figures.runner import (
-    ResultsWarning,
-    Unit,
-    part_name,
-    read_failures,
-    read_results,
-    read_unit_rows,
-    write_part,
-)
+from paper_figures.runner import ResultsWarning, Unit, read_failures, read_results, read_unit_rows
+from paper_figures.runner.parts import part_name, write_part
 
 BASE = Unit(experiment="study", prompt="why?", strategy={"name": "default"})
 

@@ -19,20 +19,9 @@ import unit_work
 from misuse import refused
 from unit_work import ORIGIN
 
-from paper_figures.runner import (
-    ResultsWarning,
-    Unit,
-    Workers,
-    kept_open,
-    processes,
-    read_failures,
-    read_part,
-    read_unit_rows,
-    run_units,
-    runner,
-    unit_hash,
-    write_part,
-)
+from paper_figures.runner import ResultsWarning, Unit, read_failures, read_unit_rows, run_units, runner, unit_hash
+from paper_figures.runner.executors import Workers, kept_open, processes
+from paper_figures.runner.parts import read_part, write_part
 from paper_figures.runner.worker import Measured
 
 ROWS = partial(unit_work.each, unit_work.rows)

@@ -8,15 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paper_figures.statistics import (
-    group_of_ties,
-    paired_outcomes,
-    paired_test,
-    quintile_rates,
-    rate_of_counts,
-    rate_of_outcomes,
-    share_interval,
-)
+from paper_figures.statistics import group_of_ties, paired_test, quintile_rates, share_interval
+from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)

@@ -7,17 +7,8 @@ import pytest
 from evidence_records import PROMPTS, SCALES
 from evidence_records import evidence_record as record
 
-from paper_figures.recorded import (
-    MEASURES,
-    Comparison,
-    compare_arms,
-    comparisons,
-    comparisons_of,
-    recorded_ablation,
-    reward_answer,
-    rivals_of,
-)
-from paper_figures.recorded.comparisons import TWINS
+from paper_figures.recorded import MEASURES, comparisons, recorded_ablation
+from paper_figures.recorded.comparisons import TWINS, Comparison, compare_arms, comparisons_of, reward_answer, rivals_of
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales
 from rws_decode.ablation.verdict import side_of
 

@@ -17,34 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.extra.verify.again import verify
-from paper_figures.recorded import (
-    FOLDER,
-    FOLDERS,
-    MEASURES,
-    Comparison,
-    confidence_texts,
-    difference_interval,
-    differences_of,
-    read_recorded,
-    recorded,
-    scores_of,
-    with_one_score,
-)
-from paper_figures.recorded.comparisons import MADE, compare
+from paper_figures.recorded import FOLDER, FOLDERS, MEASURES, read_recorded, recorded, with_one_score
+from paper_figures.recorded.comparisons import MADE, Comparison, compare, confidence_texts
 from paper_figures.recorded.completed import completed
+from paper_figures.recorded.measures import difference_interval, differences_of, scores_of
 from paper_figures.statistics import clustered_interval, text_pairs
-from paper_figures.studies import evidence
-from paper_figures.studies import evidence_arms as evidence_arms
-from paper_figures.studies.evidence_arms import (
-    METHODS,
-    WORLDS,
-    Arm,
-    addresses_of,
-    arms_of,
-    factor_variation,
-    numbers_of_runs,
-    worlds_of,
-)
+from paper_figures.studies import evidence, evidence_arms
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm, addresses_of, arms_of, numbers_of_runs
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.checkpoints import packages
 from rws_theory import reward_factor
@@ -214,10 +193,10 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
     text, lines = flat("docs/evidence-limits.md"), rows_of("docs/evidence-limits.md")
     for study in ("evidence", "antibody", "smollm2", "reactions"):
         answers = read_recorded(FOLDERS[study]).answers
-        for world in worlds_of(answers):
+        for world in evidence_arms.worlds_of(answers):
             arms = arms_of(answers, world)
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
-            shares = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
+            shares = [f"{evidence_arms.factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
             assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in shares]
             if study != "smollm2":
                 (gain,) = (row.found for row in compared_at(study, 8.0)[world] if (row.measure, row.title) == GAIN)
