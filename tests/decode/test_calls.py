@@ -160,9 +160,7 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
     ],
     ids=str,
 )
-def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
-    numbers: dict[str, Any], message: str
-) -> None:
+def test_settings_beside_the_strategy_are_sent_where_they_belong(numbers: dict[str, Any], message: str) -> None:
     for call in (decode, decode_compact):
         refused(lambda call=call: call(BERT, "the cat", "default", **numbers), message)
     refused(lambda: compare(BERT, "the cat", ["default"], **numbers), message)

@@ -114,9 +114,8 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     rest: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
     options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **rest)
     prompts, shape = [[6, 7], "the cat sat"], Shape(length=8, steps=4, block=4)
-    batch = decode(
-        PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, reward=bounded, savings=savings, options=options
-    )
+    how: dict[str, Any] = {"reward": bounded, "savings": savings, "options": options}
+    batch = decode(PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, **how)
     for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
         assert trace.metadata() == plain.metadata() | rest | {
             **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "offset": 5, "width": 13, "seed": seed},
@@ -138,9 +137,7 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     [(False, {}, 2 * 8 + 13), (True, {"cfg": 0.5}, 4 * 8), (True, {"ranking": "topk"}, 4 * 8)],
     ids=str,
 )
-def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
-    places: bool, options: dict[str, Any], numbers: int
-) -> None:
+def test_a_batch_takes_the_rows_whose_logits_fit_memory(places: bool, options: dict[str, Any], numbers: int) -> None:
     """A row's logits are `numbers` times the vocabulary, of 4 bytes; 13 columns: the longest prompt and the answer."""
     table = torch.randn(13, VOCABULARY, generator=torch.Generator().manual_seed(0))
     predictor = table_predictor(table)

@@ -216,9 +216,8 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
 
 
 def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
-    one, other = (
-        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24, batch=batch) for batch in (4, 24)
-    )
+    asked = {"reward": REWARD, "until": 24}
+    one, other = (ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, batch=batch, **asked) for batch in (4, 24))
     assert one.comparisons == other.comparisons
     later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=REWARD, until=16)
     one.save(tmp_path)

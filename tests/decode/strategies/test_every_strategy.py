@@ -88,10 +88,8 @@ def own(members: dict[str, Any], abilities: Any = None) -> Any:
     return make_dataclass("Own", kinds, namespace=common | declared, frozen=True)()
 
 
-CHOOSING = (
-    "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1 edit:0.4".split()
-)
-CHOOSING += "threshold:0.4+spacing:2 entropy-bound:0.6+spacing:2 default+spacing:2".split()
+CHOOSING = "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1".split()
+CHOOSING += "edit:0.4 threshold:0.4+spacing:2 entropy-bound:0.6+spacing:2 default+spacing:2".split()
 
 
 @settings(max_examples=examples(200))

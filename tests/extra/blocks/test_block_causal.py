@@ -55,6 +55,7 @@ AUTHORS = {
     ("a2d-bd3lm", 8, 1): [39] * 4 + [44] * 2 + [39] * 3 + [188] * 2 + [44] + [39] * 3 + [188] * 2,
 }
 Models = dict[str, BlockCausalPredictor]
+Networks = dict[str, Callable[..., Tensor]]
 SAVINGS = (CompactSavings(), CompactSavings.nothing())
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(ord, prompt + answer)) % 97), mean=48.0, std=20.0)
 
@@ -72,7 +73,7 @@ def models(folders: dict[str, Path]) -> Models:
 
 
 @pytest.fixture(scope="module")
-def networks(models: Models) -> dict[str, Callable[..., Tensor]]:
+def networks(models: Models) -> Networks:
     """Logits [L, V] of one row by transformers' own class and eager attention, everything at once, nothing kept."""
     made = {}
     for name, model in models.items():
@@ -101,9 +102,7 @@ def prompts(*lengths: int) -> list[list[int]]:
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("name", MODELS)
 @torch.inference_mode()
-def test_logits_of_a_batch_are_those_of_each_row_alone(
-    models: Models, networks: dict[str, Any], name: str, side: str
-) -> None:
+def test_logits_of_a_batch_are_those_of_each_row(models: Models, networks: Networks, name: str, side: str) -> None:
     model, block = models[name], models[name].block
     rows = [torch.tensor(ids + [model.mask_id] * 8) for ids in prompts(3, 9, 0, 6)]
     width = max(map(len, rows))
@@ -162,9 +161,7 @@ def published_loop(
 
 
 @pytest.mark.parametrize(("name", "each", "tau"), RULED)
-def test_tokens_are_those_of_the_published_loop(
-    models: Models, networks: dict[str, Any], name: str, each: int, tau: float
-) -> None:
+def test_tokens_are_the_published_loops(models: Models, networks: Networks, name: str, each: int, tau: float) -> None:
     model = models[name]
     block = model.block
     given = prompts(2 * block, block, 7)  # the first two are whole blocks: the loops count from their start too
@@ -178,7 +175,7 @@ def test_tokens_are_those_of_the_published_loop(
 
 @pytest.mark.parametrize(("edit", "tau", "factor"), EDITS)
 def test_replaced_tokens_are_those_of_the_published_loop(
-    models: Models, networks: dict[str, Any], edit: float, tau: float, factor: float
+    models: Models, networks: Networks, edit: float, tau: float, factor: float
 ) -> None:
     model, given, shape = models["llada2"], prompts(2 * BLOCK, BLOCK, 7), Shape(2 * BLOCK, block=BLOCK)
     rule = f"edit:{edit}+threshold:{tau}+temperature:{factor}"
@@ -221,9 +218,7 @@ def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(models: Models, 
 
 @pytest.mark.parametrize("savings", SAVINGS)
 @pytest.mark.parametrize("name", SMALL)
-def test_the_compact_decoder_and_every_batch_commit_the_same(
-    models: Models, name: str, savings: CompactSavings
-) -> None:
+def test_compact_decoder_and_every_batch_commit_the_same(models: Models, name: str, savings: CompactSavings) -> None:
     model, texts, shape = models[name], ["the cat", "a longer prompt", "it"], Shape(8, 4)
     given: dict[str, Any] = {"reward": REWARD, "options": Options(padding="left" if name == "sdar" else "right")}
     alone = [decode(model, text, "rws:8", shape, **given)[0] for text in texts]

@@ -86,9 +86,7 @@ def test_scores_without_a_deviation_are_refused() -> None:
     refused(lambda: statistics([1.0, 2.0], [0, 0]), "there are 2 of 1")
 
 
-def test_it_writes_what_load_reward_reads(
-    reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_written_loads(reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tiny_checkpoint("classifier", tmp_path / "mine", files={"reward.json": None})
     status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
     assert status == 0 and "calibrate" in err

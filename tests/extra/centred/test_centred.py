@@ -42,9 +42,7 @@ def test_a_decode_has_the_factors_of_the_slow_reference_whatever_its_batch(sprea
 
 
 @given(st.lists(st.lists(st.floats(-9, 9), min_size=2, max_size=2), min_size=1, max_size=6), st.floats(0.5, 3))
-def test_rows_keep_apart_and_a_scaled_and_moved_reward_has_the_same_factors(
-    steps: list[list[float]], by: float
-) -> None:
+def test_rows_keep_apart_and_a_scaled_moved_reward_has_the_same_factors(steps: list[list[float]], by: float) -> None:
     rule = RWSCentred(2.0)
 
     def factors(rewards: list[list[float]]) -> list[list[float]]:

@@ -71,10 +71,8 @@ def test_texts_diverge_at_the_first_step_with_leverage_and_never_before(seed: in
     for other in others:
         assert (other.chosen[:first] == run.chosen[:first]).all()
         assert ((other.tokens == run.tokens) | (run.commit_step >= first)).all()
-    diverged = [
-        step for step in range(steps) if any((other.chosen[step] != run.chosen[step]).any() for other in others)
-    ]
-    assert min(diverged, default=steps) == first
+    parted = [step for step in range(steps) if any((other.chosen[step] != run.chosen[step]).any() for other in others)]
+    assert min(parted, default=steps) == first
     until = int(found.varied.argmax()) if found.varied.any() else steps
     assert (decoded(f"temperature:{found.reference!r}").chosen[:until] == run.chosen[:until]).all()
     assert not found.observed[:until].any() and (found.varied <= found.attainable).all()
@@ -94,9 +92,7 @@ def test_compare_tells_the_leverage_that_a_saved_trace_has(capsys: pytest.Captur
     ].get_title("left")
 
 
-def test_the_guide_draws_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_guide_draws_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     found = ran(GUIDE)["found"]
     assert found.line() in capsys.readouterr().out and (tmp_path / "leverage.png").stat().st_size > 10_000

@@ -89,9 +89,7 @@ def test_logits_are_those_of_pefts_class(layout: str, options: dict[str, Any], t
         ),
     ],
 )
-def test_what_is_no_lora_of_the_model_is_refused(
-    config: dict[str, Any], weights: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_other_loras_are_refused(config: dict[str, Any], weights: dict[str, Any], message: str, tmp_path: Path) -> None:
     model, _ = adapted("llada", tmp_path)
     says, stored = tmp_path / "lora" / "adapter_config.json", tmp_path / "lora" / "adapter_model.safetensors"
     says.write_text(json.dumps(json.loads(says.read_text()) | config))

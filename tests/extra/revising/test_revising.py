@@ -78,9 +78,7 @@ class Chance:
 
 @settings(max_examples=examples(50))
 @given(st.integers(0, 999), st.sampled_from([(12, 12, 6), (12, 4, 12), (12, 6, 4), (8, 8, 8)]), st.data())
-def test_what_is_masked_again_is_made_up_for_at_once(
-    seed: int, size: tuple[int, int, int], data: st.DataObject
-) -> None:
+def test_masking_again_is_made_up_for_at_once(seed: int, size: tuple[int, int, int], data: st.DataObject) -> None:
     """The schedule's number of tokens stands after each step, whatever was masked again; the file says it all."""
     shape, rule = Shape(*size), Chance(seed)
     prompt = data.draw(st.sampled_from(PROMPTS))

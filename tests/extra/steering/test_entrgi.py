@@ -66,9 +66,7 @@ def climbed_slowly(
 @pytest.mark.parametrize("mix", ["entropy", "soft", "hard"])
 @pytest.mark.parametrize(("update", "step_size"), [("adam", 0.5), ("plain", 0.8)])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_the_logits_climb_as_a_loop_over_numbers_does(
-    mix: Mix, update: Update, step_size: float, temperature: float
-) -> None:
+def test_logits_climb_as_in_a_loop_over_numbers(mix: Mix, update: Update, step_size: float, temperature: float) -> None:
     method = GradientGuidance(3, step_size, mix, update)
     numbers = np.random.default_rng(3)
     logits, worth = numbers.normal(size=(4, 5)) * 2, torch.from_numpy(numbers.normal(size=(4, 5)))

@@ -254,9 +254,7 @@ def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any
     cost=st.sampled_from([forwards_of, reward_calls_of]),
     base=st.sampled_from(["", "+rws:8"]),
 )
-def test_a_budget_holds_and_one_more_copy_breaks_it(
-    name: str, budget: int, steps: int, cost: Callable[[str, int], int], base: str
-) -> None:
+def test_a_budget_is_used_up(name: str, budget: int, steps: int, cost: Callable[[str, int], int], base: str) -> None:
     more = ("+sweeps:2" if name == "particle-gibbs" else "") + (base if as_method(f"{name}:2").draws else "")
     fits = fitted(name + more, budget, lambda text: cost(text, steps))
     one_more = f"{name}:{as_method(fits).copies + 1}{more}"

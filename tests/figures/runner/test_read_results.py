@@ -43,9 +43,7 @@ NO_TEXTS = [[None, []], [["a"], None], [[1], [2]], ["a", "b"]]
 @pytest.mark.parametrize(
     ("column", "values"), [*ABSENT, *((column, values) for column in ("history", "judges") for values in NO_TEXTS)]
 )
-def test_a_part_that_lacks_what_its_units_have_is_named_and_left_out(
-    tmp_path: Path, column: str, values: list[Any] | None
-) -> None:
+def test_an_incomplete_part_is_named_and_left_out(tmp_path: Path, column: str, values: list[Any] | None) -> None:
     whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
     stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}, {"text": "never"}]))
     path = tmp_path / "study" / "units-abc" / part_name(["study1"])

@@ -120,9 +120,7 @@ def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
     assert failure["fields"]["prompt"] == "prompt 2" and failure["crashes"] == 3
 
 
-def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_serves_several_runs_and_is_replaced_if_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_MOST_CRASHES", 1)
     with kept_open(processes(1)) as backend:
         processes_of = [unit_work.run(tmp_path / name, 2, unit_work.who, backend=backend).read() for name in "ab"]

@@ -90,9 +90,7 @@ def told(words: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> dic
     return tables
 
 
-def test_summarize_prints_what_the_last_run_printed(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_summarize_repeats_the_last_run(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = told([*options, "--reward-scale", "8"], tmp_path, capsys)
     assert told([*options, "--reward-scale", "8", "--seed", "3", "--prompts", "2"], tmp_path, capsys) != first
     assert told([*options, "--reward-scale", "8"], tmp_path, capsys) == first

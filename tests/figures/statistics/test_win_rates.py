@@ -17,9 +17,7 @@ PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
 
 @given(PAIRS, st.sampled_from([0.0, 0.25, 1.0]))
 @example([(0.25, 0.0), (0.0, 1.0), (0.5, 0.0)], 0.25)  # a difference that is the tolerance is a draw
-def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
-    pairs: list[tuple[float, float]], tolerance: float
-) -> None:
+def test_outcomes_are_signs_of_differences_beyond_tolerance(pairs: list[tuple[float, float]], tolerance: float) -> None:
     method, default = zip(*pairs, strict=True)
     wanted = [0 if abs(a - b) <= tolerance else 1 if a > b else -1 for a, b in pairs]
     assert paired_outcomes(method, default, tolerance=tolerance).tolist() == wanted

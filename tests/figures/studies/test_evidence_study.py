@@ -90,9 +90,7 @@ def test_another_prompts_rewards_are_used_once_each_and_never_ones_own(runs: dic
 @given(runs=RUNS, scale=st.floats(0.1, 32))
 def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale: float) -> None:
     factors = {name: np.array([reward_factor(reward, scale) for reward in rewards]) for name, rewards in runs.items()}
-    constant, schedule, shuffled = (
-        numbers_of_runs(method, scale, runs) for method in ("constant", "schedule", "shuffled")
-    )
+    constant, schedule, shuffled = (numbers_of_runs(name, scale, runs) for name in ("constant", "schedule", "shuffled"))
     mean_by_step = [np.mean([factors[name][step] for name in runs]) for step in range(4)]
     for name, rewards in runs.items():
         assert constant[name]["scale"] == pytest.approx(factors[name].mean())

@@ -30,9 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_same_prompts_by_another_way_are_the_same_units(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_prompts_are_the_same_units(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second and third held-out prompt of the model, by number, as texts, and in files."""
     files = {"rows.jsonl": "".join(json.dumps({"prompt": text}) + "\n" for text in TEXTS)}
     files |= {"rows.json": json.dumps([{"id": 7, "prompt": text} for text in TEXTS])}
