@@ -26,9 +26,8 @@ def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
 def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, MASK], table[:, PAD], table[:, CLS], table[:, SEP], table[:, 9] = 50.0, 40.0, 30.0, 20.0, 10.0
-    (trace,) = decode(
-        table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), Shape(length=4, steps=2, block=4)
-    )
+    predictor = table_predictor(table, forbidden_ids=(CLS, SEP))
+    (trace,) = decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.tokens.tolist() == [9] * 4
     assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
     # Forbidden tokens take no probability either: 20 others share what 9 leaves.
@@ -38,16 +37,12 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 class Spy(CallablePredictor):
     def __init__(self) -> None:
         table = torch.randn(40, VOCABULARY, generator=torch.Generator().manual_seed(3))
-        super().__init__(
-            lambda canvas: (
-                table[: canvas.shape[1]].expand(len(canvas), -1, -1) + canvas.cumsum(1)[..., None] % 7 * table[:1]
-            ),
-            mask_id=MASK,
-            pad_id=PAD,
-            end_id=EOS,
-            vocab_size=VOCABULARY,
-            decode=lambda ids: " ".join(map(str, ids)),
-        )
+        named = {"mask_id": MASK, "pad_id": PAD, "end_id": EOS, "vocab_size": VOCABULARY}
+
+        def logits(canvas: Tensor) -> Tensor:
+            return table[: canvas.shape[1]].expand(len(canvas), -1, -1) + canvas.cumsum(1)[..., None] % 7 * table[:1]
+
+        super().__init__(logits, **named, decode=lambda ids: " ".join(map(str, ids)))
         self.seen: list[tuple[Tensor, Tensor | None]] = []
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:

@@ -49,10 +49,8 @@ def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple
 
 def test_known_layouts_are_found_and_others_named() -> None:
     chat = [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}]
-    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == [
-        Pair(0, 0, "why?", "so"),
-        Pair(0, 1, "why?", "no"),
-    ]
+    both = [Pair(0, 0, "why?", "so"), Pair(0, 1, "why?", "no")]
+    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == both
     assert read_pairs([{"prompt": "a", "response": "b"}]) == [Pair(0, 0, "a", "b")]
     assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "

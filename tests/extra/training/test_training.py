@@ -112,9 +112,8 @@ def test_decoding_loss_equals_the_definition(tokenizer) -> None:
     masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(1))
     uniform = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(2)) < rate[:, None])
     with torch.inference_mode():
-        got, _ = decoding_loss(
-            model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(2)
-        )
+        draws = torch.Generator().manual_seed(2)
+        got, _ = decoding_loss(model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, draws)
         objective, plain = [], []
         for row in range(4):
             mask = masked[row] if row % 2 else uniform[row]

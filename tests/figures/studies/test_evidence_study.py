@@ -31,14 +31,8 @@ from rws_theory import reward_factor
 ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=8, steps=4, block=8, tilts=(1.0,))
-SMALL = {
-    "models": (WORLD.name,),
-    "prompts": 2,
-    "validation": 1,
-    "weights": 2,
-    "reward_scale": (2.0,),
-    "drawn_scale": 2.0,
-}
+SMALL: dict[str, Any] = {"models": (WORLD.name,), "prompts": 2, "validation": 1, "weights": 2}
+SMALL |= {"reward_scale": (2.0,), "drawn_scale": 2.0}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,7 +48,7 @@ def small_world() -> Iterator[None]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on two prompts of the exact world."""
     out = tmp_path_factory.mktemp("evidence")
-    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
+    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))
     assert report["units"]["failed"] == 0
     yield out
 
