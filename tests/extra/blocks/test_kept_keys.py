@@ -72,11 +72,9 @@ def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
         counted.append(ids.shape[1] if whole else int(fresh.sum()))
         keys = Patched() if whole else Patched(fresh, keys)
         block = current
-        logits = predictor.model(
-            input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False
-        ).logits
+        out = predictor.model(input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False)
         masked = first + np.flatnonzero(trace.canvas[step][current * size : (current + 1) * size] == trace.mask_id)
-        outputs.append(logits[0, masked - shifted].detach().numpy())
+        outputs.append(out.logits[0, masked - shifted].detach().numpy())
         assert start == len(prompt)
     assert trace.computed_columns == sum(counted)
     return outputs
