@@ -13,18 +13,7 @@ from misuse import refused
 from tiny_models import bert_predictor
 
 import rws_decode as rws
-from rws_decode import (
-    RWS,
-    Options,
-    Shape,
-    compare,
-    decode,
-    decode_compact,
-    load_predictor,
-    load_reward,
-    measured_reward,
-    steer,
-)
+from rws_decode import RWS, Options, Shape, compare, decode, decode_compact, load_predictor, measured_reward, steer
 from rws_decode.extra.adapters.generation import generate
 from rws_decode.strategies import describe
 
@@ -74,7 +63,7 @@ def test_a_wrong_value_is_told_in_one_short_line(value: Any) -> None:
     for name in ("ranking", "precision", "end_of_text", "cfg", "seed", "end_ids", "key_cache"):
         refused(partial(Options, **{name: value}), f"{name} is ")
     refused(partial(compare, BERT, "a", [value]), "strateg")
-    for call in (partial(steer, BERT, "a", reward=len), load_predictor, load_reward):
+    for call in (partial(steer, BERT, "a", reward=len), load_predictor, rws.load_reward):
         refused(partial(call, value), " is ")
 
 
@@ -155,7 +144,7 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
         assert "factor 8 at every step" in repr(runs["rws:8"][0]) and "factor" not in repr(runs["temperature:8"])
         frame = runs.to_frame()
         assert frame["constant_factor"].notna().tolist() == (frame["strategy"] == "rws:8").tolist()
-    varied = decode(predictor, prompts, "rws:8", shape, reward=load_reward("era"))
+    varied = decode(predictor, prompts, "rws:8", shape, reward=rws.load_reward("era"))
     assert "factor" not in repr(varied) and varied.to_frame()["constant_factor"].isna().all()
     words = ["--model", "english", "--prompt", "peace", "--length", "4", "--steps", "4", "--reward", "keywords:slavery"]
     assert main(["generate", *words, "--strategy", "rws:8"]) == 0
@@ -171,9 +160,7 @@ def test_a_reward_that_scales_every_step_alike_is_told(capsys: pytest.CaptureFix
     ],
     ids=str,
 )
-def test_settings_that_stand_beside_the_strategy_are_sent_where_they_belong(
-    numbers: dict[str, Any], message: str
-) -> None:
+def test_settings_beside_the_strategy_are_sent_where_they_belong(numbers: dict[str, Any], message: str) -> None:
     for call in (decode, decode_compact):
         refused(lambda call=call: call(BERT, "the cat", "default", **numbers), message)
     refused(lambda: compare(BERT, "the cat", ["default"], **numbers), message)

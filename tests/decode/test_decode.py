@@ -26,9 +26,8 @@ def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
 def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, MASK], table[:, PAD], table[:, CLS], table[:, SEP], table[:, 9] = 50.0, 40.0, 30.0, 20.0, 10.0
-    (trace,) = decode(
-        table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), Shape(length=4, steps=2, block=4)
-    )
+    predictor = table_predictor(table, forbidden_ids=(CLS, SEP))
+    (trace,) = decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.tokens.tolist() == [9] * 4
     assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
     # Forbidden tokens take no probability either: 20 others share what 9 leaves.
@@ -38,16 +37,12 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 class Spy(CallablePredictor):
     def __init__(self) -> None:
         table = torch.randn(40, VOCABULARY, generator=torch.Generator().manual_seed(3))
-        super().__init__(
-            lambda canvas: (
-                table[: canvas.shape[1]].expand(len(canvas), -1, -1) + canvas.cumsum(1)[..., None] % 7 * table[:1]
-            ),
-            mask_id=MASK,
-            pad_id=PAD,
-            end_id=EOS,
-            vocab_size=VOCABULARY,
-            decode=lambda ids: " ".join(map(str, ids)),
-        )
+        named = {"mask_id": MASK, "pad_id": PAD, "end_id": EOS, "vocab_size": VOCABULARY}
+
+        def logits(canvas: Tensor) -> Tensor:
+            return table[: canvas.shape[1]].expand(len(canvas), -1, -1) + canvas.cumsum(1)[..., None] % 7 * table[:1]
+
+        super().__init__(logits, **named, decode=lambda ids: " ".join(map(str, ids)))
         self.seen: list[tuple[Tensor, Tensor | None]] = []
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -114,9 +109,8 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     rest: dict[str, Any] = {"ranking": "probability", "precision": "float32", "padding": "left", "end_of_text": "defer"}
     options = Options(sampling_temperature=1, seed=(3, 4), cfg=1, end_ids=[9, 8], **rest)
     prompts, shape = [[6, 7], "the cat sat"], Shape(length=8, steps=4, block=4)
-    batch = decode(
-        PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, reward=bounded, savings=savings, options=options
-    )
+    how: dict[str, Any] = {"reward": bounded, "savings": savings, "options": options}
+    batch = decode(PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, **how)
     for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
         assert trace.metadata() == plain.metadata() | rest | {
             **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "offset": 5, "width": 13, "seed": seed},
@@ -138,9 +132,7 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     [(False, {}, 2 * 8 + 13), (True, {"cfg": 0.5}, 4 * 8), (True, {"ranking": "topk"}, 4 * 8)],
     ids=str,
 )
-def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
-    places: bool, options: dict[str, Any], numbers: int
-) -> None:
+def test_a_batch_takes_the_rows_whose_logits_fit_memory(places: bool, options: dict[str, Any], numbers: int) -> None:
     """A row's logits are `numbers` times the vocabulary, of 4 bytes; 13 columns: the longest prompt and the answer."""
     table = torch.randn(13, VOCABULARY, generator=torch.Generator().manual_seed(0))
     predictor = table_predictor(table)

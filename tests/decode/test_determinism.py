@@ -184,9 +184,7 @@ def test_the_stand_in_computes_and_refuses_what_two_devices_refuse() -> None:
 
 @pytest.mark.parametrize("moved", ["predictor", "reward"])
 @pytest.mark.parametrize(("predictor", "reward"), [("bert", "pair"), ("modernbert", "skywork"), ("llada", "qrm")])
-def test_nothing_mixes_the_devices_of_predictor_and_reward(
-    predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]
-) -> None:
+def test_devices_are_not_mixed(predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]) -> None:
     mask_predictor, guide = models[predictor](), models[reward]()
     options: list[dict[str, Any]] = [
         {"savings": Savings()},

@@ -15,11 +15,12 @@ from rws_decode.text.prompt_ids import chat_ids
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))
 LONG = Dialogue((*TOLD.turns, "under a tree .", "the red bird"))
+Predictors = dict[str, HFMaskPredictor]
 SHORT: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 
 
 @pytest.fixture(scope="module")
-def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPredictor]:
+def predictors(tmp_path_factory: pytest.TempPathFactory) -> Predictors:
     root = tmp_path_factory.mktemp("predictors")
     folders = {name: str(tiny_checkpoint(name, root / name)) for name in ("llada", "dream")} | {"mini": "mini"}
     return {name: load_predictor(folder, progress=False) for name, folder in folders.items()}
@@ -27,16 +28,14 @@ def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HFMaskPred
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
 @pytest.mark.parametrize("name", ["llada", "dream"])
-def test_a_chat_is_rendered_whole_by_the_template(
-    name: str, dialogue: Dialogue, predictors: dict[str, HFMaskPredictor]
-) -> None:
+def test_a_chat_is_rendered_whole_by_the_template(name: str, dialogue: Dialogue, predictors: Predictors) -> None:
     codec = predictors[name].tokenizer
     expected = codec.apply_chat_template(dialogue.messages, add_generation_prompt=True)["input_ids"]
     assert predictors[name].encode_dialogue(dialogue) == expected
     assert "question" not in codec.decode(expected) and "answer" not in codec.decode(expected)
 
 
-def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[str, HFMaskPredictor]) -> None:
+def test_a_predictor_without_a_template_reads_the_plain_text(predictors: Predictors) -> None:
     mini, text = predictors["mini"], "the cat sat answer : on the mat . question : and then it ran"
     assert TOLD.text == text
     assert mini.encode_dialogue(TOLD) == mini.encode_prompt(text)
@@ -60,7 +59,7 @@ def test_a_template_that_does_not_quote_every_turn_is_refused(template: str, mes
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
-def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
+def test_the_second_answer_follows_from_all_turns(name: str, predictors: Predictors) -> None:
     predictor = predictors[name]
     (trace,) = decode(predictor, [TOLD], Confidence(), **grouped(**SHORT))
     assert trace.prompt.tolist() == predictor.encode_dialogue(TOLD) and trace.prompt_text == TOLD.text
@@ -71,9 +70,7 @@ def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[st
 
 
 @pytest.mark.parametrize("name", ["eurus", "qrm"])
-def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
-    name: str, predictors: dict[str, HFMaskPredictor], tmp_path: Path
-) -> None:
+def test_the_decoder_shows_rewards_of_turns_the_dialogue(name: str, predictors: Predictors, tmp_path: Path) -> None:
     predictor = predictors["llada"]
     reward = rws.load_reward(str(tiny_checkpoint(name, tmp_path / name)), published=name)
     (trace,) = decode(predictor, [TOLD], rws.RWS(4.0), reward=reward, **grouped(**SHORT))

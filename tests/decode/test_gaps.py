@@ -46,9 +46,7 @@ def test_a_gap_at_the_end_is_the_plain_prompt_bit_for_bit(model: str, strategy: 
     predictor, prompts = PREDICTORS[model], [[CLS, 6, 8, SEP], [7], [CLS, 9, 10, 11, 12, SEP]]
     for how in (Options(padding="right" if model == "llada" else "left"), Options(cfg=0.5, sampling_temperature=0.7)):
         plain = decode(predictor, prompts, strategy, SIX, reward=REWARD, options=how)
-        gaps = decode(
-            predictor, [[*prompt, *[MASK] * 6] for prompt in prompts], strategy, SIX, reward=REWARD, options=how
-        )
+        gaps = decode(predictor, [[*each, *[MASK] * 6] for each in prompts], strategy, SIX, reward=REWARD, options=how)
         for one, other in zip(plain, gaps, strict=True):
             assert other.prompt_text == f"{one.prompt_text} [MASK:6]".strip()
             assert replace(other, prompt=one.prompt, prompt_text=one.prompt_text, pieces=one.pieces) == one

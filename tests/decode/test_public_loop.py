@@ -147,9 +147,7 @@ SHAPES = st.sampled_from([Shape(6, 6, 6), Shape(6, 3, 6), Shape(6, 4, 3), Shape(
 
 @given(st.integers(0, 10**6), SHAPES, st.sampled_from([0.5, 2.0]), st.sampled_from([0.0, 1.0, 3.0]))
 @settings(max_examples=examples(80))
-def test_the_published_flag_of_drawn_tokens_is_the_public_loop(
-    seed: int, shape: Shape, temperature: float, much: float
-) -> None:
+def test_the_flag_of_drawn_tokens_is_the_public_loop(seed: int, shape: Shape, temperature: float, much: float) -> None:
     """Of drawn tokens it closes the end of a turn alone: the other end loses its confidence in a copy of the logits."""
     predictor, prompt = liking(seed, much), torch.tensor([[7]])
     with torch.inference_mode():

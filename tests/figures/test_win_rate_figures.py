@@ -34,9 +34,8 @@ def results() -> dict[str, Any]:
             rows.append(answer_row(method, text, index, guide, reward_scale=scale, god_tokens=god))
     for (prompt, text), judge in itertools.product(sorted({(row["prompt"], row["text"]) for row in rows}), JUDGES):
         # GRM likes its own RWS, and nobody else does; mini dislikes its own.
-        score = float(
-            draw.normal({("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text.rsplit(" ", 1)[0], judge), 0.0))
-        )
+        taste = {("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text.rsplit(" ", 1)[0], judge), 0.0)
+        score = float(draw.normal(taste))
         rows.append(score_row(judge, text, score, prompt=prompt, normalised_score=score / 2))
     made = [table for table in reward_bench.tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")]
     named = {each.name: {"caption": each.caption, "rows": [*each.rows], "shown": [*each.shown]} for each in made}

@@ -129,9 +129,7 @@ if __name__ == "__main__":
         (signal.SIGTERM, 143, b"terminated", "2"),
     ],
 )
-def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
-    number: signal.Signals, status: int, word: bytes, workers: str, tmp_path: Path
-) -> None:
+def test_stopped_studies_go_on(number: signal.Signals, status: int, word: bytes, workers: str, tmp_path: Path) -> None:
     script = tmp_path / "study.py"
     script.write_text(STUDY)
     words = [str(script), str(tmp_path), workers]
@@ -180,9 +178,7 @@ def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("call", "number"), [("fsync", errno.ENOSPC), ("mkstemp", errno.EACCES), ("replace", errno.EACCES)]
 )
-def test_a_trace_that_cannot_be_written_leaves_the_old_one(
-    number: int, call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_saves_keep_the_old(number: int, call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*GENERATE, "--trace", str(tmp_path)]
     old = b"what was there"
     (tmp_path / "trace.parquet").write_bytes(old)

@@ -48,9 +48,7 @@ def moved(tab: Tab, number: int) -> None:
 
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lesson_holds_its_pages_asks_the_network_for_nothing_and_its_sliders_change_the_text(
-    browser: Chromium, files: dict[str, Path], name: str, width: int
-) -> None:
+def test_a_lesson_works_alone_with_sliders(browser: Chromium, files: dict[str, Path], name: str, width: int) -> None:
     tab = browser.open(files[name].as_uri(), width=width)
     titles = tab.evaluate(f"{FRAMES}.map(frame => frame.contentDocument.title)")
     boxes = tab.evaluate(f"{FRAMES}.map(frame => frame.getBoundingClientRect()).map(box => [box.left, box.right])")

@@ -66,9 +66,8 @@ def test_every_document_is_in_the_navigation_and_what_that_leads_to_is_there() -
     listed = re.findall(r"[:-] (\S+\.md)$", nav, re.MULTILINE)
     hooks = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
     lessons = [f"notebooks/{path.name}.md" for path in (ROOT / "notebooks").glob("*.ipynb")]
-    added = [
-        name if name.endswith(".md") else f"{name}.md" for name in (*hooks["DOCUMENTS"], *hooks["CARDS"], *lessons)
-    ]
+    named = (*hooks["DOCUMENTS"], *hooks["CARDS"], *lessons)
+    added = [name if name.endswith(".md") else f"{name}.md" for name in named]
     documents = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "extra"]  # added by a hook
     written = [path.relative_to(ROOT / "docs").as_posix() for path in documents]
     assert sorted(listed) == sorted([*written, *(f"repository/{name}" for name in added)])

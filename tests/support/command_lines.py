@@ -6,9 +6,7 @@ import pytest
 
 from paper_figures.__main__ import main as figures  # noqa: F401 - for tests
 from rws_decode.__main__ import main as decoding
-from rws_decode.__main__ import (
-    rws,  # noqa: F401
-)
+from rws_decode.__main__ import rws as rws
 from rws_theory.__main__ import main as theory  # noqa: F401
 
 

@@ -49,15 +49,10 @@ def main(argv: list[str] | None = None) -> None:
         dtype = {"dtype": way} if way in ("bfloat16", "float16", "float64") else {}
         cache = way if way.startswith(("prefix", "dual", "delayed")) else "none"
         predictor = load_predictor(given.model, **dtype)
-        settings: dict[str, Any] = {
-            "reward": reward,
-            "options": Options(key_cache=cache),
-            "savings": Savings(batch_invariant=way == "alone"),
-        }
+        settings: dict[str, Any] = {"reward": reward, "options": Options(key_cache=cache)}
+        settings |= {"savings": Savings(batch_invariant=way == "alone")}
         batches = [texts[start : start + 16] for start in range(0, len(texts), 16)]
-        return predictor, [
-            trace for batch in batches for trace in decode(predictor, batch, strategy, shape, **settings)
-        ]
+        return predictor, [trace for each in batches for trace in decode(predictor, each, strategy, shape, **settings)]
 
     for strategy in given.strategies:
         predictor, usual = run(strategy, "usual")

@@ -15,18 +15,9 @@ PROMPTS, VALIDATION = 24, 3
 SCALES = (2.0, 8.0)
 _MADE = ("constant", "schedule", "swapped")
 _OTHERS = (
-    Arm("default"),
-    Arm("temperature", 0.5),
-    Arm("temperature", 2.0),
-    Arm("left-to-right"),
-    Arm("random-order"),
-    Arm("default", None, 0.0, True),
-    Arm("random-order", None, 0.0, True),
-    Arm("lookahead", 4.0),
-    Arm("default", None, 1.0),
-    Arm("best-of", 2.0, 1.0),
-    Arm("best-of", 4.0, 1.0),
-    Arm("particles", 4.0, 1.0),
+    *(Arm("default"), Arm("temperature", 0.5), Arm("temperature", 2.0), Arm("left-to-right"), Arm("random-order")),
+    *(Arm("default", None, 0.0, True), Arm("random-order", None, 0.0, True), Arm("lookahead", 4.0)),
+    *(Arm("default", None, 1.0), Arm("best-of", 2.0, 1.0), Arm("best-of", 4.0, 1.0), Arm("particles", 4.0, 1.0)),
 )
 
 

@@ -117,9 +117,7 @@ def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:
     both = exactly(*([Fraction(k, 10**312) for k in side] for side in ((2, 7, 7), (3, 3, 13))))
     assert not both.complete and [(c.upper, c.multiplicity) for c in both.crossings] == [(math.inf, None)]
     u, v = polynomial_pair([[-1, 2], [-1, 3]])
-    two = exactly(
-        *([Fraction(k, 10**308) for k in side] for side in (u, v))
-    )  # next to the largest float, 2^1023 between
+    two = exactly(*([Fraction(k, 10**308) for k in side] for side in (u, v)))  # near the largest float, 2^1023 between
     assert two.complete and two.roots == pytest.approx([1e308 * math.log(2), 1e308 * math.log(3)], rel=1e-12)
     (only,) = exactly((2, 2), (1, 3 + Fraction(1, 10**320))).crossings  # g = 1e-320 r - r^2 + ...
     assert only.multiplicity == 1 and 0 < only.lower <= 1e-320 <= only.upper == only.lower + 5e-324

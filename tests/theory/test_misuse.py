@@ -9,22 +9,8 @@ import numpy as np
 import pytest
 from misuse import refused
 
-from rws_theory import (
-    classify_pairs,
-    crossings,
-    end_reversals,
-    footrule_max,
-    freezing_scale,
-    local_arness,
-    log_odds,
-    reversal_limit,
-    reward_factor,
-    scaling_raises_reward,
-    selection_path,
-    stability_radius,
-    threshold_path,
-    worlds,
-)
+import rws_theory as theory
+from rws_theory import classify_pairs, crossings, end_reversals, log_odds, reversal_limit, selection_path, worlds
 from rws_theory.certified.brent import brent_root
 from rws_theory.orders import invariance
 from rws_theory.selection import same_at_every_scale
@@ -61,24 +47,24 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: selection_path(PAIR, True, 1.0, 2.0), "k must be an integer from 0 to ... 2, got True"),
     (lambda: selection_path([[0.0, -1e300], [0.0, -2e300]], 1, 1.0, 1e8), "c_max times ... got c_max = 100000000.0"),
     (lambda: same_at_every_scale([1.0, 2.0]), "logits must have shape (positions, d), got shape (2,)"),
-    (lambda: stability_radius([1.0, 2.0], 1), "shape (positions, d), got shape (2,)"),
-    (lambda: threshold_path([[1.0, 2.0]], 1.0, 1.0, 2.0), "tau must be a probability between 0 and 1, got 1.0"),
+    (lambda: theory.stability_radius([1.0, 2.0], 1), "shape (positions, d), got shape (2,)"),
+    (lambda: theory.threshold_path([[1.0, 2.0]], 1.0, 1.0, 2.0), "tau must be a probability between 0 and 1, got 1.0"),
     (lambda: theorem1([[0.0, 1.0]], [0.0]), "a must be one vector of logits"),
     (lambda: reversal_limit("normal"), "domain must be one of gumbel, frechet, weibull, got 'normal'"),  # type: ignore[arg-type]
     (lambda: reversal_limit("gumbel", 2.0), "alpha must be None in the Gumbel domain, got 2.0"),
     (lambda: reversal_limit("weibull", 2), "alpha must not be 2"),
     (lambda: end_reversals([[1.0, -INF]], [[1.0, 0.0]]), "must be finite"),
-    (lambda: freezing_scale(1), "tokens must be at least 2"),
+    (lambda: theory.freezing_scale(1), "tokens must be at least 2"),
     (lambda: table_html(("a", "b"), [("1",)]), "shorter"),
     # Rewards and tilts.
-    (lambda: reward_factor(0.0, 1e-323), "reward_scale must ... got 1e-323 with eps 1e-05"),
+    (lambda: theory.reward_factor(0.0, 1e-323), "reward_scale must ... got 1e-323 with eps 1e-05"),
     (lambda: tilt([[0.0], [-INF]], [0.0], 1.0), "log_p must leave at least one state possible, got only -inf"),
     (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
     (lambda: variance_identity([0.0], [0.0], 0.0), "log_p must ... got (1,) and 0.0"),
-    (lambda: scaling_raises_reward([1, 2], [1]), "p and reward must have the same length, got 2 and 1"),
+    (lambda: theory.scaling_raises_reward([1, 2], [1]), "p and reward must have the same length, got 2 and 1"),
     # Orders.
-    (lambda: local_arness([0, 1], 2), "k must be below the number of positions, 2, got 2"),
-    (lambda: footrule_max(6, 3, per_step=2), "per_step must divide block = 3, got 2"),
+    (lambda: theory.local_arness([0, 1], 2), "k must be below the number of positions, 2, got 2"),
+    (lambda: theory.footrule_max(6, 3, per_step=2), "per_step must divide block = 3, got 2"),
     (lambda: invariance.table_law([[1, 2, 3], [1, 2, 3]]), "shape (vocabulary,) * length, got (2, 3)"),
     (lambda: invariance.output_law(ONE, 1, invariance.by_confidence(), per_step=0), "got 1 and 0"),
     (lambda: invariance.output_law(TWO, 2, lambda c, r: [1, 1], per_step=2), "got [1, 1]"),

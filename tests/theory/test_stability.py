@@ -28,12 +28,10 @@ def by_all_pairs(z: np.ndarray, k: int) -> tuple[tuple[int, ...], float, float]:
     low, high = 0.0, math.inf
     for i in piece.selected:
         for j in set(range(len(z))) - set(piece.selected):
-            for crossing in crossings(z[i], z[j]).crossings:
-                if crossing.multiplicity is None or crossing.multiplicity % 2:
-                    assert not crossing.lower <= 1 <= crossing.upper
-                    low, high = (
-                        (low, min(high, crossing.lower)) if crossing.lower > 1 else (max(low, crossing.upper), high)
-                    )
+            for each in crossings(z[i], z[j]).crossings:
+                if each.multiplicity is None or each.multiplicity % 2:
+                    assert not each.lower <= 1 <= each.upper
+                    low, high = (low, min(high, each.lower)) if each.lower > 1 else (max(low, each.upper), high)
     return piece.selected, low, high
 
 

@@ -125,9 +125,7 @@ def test_the_path_of_a_file_is_certified(tmp_path: Path, capsys: pytest.CaptureF
     assert out.splitlines()[-1].startswith("certified at every scale (by ")
 
 
-def test_claims_in_words_and_as_json_are_the_ledger(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_printed_claims_are_the_ledger(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     true, false = printed_by(capsys, "claims", "TAB-memory", "D-gaps")[0].strip().split("\n\n")
     assert true.startswith("D-gaps: TRUE   (Appendix D.1)\n") and "counterexample" not in true
     heads = [line.split()[0] for line in false.splitlines()]

@@ -17,7 +17,6 @@ from distributed import LocalCluster
 from documented_commands import block_lines, page, ran
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-import rws_decode
 import rws_decode as rws
 from rws_decode import Ablation, CallablePredictor, CallableReward, Shape, ablate, decode, load_ablation, load_predictor
 from rws_decode.ablation import SENTENCES, VERDICTS, measure_leverage
@@ -72,8 +71,6 @@ CASES = {
     "no effect": suits(FIRST, -1.0),
     "worse than without": suits(FIRST, 1.0),
 }
-
-
 REWARD = CallableReward(matters, mean=0.0, std=0.2)
 
 
@@ -216,9 +213,8 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
 
 
 def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
-    one, other = (
-        ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24, batch=batch) for batch in (4, 24)
-    )
+    asked = {"reward": REWARD, "until": 24}
+    one, other = (ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, batch=batch, **asked) for batch in (4, 24))
     assert one.comparisons == other.comparisons
     later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=REWARD, until=16)
     one.save(tmp_path)
@@ -227,16 +223,15 @@ def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_
 
 
 def test_a_network_of_transformers_is_asked_in_one_call() -> None:
-    folder = Path(rws_decode.__file__).parent / "mini" / "models" / "mini"
+    folder = Path(rws.__file__).parent / "mini" / "models" / "mini"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 16}
     config = BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = rws.HFMaskPredictor(BertForMaskedLM(config).eval(), tokenizer)
-    prompts = [
-        f"write a story with {name} ." for name in ("lenses", "crater", "wharf", "tariff", "meteor") for _ in "1234567"
-    ]
+    words = ("lenses", "crater", "wharf", "tariff", "meteor")
+    prompts = [f"write a story with {word} ." for word in words for _ in "1234567"]
     result = ablate(network, prompts, "rws:8", Shape(4, 4, 4), reward=lambda answer: answer.count("e"), until=8)
     assert result.stopped_after == 8 and len(result.comparisons) == 9 and result.leverage is not None
 
@@ -341,9 +336,8 @@ def test_the_guide_shows_a_call_that_runs(capsys: pytest.CaptureFixture[str]) ->
 def test_the_command_writes_what_the_call_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "mine.py").write_text(
-        "def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n", encoding="utf-8"
-    )
+    code = "def vowels(answer):\n    return sum(letter in 'aeiou' for letter in answer)\n"
+    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if "mine:vowels" in line]
     words = command.removeprefix("rws ").replace("out/vowels", "out").split()

@@ -41,8 +41,7 @@ def test_intervals_shrink_and_hold_what_a_slow_gambler_finds() -> None:
     low, high = confidence_sequence(values, 0.9)
     assert all(a <= b for a, b in pairwise(low)) and all(a >= b for a, b in pairwise(high))
     for mean in (-0.5, 0.0, 0.33, 1.0):
-        refuted = [False]
-        capital = [1.0, 1.0]
+        refuted, capital = [False], [1.0, 1.0]
         for t, value in enumerate(values):
             prefix = values[:t]
             variance = (1 + np.sum(prefix**2) - (np.sum(prefix) ** 2 / t if t else 0)) / (t + 1)
@@ -73,10 +72,7 @@ def test_numbers_must_be_finite(values: list[float]) -> None:
 HELPS = {"no effect", "worse than without"}
 TRUTHS = {
     "matters": ({"confidence": 0.5, "fixed factor": 0.4}, {"only the temperature", *HELPS}),
-    "temperature": (
-        {"confidence": 0.5, "fixed factor": 0.0},
-        {"the reward matters", "no effect", "worse than without"},
-    ),
+    "temperature": ({"confidence": 0.5, "fixed factor": 0.0}, {"the reward matters", *HELPS}),
     "nothing": ({"confidence": 0.0, "fixed factor": 0.0}, {"the reward matters", "only the temperature"}),
     "harm": ({"confidence": -0.5, "fixed factor": 0.0}, {"the reward matters", "only the temperature", "no effect"}),
 }

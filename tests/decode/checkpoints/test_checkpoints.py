@@ -126,9 +126,8 @@ def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: py
         loaded = load_predictor(name, revision=revision, progress=False)
         assert loaded.name == name and loaded.chat
     for absent, revision in (("GSAI-ML/LLaDA-1.5", None), (name, "f" * 40)):
-        with pytest.raises(
-            ValueError, match=rf"^model {absent} cannot be loaded: it cannot be had from the hub[^\n]*$"
-        ):
+        message = rf"^model {absent} cannot be loaded: it cannot be had from the hub[^\n]*$"
+        with pytest.raises(ValueError, match=message):
             load_predictor(absent, revision=revision, progress=False)
     folder = tiny_checkpoint("llada", tmp_path / "model")
     with pytest.raises(ValueError, match=r"^revision is 'main': model is a directory, which has no revisions"):

@@ -86,9 +86,7 @@ def both(request: pytest.FixtureRequest) -> tuple[FileTokenizer, PreTrainedToken
 
 
 @pytest.mark.parametrize("options", [{"split_special_tokens": True}, {}, {"add_special_tokens": False}])
-def test_texts_and_pairs_have_the_same_ids(
-    both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]
-) -> None:
+def test_both_give_the_same_ids(both: tuple[FileTokenizer, PreTrainedTokenizerBase], options: dict[str, bool]) -> None:
     ours, theirs = both
     rng = random.Random(3)
     ranges = ((0, 0x250), (0, 0xD800), (0x10000, 0x30000))

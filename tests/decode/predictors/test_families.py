@@ -54,17 +54,10 @@ def models(folders: dict[str, Path]) -> dict[str, HFMaskPredictor]:
     return {layout: load_predictor(str(folder), progress=False) for layout, folder in folders.items()}
 
 
-LLADA_NAMES = {
-    "wte": "model.embed_tokens",
-    "ln_f": "model.norm",
-    "ff_out": "lm_head",
-    "attn_norm": "input_layernorm",
-    "ff_norm": "post_attention_layernorm",
-    "attn_out": "self_attn.o_proj",
-    **{f"{letter}_proj": f"self_attn.{letter}_proj" for letter in "qkv"},
-    "ff_proj": "mlp.gate_proj",
-    "up_proj": "mlp.up_proj",
-}
+LLADA_NAMES = {"wte": "model.embed_tokens", "ln_f": "model.norm", "ff_out": "lm_head"}
+LLADA_NAMES |= {"attn_norm": "input_layernorm", "ff_norm": "post_attention_layernorm"}
+LLADA_NAMES |= {f"{letter}_proj": f"self_attn.{letter}_proj" for letter in "qkv"}
+LLADA_NAMES |= {"attn_out": "self_attn.o_proj", "ff_proj": "mlp.gate_proj", "up_proj": "mlp.up_proj"}
 
 
 def llada_logits(weights: dict[str, Tensor], config: dict[str, Any], ids: Tensor) -> Tensor:
@@ -153,10 +146,7 @@ REFERENCES |= {"fast-dllm-v2": dream_logits, "llada2": llada2_logits}
 @torch.inference_mode()
 def test_logits_are_those_of_the_described_network(tmp_path: Path, layout: str, changes: dict[str, Any]) -> None:
     stored = stored_weights(tiny_checkpoint(layout, tmp_path / "model", config=changes))
-    weights, config = (
-        {name: tensor.float() for name, tensor in stored.items()},
-        diffusion.MODELS[layout].described(**changes),
-    )
+    weights, config = {name: x.float() for name, x in stored.items()}, diffusion.MODELS[layout].described(**changes)
     loaded, canvas = load_predictor(str(tmp_path / "model"), progress=False), canvas_of(layout)
     expected = torch.stack([REFERENCES.get(layout, decoder_logits)(weights, config, row) for row in canvas])
     torch.testing.assert_close(loaded.logits(canvas, None), expected, rtol=1e-4, atol=2e-5)

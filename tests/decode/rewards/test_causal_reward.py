@@ -194,9 +194,7 @@ CHAT = (
 )
 
 
-@pytest.mark.parametrize(
-    "chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["bos in template", "bos by tokenizer"]
-)
+@pytest.mark.parametrize("chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["template's bos", "tokenizer's bos"])
 def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) -> None:
     codec = word_tokenizer()
     codec.bos_token, codec.chat_template = "[CLS]", chat

@@ -69,9 +69,7 @@ def test_scores_may_be_of_numpy_or_pytorch_and_are_a_list() -> None:
     for scores in (one, torch.tensor(one), [*one], iter([np.float32(1)])):
         assert check_scores("odd", ["a"], scores) == [1.0]
     for scores in ({"a": 1.0}, {0: 1.0}, {1.0}, None, 0.5, "5", torch.tensor(1.0), np.float64(1)):
-        refused(
-            lambda scores=scores: check_scores("odd", ["a"], scores), f"reward model odd returned {scores!r}: a list"
-        )
+        refused(lambda got=scores: check_scores("odd", ["a"], got), f"reward model odd returned {scores!r}: a list")
 
 
 def modernbert(seed: int, bias: bool) -> transformers.ModernBertForSequenceClassification:

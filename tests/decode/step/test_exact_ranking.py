@@ -29,6 +29,7 @@ from rws_theory import crossings, testing
 pytestmark = pytest.mark.filterwarnings("error")
 
 Floats = NDArray[np.float64]
+Case = tuple[Floats, int, float, float]
 EPS = {name: torch.finfo(getattr(torch, name)).eps for name in ("float64", "float32", "bfloat16")}
 
 
@@ -116,9 +117,7 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
 
 
 @given(testing.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
-def test_a_certain_set_is_the_exact_top_at_every_factor(
-    case: tuple[Floats, int, float, float], error: float, seed: int
-) -> None:
+def test_a_certain_set_is_the_exact_top_at_every_factor(case: Case, error: float, seed: int) -> None:
     z, k, low, high = case
     logits, (coordinates, everywhere) = torch.tensor(z), places(len(z))
     errors = torch.full((len(z),), error, dtype=torch.float64)
@@ -137,9 +136,7 @@ def test_a_certain_set_is_the_exact_top_at_every_factor(
 
 
 @given(testing.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
-def test_a_set_that_known_curves_make_certain_is_the_exact_top(
-    case: tuple[Floats, int, float, float], count: int, precision: str
-) -> None:
+def test_a_set_that_known_curves_make_certain_is_the_exact_top(case: Case, count: int, precision: str) -> None:
     z, k, low, high = case
     assume(low < high)
     logits = torch.tensor(z).to(getattr(torch, precision))

@@ -26,9 +26,7 @@ def traces(strategy: str, **options: Any) -> list[Trace]:
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "remdm:0.2"])
 @pytest.mark.parametrize("options", [{}, {"precision": "float32", "sampling_temperature": 0.7}], ids=str)
-def test_steps_say_the_same_together_and_one_by_one(
-    strategy: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_agree_together_or_alone(strategy: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     together = traces(strategy, **options)
     monkeypatch.setattr(record, "_MEMORY", -1)
     assert traces(strategy, **options) == together

@@ -14,6 +14,8 @@ from rws_decode import Options, Shape, Temperature, decode
 from rws_decode.step.rounding import logit_error, near_ties, value_range
 from rws_decode.step.select import rank_values, select_deferring, select_top
 
+Step = tuple[list[float], list[float], list[bool], list[bool], int]
+
 
 def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
     return torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(seed)) * 4
@@ -28,9 +30,7 @@ def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
 )
 @example(9998, 0.625, 0.0, "probability", "float32")  # a sum of exponentials rounds more than once
 @example(0, 1.0, 0.0001, "log-odds", "float64")  # float32 rounds the move by more than a thousandth of it
-def test_logits_that_move_within_the_error_keep_the_value_in_its_range(
-    seed: int, factor: float, size: float, ranking: str, precision: str
-) -> None:
+def test_a_value_stays_in_its_range(seed: int, factor: float, size: float, ranking: str, precision: str) -> None:
     z = logits_of(seed, 6, 9)
     best = z.argmax(-1)
     moved = z + size * torch.sign(logits_of(seed + 1, 6, 9))
@@ -43,7 +43,7 @@ def test_logits_that_move_within_the_error_keep_the_value_in_its_range(
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> tuple[list[float], list[float], list[bool], list[bool], int]:
+def steps(draw: st.DrawFn) -> Step:
     width = draw(st.integers(1, 7))
     values = draw(st.lists(st.integers(-4, 4).map(float) | st.just(math.inf), min_size=width, max_size=width))
     reach = draw(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=width, max_size=width))
@@ -53,9 +53,7 @@ def steps(draw: st.DrawFn) -> tuple[list[float], list[float], list[bool], list[b
 
 
 @given(steps())
-def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(
-    step: tuple[list[float], list[float], list[bool], list[bool], int],
-) -> None:
+def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(step: Step) -> None:
     values, reach, eligible, deferred, k = step
     value, candidates, late = torch.tensor([values]).double(), torch.tensor([eligible]), torch.tensor([deferred])
     chosen = select_deferring(select_top, value, candidates, late, k).chosen
@@ -71,9 +69,7 @@ def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(
 
 
 @given(steps())
-def test_deferred_positions_wait_for_all_others(
-    step: tuple[list[float], list[float], list[bool], list[bool], int],
-) -> None:
+def test_deferred_positions_wait_for_all_others(step: Step) -> None:
     values, _, eligible, deferred, k = step
     left = [p for p in range(len(values)) if eligible[p]]
     expected, ties = [], 0

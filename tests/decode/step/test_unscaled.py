@@ -12,34 +12,14 @@ from hypothesis import strategies as st
 from table_models import END, LENGTH, MASK, REWARD, numbered
 
 import rws_decode as rws
-from rws_decode import (
-    RWS,
-    CallablePredictor,
-    CallableReward,
-    CompactSavings,
-    Options,
-    Savings,
-    Shape,
-    Temperature,
-    Trace,
-    decode,
-    decode_compact,
-)
+from rws_decode import RWS, CallableReward, CompactSavings, Options, Savings, Shape, Temperature, Trace, decode
 
-FACTORS = [
-    rws.Confidence(),
-    Temperature(0.1),
-    Temperature(1.0),
-    Temperature(6.0),
-    RWS(0.2),
-    RWS(8.0),
-    rws.RWSEvery(8.0, 2),
-]
+FACTORS = [*map(Temperature, (0.1, 1.0, 6.0)), rws.Confidence(), RWS(0.2), RWS(8.0), rws.RWSEvery(8.0, 2)]
 ORDERS = [rws.LeftToRight(), rws.Margin(), rws.RandomOrder(3)]
 SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
 
 
-def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> CallablePredictor:
+def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> rws.CallablePredictor:
     """Logits that the other tokens move, multiples of `grid` unless it is 0; positions 1, 2 and 4, 5 are equal."""
     rng = np.random.default_rng(seed)
     weight = torch.from_numpy(1.2 * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
@@ -141,14 +121,12 @@ def test_each_step_says_what_factor_1_would_have_committed(
 )  # fmt: skip
 @example(2004, 2.0, RWS(8.0), Shape(8, 8, 8), "none", False)  # two confidences that float32 does not tell apart
 @example(9192, 2.0, RWS(8.0), Shape(8, 8, 8), "none", False)  # two rows of the same logits in another order, by chance
-def test_the_compact_decoder_says_the_same(
-    seed: int, grid: float, strategy: Any, shape: Shape, policy: Any, saving: bool
-) -> None:
+def test_compact_says_the_same(seed: int, grid: float, strategy: Any, shape: Shape, policy: Any, saving: bool) -> None:
     # Sums in another order are not settled exactly there: they count as near-ties.
     predictor, options = coarse_predictor(seed, grid, reorder=False), Options(end_of_text=policy)
     bounded = CallableReward(REWARD._function, mean=0.1, std=0.4, bounds=(-1.0, 1.0))
     savings = CompactSavings() if saving else CompactSavings.nothing()
-    (trace,) = decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
+    (trace,) = rws.decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
     check(trace, predictor, options)
     (usual,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options)
     for step in range(trace.steps_run):  # fewer than usual, where a saving ends a settled text

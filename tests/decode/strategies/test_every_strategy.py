@@ -15,19 +15,7 @@ from tiny_models import llada_predictor
 
 import rws_decode as rws
 from paper_figures.extra.fragility.answers import moved_answers
-from rws_decode import (
-    RWS,
-    Abilities,
-    Calibrated,
-    Edit,
-    OracleOrder,
-    Schedule,
-    Temperature,
-    Threshold,
-    decode,
-    decode_compact,
-    recorded,
-)
+from rws_decode import RWS, Abilities, Calibrated, Edit, OracleOrder, Schedule, Temperature, Threshold, decode, recorded
 from rws_decode.extra.adapters.dream import DreamHooks
 from rws_decode.extra.lookahead import InformationGain, LookUM, LoPA
 from rws_decode.extra.paper_rules import Dilated
@@ -100,10 +88,8 @@ def own(members: dict[str, Any], abilities: Any = None) -> Any:
     return make_dataclass("Own", kinds, namespace=common | declared, frozen=True)()
 
 
-CHOOSING = (
-    "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1 edit:0.4".split()
-)
-CHOOSING += "threshold:0.4+spacing:2 entropy-bound:0.6+spacing:2 default+spacing:2".split()
+CHOOSING = "threshold:0.6 parallel-factor:1 entropy-bound:0.6 klass:0.4 lopa:0.6 lopa:0.9 wino:0.4 p2:1".split()
+CHOOSING += "edit:0.4 threshold:0.4+spacing:2 entropy-bound:0.6+spacing:2 default+spacing:2".split()
 
 
 @settings(max_examples=examples(200))
@@ -143,7 +129,7 @@ COMPACT = "the compact decoder goes by confidence and the schedule alone"
         (lambda: Threshold(0.9, scaled=own({}, {"counts"})), "abilities is {'counts'}: strategy own"),
         (lambda: DreamHooks(Threshold(0.9), mask_id=0), "one that gives factors alone is needed"),
         (lambda: recorded([decode(PREDICTOR, "a", Edit(edit), SHAPE)[0] for edit in (0.5, 0.9)]), "traces come from"),
-        (lambda: decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
+        (lambda: rws.decode_compact(PREDICTOR, "a", "threshold:0.9", SHAPE), COMPACT),
     ],
 )
 def test_what_no_strategy_can_be_is_named_in_one_line(make: Callable[[], object], message: str) -> None:

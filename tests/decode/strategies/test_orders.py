@@ -55,9 +55,7 @@ class Odd:
 @pytest.mark.parametrize(
     ("sensitivity", "distance", "near"), [(None, 4, 2), (None, 5, 0), (1.0, 2, 2), (1.0, 3, 0), (0.0, 0, 2)]
 )
-def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
-    sensitivity: float | None, distance: int, near: int
-) -> None:
+def test_an_order_is_as_uncertain_as_sensitive_to_logits(sensitivity: float | None, distance: int, near: int) -> None:
     """The logits are off by 64 2**-23 16 = 2**-13 at most, so that values this times the sensitivity reach apart."""
     table = torch.zeros(2, 9)
     table[:, 5] = 16.0

@@ -14,15 +14,8 @@ from rws_decode.text.dialogue import row_of
 
 BERT = bert_predictor()
 STRATEGIES = [
-    *(
-        rws.Confidence(),
-        rws.Temperature(3.0),
-        RWS(8.0),
-        rws.RWSEvery(8.0, 4),
-        FlippedReward(8.0),
-        rws.RandomReward(8.0, 1),
-    ),
-    *(rws.Schedule((2.0,) * 6), rws.LeftToRight(), rws.RandomOrder(2)),
+    *(rws.Confidence(), rws.Temperature(3.0), RWS(8.0), rws.RWSEvery(8.0, 4), FlippedReward(8.0)),
+    *(rws.RandomReward(8.0, 1), rws.Schedule((2.0,) * 6), rws.LeftToRight(), rws.RandomOrder(2)),
 ]
 PROMPTS: dict[str, Any] = {
     "text": "the cat sat",
@@ -43,9 +36,7 @@ def counting(texts: list[tuple[str, str]]) -> CallableReward:
 
 
 @pytest.mark.parametrize(("strategy", "prompt"), list(zip(STRATEGIES, [*PROMPTS, *PROMPTS], strict=False)), ids=str)
-def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
-    strategy: Any, prompt: str
-) -> None:
+def test_the_final_reward_is_the_one_computed_afterwards_and_is_not_counted(strategy: Any, prompt: str) -> None:
     calls: list[tuple[str, str]] = []
     (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(calls))
     scored = len(calls)

@@ -16,9 +16,7 @@ from rws_decode import HFMaskPredictor, Options, Shape, Trace, decode, decode_co
 from rws_decode.text.words import END
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]  # the ids that `tiny_models.bert` has for them
-NAMES = dict(
-    zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "eos_token"), SPECIALS, strict=True)
-)
+NAMES = dict(zip("pad_token unk_token cls_token sep_token mask_token eos_token".split(), SPECIALS, strict=True))
 
 
 def word_piece() -> PreTrainedTokenizerFast:

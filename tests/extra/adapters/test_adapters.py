@@ -192,7 +192,6 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     answers = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
     assert answers == [str(text).split(stop)[0] for text in texts] and answers != texts
     assert model.generate_until(requests((contexts[0], {"until": stop}))) == answers[:1]
-    (short,) = model.generate_until(
-        requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
-    )
+    two = {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}
+    (short,) = model.generate_until(requests((contexts[0], two)))
     assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())

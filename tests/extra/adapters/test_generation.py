@@ -63,17 +63,9 @@ def test_generate_is_decode(name: str) -> None:
 
 
 def test_every_option_reaches_the_decode() -> None:
-    options: dict[str, Any] = {
-        "temperature": 0.7,
-        "seed": 3,
-        "cfg_scale": 0.5,
-        "end_of_text": "defer",
-        "eos_token_id": 7,
-        "ranking": "probability",
-        "precision": "float32",
-        "padding": "left",
-        "savings": Savings.nothing(),
-    }
+    options: dict[str, Any] = {"temperature": 0.7, "seed": 3, "cfg_scale": 0.5, "savings": Savings.nothing()}
+    options |= {"end_of_text": "defer", "eos_token_id": 7}
+    options |= {"ranking": "probability", "precision": "float32", "padding": "left"}
     untested = {"strategy", "scale", "reward_scale", "eps", "every", "run", "max_new_tokens", "block_length", "steps"}
     untested |= {"threshold", "parallel_factor", "gamma", "sigma", "eta", "hypotheses", "stride", "key_cache"}
     assert set(options) | untested == {option.name for option in fields(RWSGenerationConfig)}
@@ -117,9 +109,8 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     alone = generate(PREDICTOR, PROMPTS[:1], hot, seed=seeds[0])
     assert alone.sequences.tolist() == first.sequences[:1].tolist()
     order = generate(PREDICTOR, PROMPTS, SMALL, strategy="random-order", generator=torch.Generator().manual_seed(1))
-    decoding = decode(
-        PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), Shape(length=8, steps=4, block=4)
-    )
+    orders = RandomOrder(tuple(trace.seed for trace in order.traces))
+    decoding = decode(PREDICTOR, PROMPTS, orders, Shape(length=8, steps=4, block=4))
     assert order.sequences.tolist() == decoding.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)

@@ -13,19 +13,9 @@ from documented_commands import page, ran
 from misuse import refused
 from torch import Tensor
 
+import rws_decode as rws
 from paper_figures.extra.bench.plain_loop import plain_loop, plain_rws
-from rws_decode import (
-    CallableReward,
-    CompactSavings,
-    Options,
-    Savings,
-    Shape,
-    decode,
-    decode_compact,
-    load_predictor,
-    scale_path,
-    steer,
-)
+from rws_decode import CallableReward, CompactSavings, Options, Savings, Shape, decode, decode_compact, load_predictor
 from rws_decode.extra.blocks.block_causal import BlockCausalPredictor
 from rws_decode.extra.testing import tiny_checkpoint
 from rws_decode.predictors import forbidden_ids
@@ -65,6 +55,7 @@ AUTHORS = {
     ("a2d-bd3lm", 8, 1): [39] * 4 + [44] * 2 + [39] * 3 + [188] * 2 + [44] + [39] * 3 + [188] * 2,
 }
 Models = dict[str, BlockCausalPredictor]
+Networks = dict[str, Callable[..., Tensor]]
 SAVINGS = (CompactSavings(), CompactSavings.nothing())
 REWARD = CallableReward(lambda prompt, answer: float(sum(map(ord, prompt + answer)) % 97), mean=48.0, std=20.0)
 
@@ -82,7 +73,7 @@ def models(folders: dict[str, Path]) -> Models:
 
 
 @pytest.fixture(scope="module")
-def networks(models: Models) -> dict[str, Callable[..., Tensor]]:
+def networks(models: Models) -> Networks:
     """Logits [L, V] of one row by transformers' own class and eager attention, everything at once, nothing kept."""
     made = {}
     for name, model in models.items():
@@ -111,9 +102,7 @@ def prompts(*lengths: int) -> list[list[int]]:
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("name", MODELS)
 @torch.inference_mode()
-def test_logits_of_a_batch_are_those_of_each_row_alone(
-    models: Models, networks: dict[str, Any], name: str, side: str
-) -> None:
+def test_logits_of_a_batch_are_those_of_each_row(models: Models, networks: Networks, name: str, side: str) -> None:
     model, block = models[name], models[name].block
     rows = [torch.tensor(ids + [model.mask_id] * 8) for ids in prompts(3, 9, 0, 6)]
     width = max(map(len, rows))
@@ -172,9 +161,7 @@ def published_loop(
 
 
 @pytest.mark.parametrize(("name", "each", "tau"), RULED)
-def test_tokens_are_those_of_the_published_loop(
-    models: Models, networks: dict[str, Any], name: str, each: int, tau: float
-) -> None:
+def test_tokens_are_the_published_loops(models: Models, networks: Networks, name: str, each: int, tau: float) -> None:
     model = models[name]
     block = model.block
     given = prompts(2 * block, block, 7)  # the first two are whole blocks: the loops count from their start too
@@ -188,7 +175,7 @@ def test_tokens_are_those_of_the_published_loop(
 
 @pytest.mark.parametrize(("edit", "tau", "factor"), EDITS)
 def test_replaced_tokens_are_those_of_the_published_loop(
-    models: Models, networks: dict[str, Any], edit: float, tau: float, factor: float
+    models: Models, networks: Networks, edit: float, tau: float, factor: float
 ) -> None:
     model, given, shape = models["llada2"], prompts(2 * BLOCK, BLOCK, 7), Shape(2 * BLOCK, block=BLOCK)
     rule = f"edit:{edit}+threshold:{tau}+temperature:{factor}"
@@ -231,9 +218,7 @@ def test_the_reward_reads_the_answer_up_to_the_end_of_the_block(models: Models, 
 
 @pytest.mark.parametrize("savings", SAVINGS)
 @pytest.mark.parametrize("name", SMALL)
-def test_the_compact_decoder_and_every_batch_commit_the_same(
-    models: Models, name: str, savings: CompactSavings
-) -> None:
+def test_compact_decoder_and_every_batch_commit_the_same(models: Models, name: str, savings: CompactSavings) -> None:
     model, texts, shape = models[name], ["the cat", "a longer prompt", "it"], Shape(8, 4)
     given: dict[str, Any] = {"reward": REWARD, "options": Options(padding="left" if name == "sdar" else "right")}
     alone = [decode(model, text, "rws:8", shape, **given)[0] for text in texts]
@@ -248,7 +233,7 @@ def test_the_compact_decoder_and_every_batch_commit_the_same(
 @pytest.mark.parametrize("name", [*RIVALS, *STEERED])
 def test_every_way_fills_block_after_block(models: Models, name: str) -> None:
     texts, given = ["the cat", "a longer prompt"], {"reward": REWARD, "shape": Shape(3 * BLOCK)}
-    way = steer if name in STEERED else decode
+    way = rws.steer if name in STEERED else decode
     traces = way(models["sdar"], texts, name, **given)
     for trace in traces:
         blocks = trace.commit_step.reshape(3, BLOCK)
@@ -274,7 +259,7 @@ def test_blocks_lie_within_the_models(models: Models) -> None:
     assert (trace.block, trace.steps) == (4, 32)
     assert decode(model, text, "default", Shape(3))[0].block == 3
     assert decode(model, text, "threshold:0.9", Shape(8))[0].steps == 8
-    (piece, *_) = scale_path(model, text, 1.0, 2.0, Shape(8, 4), over="temperature").pieces
+    (piece, *_) = rws.scale_path(model, text, 1.0, 2.0, Shape(8, 4), over="temperature").pieces
     assert list(piece.tokens) == decode(model, text, "default", Shape(8, 4))[0].tokens.tolist()
     for shape, message in (
         (Shape(64, 32, 32), "block is 32: sdar fills blocks of 4, give 4 or a divisor of it"),

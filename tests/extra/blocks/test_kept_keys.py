@@ -17,12 +17,13 @@ from rws_decode.predictors import BidirectionalPredictor, forbidden_ids
 
 LAYOUTS = ("llada", "dream", "llada-moe", "bert")
 PROMPTS = [[20, 15, 21], [11, 7, 24, 10, 23]]
+Predictors = dict[str, BidirectionalPredictor]
 SHAPE: dict[str, Any] = {"length": 8, "steps": 8, "block": 4}
 REWARD = CallableReward(lambda prompt, answer: float(len(answer) % 7), mean=3.0, std=2.0)
 
 
 @pytest.fixture(scope="module")
-def predictors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BidirectionalPredictor]:
+def predictors(tmp_path_factory: pytest.TempPathFactory) -> Predictors:
     folder = tmp_path_factory.mktemp("models")
     return {name: load_predictor(str(tiny_checkpoint(name, folder / name)), progress=False) for name in LAYOUTS}
 
@@ -71,11 +72,9 @@ def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
         counted.append(ids.shape[1] if whole else int(fresh.sum()))
         keys = Patched() if whole else Patched(fresh, keys)
         block = current
-        logits = predictor.model(
-            input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False
-        ).logits
+        out = predictor.model(input_ids=ids, position_ids=columns[None], past_key_values=keys, use_cache=False)
         masked = first + np.flatnonzero(trace.canvas[step][current * size : (current + 1) * size] == trace.mask_id)
-        outputs.append(logits[0, masked - shifted].detach().numpy())
+        outputs.append(out.logits[0, masked - shifted].detach().numpy())
         assert start == len(prompt)
     assert trace.computed_columns == sum(counted)
     return outputs
@@ -88,9 +87,7 @@ def reference(predictor: Any, trace: Trace) -> list[np.ndarray]:
         *(("llada-moe", "delayed:3"), ("bert", "prefix")),
     ],
 )
-def test_a_step_ranks_the_logits_of_a_whole_canvas_with_kept_keys(
-    layout: str, cache: str, predictors: dict[str, BidirectionalPredictor]
-) -> None:
+def test_a_step_ranks_the_logits_of_a_canvas_with_kept_keys(layout: str, cache: str, predictors: Predictors) -> None:
     predictor = predictors[layout]
     changed = 0
     for prompt in PROMPTS:
@@ -137,9 +134,7 @@ def test_the_tokens_are_those_of_the_authors(tmp_path: Path) -> None:
         *(("dual", "klass:0.02", "right"), ("delayed:3", "threshold:0.02", "left")),
     ],
 )
-def test_rows_in_other_blocks_and_places_do_not_change_a_row(
-    cache: str, strategy: str, padding: str, predictors: dict[str, BidirectionalPredictor]
-) -> None:
+def test_rows_in_other_blocks_change_no_row(cache: str, strategy: str, padding: str, predictors: Predictors) -> None:
     predictor = predictors["dream"]
     alone = [run(predictor, cache, strategy, [prompt], padding=padding)[0] for prompt in PROMPTS]
     for one, trace in zip(alone, run(predictor, cache, strategy, padding=padding), strict=True):
@@ -147,7 +142,7 @@ def test_rows_in_other_blocks_and_places_do_not_change_a_row(
         assert one.commit_step.tolist() == trace.commit_step.tolist()
 
 
-def test_a_trace_says_so_and_is_replayed(predictors: dict[str, BidirectionalPredictor], tmp_path: Path) -> None:
+def test_a_trace_says_so_and_is_replayed(predictors: Predictors, tmp_path: Path) -> None:
     (trace,) = run(predictors["llada"], "dual", "rws:4", PROMPTS[:1])
     trace.save(tmp_path / "kept.parquet")
     loaded = load_trace(tmp_path / "kept.parquet")

@@ -49,10 +49,8 @@ def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple
 
 def test_known_layouts_are_found_and_others_named() -> None:
     chat = [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}]
-    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == [
-        Pair(0, 0, "why?", "so"),
-        Pair(0, 1, "why?", "no"),
-    ]
+    both = [Pair(0, 0, "why?", "so"), Pair(0, 1, "why?", "no")]
+    assert read_pairs([{"prompt": "why?", "chosen": chat, "rejected": "no"}]) == both
     assert read_pairs([{"prompt": "a", "response": "b"}]) == [Pair(0, 0, "a", "b")]
     assert read_pairs([{"q": "a", "reply": ["b", "c"]}], "q", "reply") == [Pair(0, 0, "a", "b"), Pair(0, 1, "a", "c")]
     turns = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
@@ -86,9 +84,7 @@ def test_scores_without_a_deviation_are_refused() -> None:
     refused(lambda: statistics([1.0, 2.0], [0, 0]), "there are 2 of 1")
 
 
-def test_it_writes_what_load_reward_reads(
-    reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_written_loads(reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tiny_checkpoint("classifier", tmp_path / "mine", files={"reward.json": None})
     status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
     assert status == 0 and "calibrate" in err

@@ -31,9 +31,8 @@ def test_a_decode_has_the_factors_of_the_slow_reference_whatever_its_batch(sprea
         expected = [slow_factor(rewards[: step + 1], 1.5, spread) for step in range(trace.steps)]
         assert trace.factor == pytest.approx(expected, rel=1e-9)
     assert max(np.ptp(trace.factor) for trace in runs) > 0.3
-    alone = decode(
-        english, english.prompts[4:5], "rws-centred:1.5" + (f"+sd:{spread}" if spread else ""), SHAPE, reward=era
-    )
+    text = "rws-centred:1.5" + (f"+sd:{spread}" if spread else "")
+    alone = decode(english, english.prompts[4:5], text, SHAPE, reward=era)
     assert alone[0].tokens.tolist() == runs[4].tokens.tolist()
     # The twin that is given its own rewards is the run itself.
     table = tuple(tuple(trace.reward_normalised.tolist()) for trace in runs)
@@ -42,9 +41,7 @@ def test_a_decode_has_the_factors_of_the_slow_reference_whatever_its_batch(sprea
 
 
 @given(st.lists(st.lists(st.floats(-9, 9), min_size=2, max_size=2), min_size=1, max_size=6), st.floats(0.5, 3))
-def test_rows_keep_apart_and_a_scaled_and_moved_reward_has_the_same_factors(
-    steps: list[list[float]], by: float
-) -> None:
+def test_rows_keep_apart_and_a_scaled_moved_reward_has_the_same_factors(steps: list[list[float]], by: float) -> None:
     rule = RWSCentred(2.0)
 
     def factors(rewards: list[list[float]]) -> list[list[float]]:

@@ -35,9 +35,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
     return status, out
 
 
-def test_the_same_machine_finds_nothing_and_another_model_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_machine_finds_nothing_and_another_model_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = [folder / "model", "--reward", folder / "reward"]
     same = "Nothing differs: the same model, the same tokens in all 6 decodes, the same bits.\n"
     assert said(capsys, *models, "--against", folder / "d.json") == (0, same)

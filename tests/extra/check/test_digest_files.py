@@ -28,9 +28,8 @@ def checked(predictor: Any, reward: Any = None, **options: Any) -> Digest:
 
 @pytest.fixture(scope="module")
 def mini() -> Digest:
-    return rws_decode.check_digest(
-        predictor := load_predictor("mini"), load_reward("mini"), prompts=predictor.prompts[:2]
-    )
+    predictor = load_predictor("mini")
+    return rws_decode.check_digest(predictor, load_reward("mini"), prompts=predictor.prompts[:2])
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +56,7 @@ def test_decodes_and_rewards_are_those_of_the_decoder(mini: Digest) -> None:
         decoding = rws_decode.decode(predictor, predictor.prompts[:2], strategy, SHAPE, reward=reward)
         for row, trace in zip(rows, decoding, strict=True):
             assert list(row.tokens) == trace.tokens.tolist() and list(row.commit_step) == trace.commit_step.tolist()
-            assert [count > 0 for count in row.near] == (
-                (trace.near_ties + trace.near_tokens + trace.ties) > 0
-            ).tolist()
+            assert [near > 0 for near in row.near] == ((trace.near_ties + trace.near_tokens + trace.ties) > 0).tolist()
             assert row.reward == trace.final_reward["raw"]
     for each in mini.rewards:
         question, answer = mini.prompts[each.prompt], mini.prompts[each.answer]

@@ -16,19 +16,7 @@ from tiny_models import EOS, PAD, VOCABULARY, bert_predictor, full_modernbert_pr
 from torch.overrides import TorchFunctionMode
 
 import rws_decode as rws
-from rws_decode import (
-    RWS,
-    CallableReward,
-    CausalReward,
-    CompactSavings,
-    Confidence,
-    RWSEvery,
-    Savings,
-    Schedule,
-    Temperature,
-    decode,
-    decode_compact,
-)
+from rws_decode import RWS, CausalReward, CompactSavings, Confidence, RWSEvery, Savings, Temperature, decode_compact
 from rws_decode.canvas.end_of_text import Ends
 from rws_decode.canvas.layout import Prompt, lay_out
 from rws_decode.canvas.schedule import block_plan
@@ -106,7 +94,7 @@ def causal_reward(**changes: Any) -> CausalReward:
 
 @lru_cache
 def reward_named(name: str) -> Any:
-    words = CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words")
+    words = rws.CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words")
     return words if name == "words" else causal_reward()
 
 
@@ -128,7 +116,7 @@ def test_the_tokens_are_those_of_decode(
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": reward_named(reward)}
     options |= {"end_of_text": policy, "padding": padding}
     predictor, strategy = predictor_named(model), rule(scale)
-    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
+    full = rws.decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
     less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
@@ -151,8 +139,8 @@ def test_the_tokens_are_those_of_decode(
 def test_logits_that_are_the_same_give_the_very_trace_of_decode() -> None:
     predictor, reward = predictor_named("bert"), reward_named("words")
     options = {"length": 12, "steps": 6, "block": 6, "reward": reward}
-    for strategy in (Confidence(), Schedule(tuple(np.linspace(0.1, 30, 6).tolist())), RWS(8.0)):
-        (trace,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **grouped(**options))
+    for strategy in (Confidence(), rws.Schedule(tuple(np.linspace(0.1, 30, 6).tolist())), RWS(8.0)):
+        (trace,) = rws.decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **grouped(**options))
         (other,) = decode_compact(predictor, PROMPTS[:1], strategy, savings=ALL["nothing"], **grouped(**options))
         mine, theirs = trace.arrays(), other.arrays()
         for field in set(mine) - {"value", "factor", "reward_raw", "reward_normalised"}:

@@ -73,9 +73,7 @@ def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
     st.sampled_from([0.1, 1.0, 2.0, 16.0]),
     st.integers(1, 2),
 )
-def test_certified_pairs_are_those_that_exact_curves_reverse(
-    rows: list[list[int]], low: float, high: float, per_step: int
-) -> None:
+def test_certified_pairs_are_the_exact_ones(rows: list[list[int]], low: float, high: float, per_step: int) -> None:
     size = len(rows) - len(rows) % per_step
     predictor = table_predictor([[value / 4 for value in row] for row in rows[:size]])
     options = {"length": size, "steps": size // per_step, "block": size}
@@ -138,9 +136,7 @@ def test_reasons_other_than_crossings_are_given_as_such() -> None:
 def test_drawn_tokens_are_not_explained_by_curves_of_the_most_likely() -> None:
     runs = [appendix(Temperature(c), sampling_temperature=5.0, seed=seed) for c in (1.0, 8.0) for seed in range(12)]
     partings = [diff(a, b, APPENDIX).parting for a in runs[:12] for b in runs[12:]]
-    notes = {
-        pair.note for parting in partings if parting is not None for pair in parting.reversals if not pair.certified
-    }
+    notes = {pair.note for each in partings if each is not None for pair in each.reversals if not pair.certified}
     assert any("is not the most likely token" in note for note in notes)
     assert "candidate" in {parting.why for parting in partings if parting is not None}
 

@@ -69,10 +69,9 @@ def test_a_stop_ends_its_batch_alone() -> None:
     small = Savings(memory=1)  # one row per batch
     traces = run(lambda view: view.rows.tolist() == [1] and view.step == 1, savings=small)
     assert [trace.steps_run for trace in traces] == [4, 2, 4]
-    again = decode(
-        PREDICTOR, PROMPTS[1:2], recorded(traces[1]), callback=lambda view: view.step == 1, **grouped(**SIZE)
-    )
-    np.testing.assert_array_equal(again[0].tokens, traces[1].tokens)
+    rule = recorded(traces[1])
+    (again,) = decode(PREDICTOR, PROMPTS[1:2], rule, callback=lambda view: view.step == 1, **grouped(**SIZE))
+    np.testing.assert_array_equal(again.tokens, traces[1].tokens)
 
 
 def test_drafts_show_the_canvas_and_end_with_the_text() -> None:

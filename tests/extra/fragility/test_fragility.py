@@ -90,9 +90,7 @@ def test_the_span_holds_the_score_of_every_outcome_and_no_more() -> None:
 
 
 @pytest.mark.long
-def test_the_guide_is_as_its_example_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guide_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran("docs/extra/fragility.md")
     assert main("fragility traces --scores scores.jsonl --flip 8 --model mini".split()) == 0

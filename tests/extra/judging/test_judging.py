@@ -171,9 +171,7 @@ def test_failures_that_pass_are_tried_again(failure: Behaviour, serve: Serve, tm
     ],
     ids="html number deep cut".split(),
 )
-def test_what_is_no_completion_is_told_in_one_line_and_not_stored(
-    failure: Behaviour, message: str, serve: Serve, tmp_path: Path
-) -> None:
+def test_what_is_no_completion_is_not_stored(failure: Behaviour, message: str, serve: Serve, tmp_path: Path) -> None:
     server = serve(in_turn("1", failure))
     with pytest.raises(ConnectionError, match=rf"{message}.* 1 of 6 verdicts are stored") as error:
         ask(server, tmp_path, max_retries=0)
@@ -277,9 +275,7 @@ def test_the_address_of_a_reply_is_that_of_older_versions() -> None:
     ],
     ids="cut deep moved field".split(),
 )
-def test_a_broken_file_is_asked_again_with_a_note(
-    damage: Callable[[Path], object], serve: Serve, tmp_path: Path
-) -> None:
+def test_a_broken_file_is_asked_again_and_noted(damage: Callable[[Path], object], serve: Serve, tmp_path: Path) -> None:
     server = serve()
     judge = judge_at(server)
     compare(judge, PAIRS, tmp_path, progress=False)
@@ -304,9 +300,7 @@ def test_no_key_is_written_or_shown(serve: Serve, tmp_path: Path, capfd: pytest.
     assert "0123456789" not in "".join(capfd.readouterr())
 
 
-def test_a_server_on_this_machine_needs_no_key_and_others_do(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_servers_elsewhere_need_a_key(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE)
     server = serve()
     ask(server, tmp_path, PAIRS[:1])
@@ -324,9 +318,7 @@ def test_a_server_on_this_machine_needs_no_key_and_others_do(
     assert os.environ[KEY_VARIABLE][3:] not in str(caught.value)
 
 
-def test_proxies_and_addresses_of_the_environment_do_not_matter(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_proxies_and_other_headers_do_not_matter(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")

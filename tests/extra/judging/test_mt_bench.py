@@ -65,9 +65,7 @@ def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tu
     return code, whole.get("tables", {}), whole
 
 
-def test_turns_are_decoded_after_the_methods_own_answers(
-    models: Path, judged: tuple[Path, Tables, JudgeServer]
-) -> None:
+def test_turns_are_decoded_after_each_methods_answers(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
     predictor, reward = load_predictor(str(models / "model")), load_reward(str(models / "one"))
     frame = answers_of(read_unit_rows(judged[0]))
     guided = frame[frame["guide"] == str(models / "one")]

@@ -13,18 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rws_decode
-from rws_decode import (
-    CallablePredictor,
-    CallableReward,
-    Options,
-    Schedule,
-    Shape,
-    Trace,
-    decode,
-    load_predictor,
-    load_reward,
-    plots,
-)
+from rws_decode import CallablePredictor, CallableReward, Options, Shape, Trace, decode, load_predictor, load_reward
 from rws_theory import max_probability
 
 GUIDE = "docs/extra/leverage.md"
@@ -78,14 +67,12 @@ def test_texts_diverge_at_the_first_step_with_leverage_and_never_before(seed: in
         assert found.attainable[step] or len({*grid}) == 1
         if step == first:  # a rule for each set there
             rules = [(*run.factor[:first].tolist(), *[middle] * (steps - first)) for middle in middles.tolist()]
-            others += [decoded(Schedule(rule)) for rule in rules]
+            others += [decoded(rws_decode.Schedule(rule)) for rule in rules]
     for other in others:
         assert (other.chosen[:first] == run.chosen[:first]).all()
         assert ((other.tokens == run.tokens) | (run.commit_step >= first)).all()
-    diverged = [
-        step for step in range(steps) if any((other.chosen[step] != run.chosen[step]).any() for other in others)
-    ]
-    assert min(diverged, default=steps) == first
+    parted = [step for step in range(steps) if any((other.chosen[step] != run.chosen[step]).any() for other in others)]
+    assert min(parted, default=steps) == first
     until = int(found.varied.argmax()) if found.varied.any() else steps
     assert (decoded(f"temperature:{found.reference!r}").chosen[:until] == run.chosen[:until]).all()
     assert not found.observed[:until].any() and (found.varied <= found.attainable).all()
@@ -99,13 +86,13 @@ def test_compare_tells_the_leverage_that_a_saved_trace_has(capsys: pytest.Captur
     (run,) = decode(english, english.prompts[0], "rws:8", shape, reward=reward)
     found = rws_decode.leverage(rws_decode.load_trace(run.save(tmp_path / "run.parquet")), english)
     assert [line.replace("\n", " ") for line in lines] == [found.line()] and f"{lines[0]}\n" in shown(GUIDE)
-    figure = plots.leverage(found, found)
-    assert "varied by 10 % and 10 %" in plots.caption(figure) and "at 1 of 8 steps" in figure.axes[0].get_title("left")
+    figure = rws_decode.plots.leverage(found, found)
+    assert "varied by 10 % and 10 %" in rws_decode.plots.caption(figure) and "at 1 of 8 steps" in figure.axes[
+        0
+    ].get_title("left")
 
 
-def test_the_guide_draws_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_guide_draws_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     found = ran(GUIDE)["found"]
     assert found.line() in capsys.readouterr().out and (tmp_path / "leverage.png").stat().st_size > 10_000

@@ -21,12 +21,9 @@ PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]
 SHAPE = Shape(length=12, steps=8, block=6)
 STRATEGIES = [
-    InformationGain(5),
-    InformationGain(8, 3, 1.0, scaled=Temperature(2.0)),
-    LookUM(3),
+    *(InformationGain(5), InformationGain(8, 3, 1.0, scaled=Temperature(2.0)), LookUM(3)),
     LookUM(4, 7, pool=3, alpha=0.3, scaled=Temperature(0.5)),
-    InformationGain(5, scaled=RWS(4.0)),
-    LookUM(5, scaled=RWS(4.0)),
+    *(InformationGain(5, scaled=RWS(4.0)), LookUM(5, scaled=RWS(4.0))),
 ]
 BRANCHES = [LoPA(0.5), LoPA(0.99, 2), LoPA(0.9, 4, scaled=Temperature(2.0)), LoPA(0.95, scaled=RWS(4.0))]
 CASES = list(zip(STRATEGIES, [SHAPE, Shape(8, 8, 8)] * 3, strict=True))

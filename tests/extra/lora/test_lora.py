@@ -16,19 +16,13 @@ peft = pytest.importorskip("peft", reason="needs peft")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
 SHAPE = Shape(6, 3, 6)
+LLADA = {"model.layers.": "model.transformer.blocks.", "self_attn.q_proj": "q_proj"}
+LLADA |= {"self_attn.o_proj": "attn_out", "mlp.gate_proj": "ff_proj"}
 # A layout, modules by transformers' names, and those of the published network.
 CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "bert": (["query", "dense"], {}),
     "a2d-qwen3": (["q_proj", "down_proj"], {}),
-    "llada": (
-        ["q_proj", "o_proj", "gate_proj"],
-        {
-            "model.layers.": "model.transformer.blocks.",
-            "self_attn.q_proj": "q_proj",
-            "self_attn.o_proj": "attn_out",
-            "mlp.gate_proj": "ff_proj",
-        },
-    ),
+    "llada": (["q_proj", "o_proj", "gate_proj"], LLADA),
     "mini": (["Wqkv", "Wo"], {}),
 }
 
@@ -89,9 +83,7 @@ def test_logits_are_those_of_pefts_class(layout: str, options: dict[str, Any], t
         ),
     ],
 )
-def test_what_is_no_lora_of_the_model_is_refused(
-    config: dict[str, Any], weights: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_other_loras_are_refused(config: dict[str, Any], weights: dict[str, Any], message: str, tmp_path: Path) -> None:
     model, _ = adapted("llada", tmp_path)
     says, stored = tmp_path / "lora" / "adapter_config.json", tmp_path / "lora" / "adapter_model.safetensors"
     says.write_text(json.dumps(json.loads(says.read_text()) | config))

@@ -30,9 +30,7 @@ def test_traces_become_a_page(traces: list[Path], tmp_path: Path, capsys: pytest
         assert len(data_of(Page(out.read_text(encoding="utf-8")))["runs"]) == count
 
 
-def test_the_suffix_chooses_what_is_made(
-    traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suffix_chooses_what_is_made(traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "decodes.GIF"
     assert viewed(capsys, *traces, "-o", out) == (0, f"picture: {out}\n")
     assert out.read_bytes() == load_trace(traces[0]).animate(load_trace(traces[1])).gif

@@ -56,9 +56,7 @@ def spoke(tab: Tab, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("name", "width", "dark"), [*((name, 390, True) for name in NAMES), ("two", 1200, False), ("path", 1200, False)]
 )
-def test_a_page_fits_and_is_readable(
-    browser: Chromium, files: dict[str, Path], name: str, width: int, dark: bool
-) -> None:
+def test_pages_fit_and_read_well(browser: Chromium, files: dict[str, Path], name: str, width: int, dark: bool) -> None:
     tab = browser.open(files[name].as_uri(), width=width, dark=dark, calm=True)
     assert tab.messages == [] and tab.failures == [] and tab.requests == [files[name].as_uri()]
     assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

@@ -20,18 +20,7 @@ from torch import Tensor
 from trace_files import trace_bytes
 
 import rws_decode as rws
-from rws_decode import (
-    Abilities,
-    CommittedPositions,
-    Edit,
-    MaskedPositions,
-    Shape,
-    Trace,
-    decode,
-    decode_compact,
-    diff,
-    load_trace,
-)
+from rws_decode import Abilities, CommittedPositions, Edit, MaskedPositions, Shape, Trace, decode, diff, load_trace
 from rws_decode.extra.drafts import play
 from rws_decode.strategies import Evidence, describe
 
@@ -89,9 +78,7 @@ class Chance:
 
 @settings(max_examples=examples(50))
 @given(st.integers(0, 999), st.sampled_from([(12, 12, 6), (12, 4, 12), (12, 6, 4), (8, 8, 8)]), st.data())
-def test_what_is_masked_again_is_made_up_for_at_once(
-    seed: int, size: tuple[int, int, int], data: st.DataObject
-) -> None:
+def test_masking_again_is_made_up_for_at_once(seed: int, size: tuple[int, int, int], data: st.DataObject) -> None:
     """The schedule's number of tokens stands after each step, whatever was masked again; the file says it all."""
     shape, rule = Shape(*size), Chance(seed)
     prompt = data.draw(st.sampled_from(PROMPTS))
@@ -202,5 +189,5 @@ def test_what_no_step_can_do_is_refused_in_one_line() -> None:
             decode(BERT, "the cat", Wrong(0, kind=kind), Shape(12, 12, 12))
         assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="the compact decoder goes by confidence and the schedule alone, use decode"):
-        decode_compact(BERT, "the cat", Chance(0), SHAPE)
+        rws.decode_compact(BERT, "the cat", Chance(0), SHAPE)
     assert describe(Chance(0)) == {"name": "chance", "revises": True, "seed": 0, "share": 0.4}

@@ -83,7 +83,6 @@ def in_style(style: str, problem: loaders.HumanEvalProblem) -> str:
         body=body,
         body_at_the_margin=textwrap.dedent(body),
         alone=alone,
-        alone_indented=indented(alone, "    "),
         whole=whole(problem),
         fenced=fenced(alone),
         fenced_in_a_list=indented(fenced(alone), "   "),
@@ -127,14 +126,8 @@ RUN = {
 
 def answered(problem: loaders.HumanEvalProblem, answer: str) -> tuple[str, str]:
     program = program_of(problem, answer)
-    execution = execute(
-        program.source,
-        problem.test,
-        problem.entry_point,
-        setup=problem.prompt,
-        limits=Limits(seconds=600),
-        allow_code_execution=True,
-    )
+    given, limits = (program.source, problem.test, problem.entry_point), Limits(seconds=600)
+    execution = execute(*given, setup=problem.prompt, limits=limits, allow_code_execution=True)
     return program.how, execution.status
 
 

@@ -12,17 +12,8 @@ from sandboxed import needs_bubblewrap
 from study_runs import save_small_models
 
 from paper_figures.extra.sandbox import EXECUTE, Limits, program_settings, run_programs
-from paper_figures.runner import (
-    Backend,
-    Origin,
-    Report,
-    Unit,
-    batch_key,
-    in_process,
-    processes,
-    read_unit_rows,
-    run_units,
-)
+from paper_figures.runner import Backend, Origin, Report, Unit, batch_key, read_unit_rows, run_units
+from paper_figures.runner.executors import in_process, processes
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,8 @@ REWARDS = {
     "classifier": rws.SequenceClassifierReward(bert_classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
-ONE = {
-    name: replace(Savings.nothing(), **{name: True}) for name in ("reuse", "cache", "certain", "block_only", "settled")
-}
+KINDS = ("reuse", "cache", "certain", "block_only", "settled")
+ONE = {name: replace(Savings.nothing(), **{name: True}) for name in KINDS}
 ALL = ONE | {
     "everything": Savings.everything(),
     "all but settled": replace(Savings.everything(), settled=False),
@@ -129,9 +128,7 @@ def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> Non
     st.integers(1, 200),
     st.none() | st.floats(0, 2),
 )
-def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
-    widths: list[int], row: int, memory: int, spread: float | None
-) -> None:
+def test_batches_hold_rows_once_within_limits(widths: list[int], row: int, memory: int, spread: float | None) -> None:
     partition = batches(widths, row, memory, spread)
     assert sorted(index for batch in partition for index in batch) == list(range(len(widths)))
     assert all(len(batch) == 1 or len(batch) * row <= memory for batch in partition)
@@ -167,9 +164,7 @@ def crossing() -> CallablePredictor:
 @pytest.mark.parametrize(
     ("bounds", "use"), [((-12.0, -10.0), [3, 3, 3, 3]), ((10.0, 14.0), [3, 3, 3, 3]), ((-12.0, 14.0), [1, 3, 1, 3])]
 )
-def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
-    bounds: tuple[float, float], use: list[int]
-) -> None:
+def test_a_choice_is_certain_within_the_bounds_of_the_reward_alone(bounds: tuple[float, float], use: list[int]) -> None:
     """A normalised reward of 0, outside of the first bounds, would choose otherwise than any within them."""
     answers: list[str] = []
     score = CallableReward(lambda prompt, answer: answers.append(answer) or bounds[0], std=2.0, bounds=bounds)

@@ -19,9 +19,7 @@ SIZE = [word for name, value in SHAPE.items() for word in (f"--{name}", value)]
 RANGE = ["--scale-min", 0.05, "--scale-max", 20]
 
 
-def test_json_is_the_path_and_progress_goes_to_standard_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_the_path_and_progress_is_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples = {"examples.json": [{"prompt": "the cat"}, {"prompt": "a dog ran"}]}
     model = str(tiny_checkpoint("bert", tmp_path / "tiny", files=examples))
     assert main(["scale-path", "--model", model, "--example", "1", *map(str, [*RANGE, *SIZE]), "--json"]) == 0

@@ -102,9 +102,7 @@ def test_every_factor_decodes_to_its_piece(
     st.sampled_from([("none", None, 1e-5), ("defer", None, 1e-5), ("defer", None, 0.1), ("none", 0.9, 1e-5)]),
 )
 @settings(max_examples=3)
-def test_every_reward_scale_decodes_to_its_piece(
-    seed: int, shape: dict[str, int], rule: tuple[Any, float | None, float]
-) -> None:
+def test_scales_decode_to_their_pieces(seed: int, shape: dict[str, int], rule: tuple[Any, float | None, float]) -> None:
     predictor, (policy, tau, eps) = table_predictor(seed), rule
     arguments: dict[str, Any] = {"over": "reward-scale", "reward": REWARD, "eps": eps, "threshold": tau}
     path = scale_path(predictor, "", LOW, HIGH, **grouped(end_of_text=policy, **shape, **arguments))

@@ -66,9 +66,7 @@ def climbed_slowly(
 @pytest.mark.parametrize("mix", ["entropy", "soft", "hard"])
 @pytest.mark.parametrize(("update", "step_size"), [("adam", 0.5), ("plain", 0.8)])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_the_logits_climb_as_a_loop_over_numbers_does(
-    mix: Mix, update: Update, step_size: float, temperature: float
-) -> None:
+def test_logits_climb_as_in_a_loop_over_numbers(mix: Mix, update: Update, step_size: float, temperature: float) -> None:
     method = GradientGuidance(3, step_size, mix, update)
     numbers = np.random.default_rng(3)
     logits, worth = numbers.normal(size=(4, 5)) * 2, torch.from_numpy(numbers.normal(size=(4, 5)))
@@ -137,9 +135,8 @@ def test_an_answer_of_single_tokens_has_the_reward_of_its_text(kind: str, prompt
 
 def test_vocabularies_that_differ_and_rewards_without_gradients_are_refused() -> None:
     (english, era), mini, worth = english_pair(), load_predictor("mini"), tiny_pair()[1]
-    worded = rws.CallablePredictor(
-        lambda canvas: torch.eye(28)[canvas], mask_id=MASK, end_id=EOS, decode=str, encode=lambda text: [7]
-    )
+    text: dict[str, Any] = {"decode": str, "encode": lambda text: [7]}
+    worded = rws.CallablePredictor(lambda canvas: torch.eye(28)[canvas], mask_id=MASK, end_id=EOS, **text)
     cases: list[tuple[MaskPredictor, Any, str]] = [
         (english, load_reward("mini"), "reward is mini: it must share the vocabulary of predictor english, and lacks "),
         (mini, era, "reward is era: it must share the vocabulary of predictor mini, and lacks its token 'write'"),

@@ -77,9 +77,7 @@ def test_few_guided_particles_write_the_tilt() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("sizes", "temperature"), [((2, 1), 0.6), ((1, 1, 1), 1.0)])
-def test_guided_particles_estimate_without_bias_what_the_sampler_writes(
-    sizes: tuple[int, ...], temperature: float
-) -> None:
+def test_guided_particles_estimate_without_bias_what_is_sampled(sizes: tuple[int, ...], temperature: float) -> None:
     """Also where a step draws several words, each without the others, and the sampler is not the world."""
     law = np.ones(len(TEXTS))
     for number, text in enumerate(TEXTS):

@@ -15,16 +15,9 @@ from misuse import refused
 
 import rws_decode as rws
 from rws_decode import SVDD, BestOf, Options, RewardLookahead, Shape, decode, load_predictor, steer
-from rws_decode.extra.steering import (
-    METHODS,
-    GuidedParticles,
-    TreeSearch,
-    as_method,
-    fitted,
-    forwards_of,
-    reward_calls_of,
-)
+from rws_decode.extra.steering import METHODS, GuidedParticles, TreeSearch, as_method
 from rws_decode.extra.steering.particles import EVEN
+from rws_decode.extra.steering.table import fitted, forwards_of, reward_calls_of
 
 PREDICTOR = load_predictor("english")
 REWARD = rws.load_reward("era")
@@ -261,9 +254,7 @@ def test_a_steered_trace_is_whole_and_says_what_it_cost(name: str, tmp_path: Any
     cost=st.sampled_from([forwards_of, reward_calls_of]),
     base=st.sampled_from(["", "+rws:8"]),
 )
-def test_a_budget_holds_and_one_more_copy_breaks_it(
-    name: str, budget: int, steps: int, cost: Callable[[str, int], int], base: str
-) -> None:
+def test_a_budget_is_used_up(name: str, budget: int, steps: int, cost: Callable[[str, int], int], base: str) -> None:
     more = ("+sweeps:2" if name == "particle-gibbs" else "") + (base if as_method(f"{name}:2").draws else "")
     fits = fitted(name + more, budget, lambda text: cost(text, steps))
     one_more = f"{name}:{as_method(fits).copies + 1}{more}"

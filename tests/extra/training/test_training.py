@@ -23,17 +23,8 @@ from paper_figures.extra.training.export import export, restore
 from paper_figures.extra.training.objective import decoding_loss, decoding_masks, encode_tasks, story_tokenizer
 from rws_decode import WorldPredictor, load_predictor
 
-TINY = mini.MiniRecipe(
-    schedule=((0, 0.0), (4, 1.0)),
-    curriculum=(1, 2),
-    decoding=((3, 4),),
-    even=2,
-    batch=4,
-    hidden=32,
-    layers=2,
-    heads=2,
-    intermediate=32,
-)
+SIZES: dict[str, int] = {"batch": 4, "hidden": 32, "layers": 2, "heads": 2, "intermediate": 32}
+TINY = mini.MiniRecipe(schedule=((0, 0.0), (4, 1.0)), curriculum=(1, 2), decoding=((3, 4),), even=2, **SIZES)
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +112,8 @@ def test_decoding_loss_equals_the_definition(tokenizer) -> None:
     masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(1))
     uniform = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(2)) < rate[:, None])
     with torch.inference_mode():
-        got, _ = decoding_loss(
-            model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(2)
-        )
+        draws = torch.Generator().manual_seed(2)
+        got, _ = decoding_loss(model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, draws)
         objective, plain = [], []
         for row in range(4):
             mask = masked[row] if row % 2 else uniform[row]
@@ -213,9 +203,7 @@ def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: 
     assert max(abs(chain.row(state)[0].sum() - 1) for state in range(chain.root + 1)) < 1e-6
 
 
-def test_the_command_writes_the_files_and_says_what_was_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_files_and_says_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     package = archive(tmp_path / "a.tgz", addresses(11))
     assert main(["train", "english", "--package", str(package), "--models", str(tmp_path)]) == 0
     assert '"held-out perplexity"' in capsys.readouterr().out
@@ -232,9 +220,7 @@ def test_the_command_writes_the_files_and_says_what_was_measured(
         ({"other": b""}, "it holds no package/data/YEAR_NAME.txt"),
     ],
 )
-def test_other_archives_are_refused_in_one_line(
-    members: dict[str, bytes] | bytes | None, message: str, tmp_path: Path
-) -> None:
+def test_other_archives_are_refused(members: dict[str, bytes] | bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.tgz"
     if isinstance(members, dict):
         archive(path, members)

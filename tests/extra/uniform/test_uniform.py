@@ -75,9 +75,7 @@ PARITY = {
 @pytest.mark.parametrize(
     ("options", "scale"), list(zip(PARITY.values(), itertools.cycle([1.5, None]), strict=False)), ids=PARITY
 )
-def test_tokens_and_forwards_are_those_of_transformers(
-    predictor: DiffusionGemma, options: UniformOptions, scale: float | None
-) -> None:
+def test_it_agrees_with_transformers(predictor: DiffusionGemma, options: UniformOptions, scale: float | None) -> None:
     from transformers import LogitsProcessorList
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 

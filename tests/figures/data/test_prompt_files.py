@@ -59,9 +59,7 @@ def test_a_row_may_have_turns_and_keywords(tmp_path: Path) -> None:
         ("notes.md", "a", "are read; text:"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_that_names_the_file(
-    name: str, content: str, message: str, tmp_path: Path
-) -> None:
+def test_unreadable_files_are_named_in_one_line(name: str, content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
     refused(lambda: prompt_files.read_prompts(path, "--data"), f"--data is {path}: ... {message}")

@@ -9,15 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from paper_figures.runner import (
-    ResultsWarning,
-    Unit,
-    part_name,
-    read_failures,
-    read_results,
-    read_unit_rows,
-    write_part,
-)
+from paper_figures.runner import ResultsWarning, Unit, read_failures, read_results, read_unit_rows
+from paper_figures.runner.parts import part_name, write_part
 
 BASE = Unit(experiment="study", prompt="why?", strategy={"name": "default"})
 
@@ -50,9 +43,7 @@ NO_TEXTS = [[None, []], [["a"], None], [[1], [2]], ["a", "b"]]
 @pytest.mark.parametrize(
     ("column", "values"), [*ABSENT, *((column, values) for column in ("history", "judges") for values in NO_TEXTS)]
 )
-def test_a_part_that_lacks_what_its_units_have_is_named_and_left_out(
-    tmp_path: Path, column: str, values: list[Any] | None
-) -> None:
+def test_an_incomplete_part_is_named_and_left_out(tmp_path: Path, column: str, values: list[Any] | None) -> None:
     whole, cut = [unit({"name": "temperature", "scale": c}) for c in (2.0, 3.0)]
     stored(tmp_path, (whole, [{"text": "so"}]), (cut, [{"text": "no"}, {"text": "never"}]))
     path = tmp_path / "study" / "units-abc" / part_name(["study1"])

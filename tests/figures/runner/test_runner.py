@@ -19,23 +19,14 @@ import unit_work
 from misuse import refused
 from unit_work import ORIGIN
 
-from paper_figures.runner import (
-    ResultsWarning,
-    Unit,
-    Workers,
-    kept_open,
-    processes,
-    read_failures,
-    read_part,
-    read_unit_rows,
-    run_units,
-    runner,
-    unit_hash,
-    write_part,
-)
+from paper_figures.runner import ResultsWarning, Unit, read_failures, read_unit_rows, run_units, runner, unit_hash
+from paper_figures.runner.executors import Workers, kept_open, processes
+from paper_figures.runner.parts import read_part, write_part
 from paper_figures.runner.worker import Measured
 
 ROWS = partial(unit_work.each, unit_work.rows)
+ROOT = Path(runner.__file__).parents[2]
+PATHS = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
 
 
 def parts(out: Path) -> list[Path]:
@@ -44,9 +35,7 @@ def parts(out: Path) -> list[Path]:
 
 def test_killed_again_and_again_ends_with_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count, batch = 200, 2
-    # The server that forks imports what it preloads from here.
-    root = Path(runner.__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), str(root / "tests" / "support")]))
+    monkeypatch.setenv("PYTHONPATH", PATHS)  # the server that forks imports what it preloads from there
     unit_work.run(tmp_path / "calm", count, unit_work.rows, batch=7)
     context = get_context("forkserver")
     context.set_forkserver_preload(["unit_work", "tqdm", "pandas", "pyarrow.parquet"])
@@ -131,9 +120,7 @@ def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
     assert failure["fields"]["prompt"] == "prompt 2" and failure["crashes"] == 3
 
 
-def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_serves_several_runs_and_is_replaced_if_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_MOST_CRASHES", 1)
     with kept_open(processes(1)) as backend:
         processes_of = [unit_work.run(tmp_path / name, 2, unit_work.who, backend=backend).read() for name in "ab"]
@@ -258,9 +245,7 @@ def test_pool_ends_with_the_process_that_made_it(marks: Path, tmp_path: Path) ->
         f"    unit_work.run(Path({str(tmp_path / 'out')!r}), 4000, unit_work.slow, backend=processes(1))\n"
     )
     (tmp_path / "main.py").write_text(code)
-    root = Path(runner.__file__).parents[2]
-    settings = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "tests" / "support")])}
-    run = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env=settings)
+    run = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env=os.environ | {"PYTHONPATH": PATHS})
     while not unit_work.asked(marks):
         time.sleep(0.01)
     run.kill()

@@ -27,17 +27,14 @@ def test_no_result_is_no_table(module: Any) -> None:
 
 
 def test_the_study_that_is_shown_to_contributors_makes_its_table() -> None:
-    (code,) = re.findall(
-        r"```python\n(.*?)```", section("docs/guides/add-study.md", "Add an option, a column or a study"), re.DOTALL
-    )
+    text = section("docs/guides/add-study.md", "Add an option, a column or a study")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {"__name__": __name__}
     exec(compile(code, "add-study.md", "exec"), names)
     rows = [answer(method, f"{method} said so", example) for method in ("default", "rws") for example in range(3)]
     (table,) = names["tables"](pd.DataFrame(rows))
-    assert {(row["method"], row["mean"]) for row in table.rows if row["measure"] == "words"} == {
-        ("rws", 3),
-        ("default", 3),
-    }
+    means = {(row["method"], row["mean"]) for row in table.rows if row["measure"] == "words"}
+    assert means == {("rws", 3), ("default", 3)}
     assert names["WordsOptions"](out="x").prompts == 8
 
 
@@ -90,9 +87,7 @@ def told(words: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> dic
     return tables
 
 
-def test_summarize_prints_what_the_last_run_printed(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_summarize_repeats_the_last_run(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = told([*options, "--reward-scale", "8"], tmp_path, capsys)
     assert told([*options, "--reward-scale", "8", "--seed", "3", "--prompts", "2"], tmp_path, capsys) != first
     assert told([*options, "--reward-scale", "8"], tmp_path, capsys) == first

@@ -82,16 +82,12 @@ def test_the_number_needed_reaches_the_power_and_one_less_does_not() -> None:
 
 
 def test_sizes_are_those_of_which_counts_give_the_row() -> None:
+    def rows(n: int) -> set[tuple[float, ...]]:
+        counts = ((a, b, n - a - b) for a, b in product(range(n + 1), repeat=2) if a + b <= n)
+        return {tuple(round(100 * count / n, 1) for count in each) for each in counts}
+
     row = (41.7, 25.0, 33.3)
-    possible = [
-        n
-        for n in range(1, 40)
-        if any(
-            (round(100 * a / n, 1), round(100 * b / n, 1), round(100 * (n - a - b) / n, 1)) == row
-            for a, b in product(range(n + 1), repeat=2)
-            if a + b <= n
-        )
-    ]
+    possible = [n for n in range(1, 40) if row in rows(n)]
     assert possible_sizes([row], 39) == possible == [12, 24, 36]
 
 

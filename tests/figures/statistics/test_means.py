@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper_figures.statistics import (
-    bootstrap_interval,
-    clustered_interval,
-    mean_interval,
-    paired_differences,
-    ratio_interval,
-    share_interval,
-    spread_of,
-)
+from paper_figures.statistics import bootstrap_interval, clustered_interval, mean_interval, paired_differences
+from paper_figures.statistics.intervals import ratio_interval, share_interval, spread_of
 
 VALUES = st.lists(st.integers(-8, 40).map(lambda quarters: quarters / 4), min_size=2, max_size=20)
 

@@ -53,10 +53,10 @@ def frame() -> pd.DataFrame:
     for example in range(8):
         for strategy, scale in (("default", None), ("temperature", 2.0), ("temperature", 4.0)):
             value = example + (scale or 0.0) * (1 + example % 3)
+            labels = {"example": str(example), "prompt": f"p{example}", "strategy": strategy, "scale": scale}
             rows.append(
-                {"example": str(example), "prompt": f"p{example}", "seed": 0, "strategy": strategy, "scale": scale}
+                labels | {"seed": 0, "god": value, "right": example % 2 == 0, "length": 64, "strategy_json": ""}
             )
-            rows[-1] |= {"god": value, "right": example % 2 == 0, "length": 64, "strategy_json": ""}
     rows[1]["god"] = None
     return pd.DataFrame(rows).sample(frac=1.0, random_state=3, ignore_index=True)
 
@@ -115,9 +115,8 @@ def test_prompts_with_the_same_two_texts_count_once() -> None:
     assert row["difference_high"] - row["difference_low"] > alone["difference_high"] - alone["difference_low"]
     net, plain = (summarise(rows, Summary(("net",))) for rows in (twice, twice.drop(columns="default_text")))
     assert all(row["high"] - row["low"] > other["high"] - other["low"] for row, other in zip(net, plain, strict=True))
-    several, one = (
-        list(answers.comparisons(list(answers.lines_of(rows)), "god", 0, "god"))[-1] for rows in (twice, once)
-    )
+    both = (list(answers.lines_of(rows)) for rows in (twice, once))
+    several, one = (list(answers.comparisons(lines, "god", 0, "god"))[-1] for lines in both)
     assert several and one and (several.pairs, several.distinct, several.p) == (14, 7, one.p)
     assert several.ratio == pytest.approx(one.ratio)
 

@@ -8,15 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paper_figures.statistics import (
-    group_of_ties,
-    paired_outcomes,
-    paired_test,
-    quintile_rates,
-    rate_of_counts,
-    rate_of_outcomes,
-    share_interval,
-)
+from paper_figures.statistics import group_of_ties, paired_test, quintile_rates, share_interval
+from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
@@ -24,9 +17,7 @@ PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
 
 @given(PAIRS, st.sampled_from([0.0, 0.25, 1.0]))
 @example([(0.25, 0.0), (0.0, 1.0), (0.5, 0.0)], 0.25)  # a difference that is the tolerance is a draw
-def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
-    pairs: list[tuple[float, float]], tolerance: float
-) -> None:
+def test_outcomes_are_signs_of_differences_beyond_tolerance(pairs: list[tuple[float, float]], tolerance: float) -> None:
     method, default = zip(*pairs, strict=True)
     wanted = [0 if abs(a - b) <= tolerance else 1 if a > b else -1 for a, b in pairs]
     assert paired_outcomes(method, default, tolerance=tolerance).tolist() == wanted

@@ -105,9 +105,7 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
     assert samples["seed"].nunique() == len(samples)
 
 
-def test_failing_judge_is_recorded_and_the_rest_stands(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failing_judges_leave_the_rest(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd = tmp_path / "odd"
     tiny_checkpoint("classifier", odd)
     tokenizer = json.loads((odd / "tokenizer_config.json").read_text())

@@ -7,17 +7,8 @@ import pytest
 from evidence_records import PROMPTS, SCALES
 from evidence_records import evidence_record as record
 
-from paper_figures.recorded import (
-    MEASURES,
-    Comparison,
-    compare_arms,
-    comparisons,
-    comparisons_of,
-    recorded_ablation,
-    reward_answer,
-    rivals_of,
-)
-from paper_figures.recorded.comparisons import TWINS
+from paper_figures.recorded import MEASURES, comparisons, recorded_ablation
+from paper_figures.recorded.comparisons import TWINS, Comparison, compare_arms, comparisons_of, reward_answer, rivals_of
 from paper_figures.studies.evidence_arms import WORLDS, Arm, arms_of, chosen_scales
 from rws_decode.ablation.verdict import side_of
 
@@ -64,9 +55,7 @@ def test_a_difference_of_rewards_is_what_ablate_gives() -> None:
 def test_a_difference_is_what_loops_give_in_sd_over_confidence_texts() -> None:
     row = row_of("english:era", "reward", Arm("constant", 8.0))
     first, second = (raw("english:era", method, 8.0, "reward") for method in ("rws", "constant"))
-    assert row.uncut == pytest.approx(
-        np.mean([first[prompt] - second[prompt] for prompt in first]) / np.std(CONFIDENCE)
-    )
+    assert row.uncut == pytest.approx(np.mean([first[p] - second[p] for p in first]) / np.std(CONFIDENCE))
     assert row.found.difference <= row.uncut and row.found.low < row.found.difference < row.found.high
 
 

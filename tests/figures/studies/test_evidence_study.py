@@ -17,34 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_figures.extra.verify.again import verify
-from paper_figures.recorded import (
-    FOLDER,
-    FOLDERS,
-    MEASURES,
-    Comparison,
-    confidence_texts,
-    difference_interval,
-    differences_of,
-    read_recorded,
-    recorded,
-    scores_of,
-    with_one_score,
-)
-from paper_figures.recorded.comparisons import MADE, compare
+from paper_figures.recorded import FOLDER, FOLDERS, MEASURES, read_recorded, recorded, with_one_score
+from paper_figures.recorded.comparisons import MADE, Comparison, compare, confidence_texts
 from paper_figures.recorded.completed import completed
+from paper_figures.recorded.measures import difference_interval, differences_of, scores_of
 from paper_figures.statistics import clustered_interval, text_pairs
-from paper_figures.studies import evidence
-from paper_figures.studies import evidence_arms as evidence_arms
-from paper_figures.studies.evidence_arms import (
-    METHODS,
-    WORLDS,
-    Arm,
-    addresses_of,
-    arms_of,
-    factor_variation,
-    numbers_of_runs,
-    worlds_of,
-)
+from paper_figures.studies import evidence, evidence_arms
+from paper_figures.studies.evidence_arms import METHODS, WORLDS, Arm, addresses_of, arms_of, numbers_of_runs
 from paper_figures.studies.prompts import prompts_of
 from rws_decode.checkpoints import packages
 from rws_theory import reward_factor
@@ -52,14 +31,8 @@ from rws_theory import reward_factor
 ROOT = Path(__file__).parents[3]
 # The same arms in a smaller world: a quarter of the words, and one tilt.
 WORLD = replace(WORLDS["english:era"], reward="keywords:peace", length=8, steps=4, block=8, tilts=(1.0,))
-SMALL = {
-    "models": (WORLD.name,),
-    "prompts": 2,
-    "validation": 1,
-    "weights": 2,
-    "reward_scale": (2.0,),
-    "drawn_scale": 2.0,
-}
+SMALL: dict[str, Any] = {"models": (WORLD.name,), "prompts": 2, "validation": 1, "weights": 2}
+SMALL |= {"reward_scale": (2.0,), "drawn_scale": 2.0}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,7 +48,7 @@ def small_world() -> Iterator[None]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the study on two prompts of the exact world."""
     out = tmp_path_factory.mktemp("evidence")
-    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))  # type: ignore[arg-type]
+    report = evidence.run(evidence.EvidenceOptions(out=str(out), **SMALL))
     assert report["units"]["failed"] == 0
     yield out
 
@@ -111,9 +84,7 @@ def test_another_prompts_rewards_are_used_once_each_and_never_ones_own(runs: dic
 @given(runs=RUNS, scale=st.floats(0.1, 32))
 def test_controls_keep_what_their_names_say(runs: dict[str, list[float]], scale: float) -> None:
     factors = {name: np.array([reward_factor(reward, scale) for reward in rewards]) for name, rewards in runs.items()}
-    constant, schedule, shuffled = (
-        numbers_of_runs(method, scale, runs) for method in ("constant", "schedule", "shuffled")
-    )
+    constant, schedule, shuffled = (numbers_of_runs(name, scale, runs) for name in ("constant", "schedule", "shuffled"))
     mean_by_step = [np.mean([factors[name][step] for name in runs]) for step in range(4)]
     for name, rewards in runs.items():
         assert constant[name]["scale"] == pytest.approx(factors[name].mean())
@@ -214,10 +185,10 @@ def test_the_variation_of_the_factor_and_the_margin_are_told_as_recorded() -> No
     text, lines = flat("docs/evidence-limits.md"), rows_of("docs/evidence-limits.md")
     for study in ("evidence", "antibody", "smollm2", "reactions"):
         answers = read_recorded(FOLDERS[study]).answers
-        for world in worlds_of(answers):
+        for world in evidence_arms.worlds_of(answers):
             arms = arms_of(answers, world)
             rws = [arms[arm] for scale in (1.0, 2.0, 4.0, 8.0) if (arm := Arm("rws", scale)) in arms]
-            shares = [f"{factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
+            shares = [f"{evidence_arms.factor_variation(arm):.1%}" for arm in (*rws, arms[Arm("rws", 8.0, 1.0)])]
             assert re.findall(r"[\d.]+ %", lines[f"`{world}`"]) == [share.replace("%", " %") for share in shares]
             if study != "smollm2":
                 (gain,) = (row.found for row in compared_at(study, 8.0)[world] if (row.measure, row.title) == GAIN)

@@ -74,9 +74,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
     folder = tmp_path / "commit-order"
     results = json.loads((folder / "results.json").read_text())
     traces = {path.stem: load_trace(path) for path in folder.glob("*.parquet")}
-    assert set(traces) == {
-        f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)
-    }
+    assert set(traces) == {f"{rule}-{example}" for rule in ("left-to-right", "default", "rws") for example in (3, 1)}
     for example in (3, 1):
         pairs = traces[f"left-to-right-{example}"]
         assert pairs.commit_step.tolist() == [step for step in range(4) for _ in range(2)]

@@ -28,9 +28,7 @@ def test_programs_of_answers_pass_where_they_are_right() -> None:
     assert measured["default", "pass@1"]["difference"] == 50.0 and measured["default", "pass@1"]["pairs"] == 2
 
 
-def test_several_samples_of_puzzles_are_counted_without_bias(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_of_puzzles_are_counted_without_bias(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = "--prompts 2 --samples 5 --decode-temperature 2 --json --out".split()
     assert main(["experiment", "humaneval", *save_small_models(tmp_path / "models"), *more, str(tmp_path)]) == 0
     table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]

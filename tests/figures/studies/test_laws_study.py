@@ -17,15 +17,9 @@ from hypothesis import strategies as st
 
 from paper_figures.data import loaders
 from paper_figures.recorded import FOLDERS, read_recorded
-from paper_figures.statistics import (
-    LEAKS,
-    MEASURES,
-    clustered_interval,
-    drawn_ranking_log_prob,
-    least_divergence,
-    sampler_values,
-)
+from paper_figures.statistics import LEAKS, MEASURES, clustered_interval, least_divergence, sampler_values
 from paper_figures.statistics import leaks as leaks_of
+from paper_figures.statistics.drawn_ranking import drawn_ranking_log_prob
 from paper_figures.studies import laws
 from paper_figures.studies.evidence_arms import addresses_of
 from rws_decode import Options, Shape, decode, load_predictor, load_reward, strategy_log_prob

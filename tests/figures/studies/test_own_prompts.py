@@ -30,9 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_same_prompts_by_another_way_are_the_same_units(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_prompts_are_the_same_units(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second and third held-out prompt of the model, by number, as texts, and in files."""
     files = {"rows.jsonl": "".join(json.dumps({"prompt": text}) + "\n" for text in TEXTS)}
     files |= {"rows.json": json.dumps([{"id": 7, "prompt": text} for text in TEXTS])}
@@ -63,9 +61,8 @@ def test_a_model_that_cannot_be_loaded_ends_a_study_before_its_units(
     shutil.copytree(models / ("model" if option == "--model" else "causal" if option == "--causal" else "guide"), "bad")
     Path("bad/model.safetensors").unlink()
     given = ["--rewards", "bare:length"] if option.startswith("a") else [option, "./bad"]
-    status, _, err = outcome(
-        main, [*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]], capsys
-    )
+    words = [*words_of("controls", models, "model", tmp_path), *given, "--prompt", TEXTS[0]]
+    status, _, err = outcome(main, words, capsys)
     assert status == 2 and ("bare" if option.startswith("a") else "bad") in err.splitlines()[-1]
     assert not [*tmp_path.glob("controls/*/*.failed.json"), *tmp_path.glob("controls/*/*.parquet")]
 

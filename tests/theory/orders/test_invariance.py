@@ -175,9 +175,7 @@ def test_orders_agree_exactly_where_every_exchange_does(case: tuple[int, int, di
 
 
 @given(tables(least=1), free_rows(), ORDERS)
-def test_rows_near_a_law_lose_little(
-    table: np.ndarray, case: tuple[int, int, dict[Canvas, Rows]], order: Order
-) -> None:
+def test_rows_near_laws_lose_little(table: np.ndarray, case: tuple[int, int, dict[Canvas, Rows]], order: Order) -> None:
     length, words, rows = case
     if table.shape != (words,) * length:
         table = np.arange(1, words**length + 1).reshape((words,) * length)

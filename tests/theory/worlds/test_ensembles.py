@@ -67,11 +67,8 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
             rewards = ensembles.random_rewards(kind, tables, rng)
             runs, final, first, factors = [], [], [], []
             for table, reward in zip(map(JointTable, tables), rewards, strict=True):
-                runs.append(
-                    decoder.decode_masked(
-                        table, decoder.rws_rule(4.0, 0.25), reward=decoder.table_reward(table, reward)
-                    )
-                )
+                scored = decoder.table_reward(table, reward)
+                runs.append(decoder.decode_masked(table, decoder.rws_rule(4.0, 0.25), reward=scored))
             shuffled = rng.permuted(np.array([run.rewards for run in runs]), axis=1)
             for table, reward, run, given in zip(map(JointTable, tables), rewards, runs, shuffled, strict=True):
                 scored = decoder.table_reward(table, reward)

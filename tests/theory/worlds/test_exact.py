@@ -85,9 +85,8 @@ def test_the_reference_decoder_is_the_decoding_loop(name: str, seed: int, words:
     if not (trace.near_ties.any() or trace.near_tokens.any()):  # which two roundings may decide otherwise
         assert trace.tokens.tolist() == reference.tokens.tolist()
         assert trace.commit_step.tolist() == reference.commit_step.tolist()
-        np.testing.assert_allclose(
-            trace.factor, np.where(np.isnan(trace.factor), np.nan, reference.factors), rtol=1e-12
-        )
+        known = ~np.isnan(trace.factor)
+        np.testing.assert_allclose(trace.factor[known], np.array(reference.factors)[known], rtol=1e-12)
 
 
 def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
