@@ -302,8 +302,12 @@ def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium,
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt=peace&length=4&steps=4&strategy=default")
-    tab.until("document.querySelectorAll('#board tbody tr').length === 3")
-    assert "RWS, s_R = 8, 1 per step" in text(tab, "board")
+    tab.until("document.querySelectorAll('#board tbody tr').length === 4")
+    assert "RWS, s_R = 8, 1 per step" in text(tab, "board") and "(RWS\u2019s mean), 1 per step" in text(tab, "board")
+    stars = "[...document.querySelectorAll('#board tr')].map(row => row.textContent.split('\u2605').length - 1)"
+    assert tab.evaluate(stars) == [0, 0, 0, 2, 2]  # who wrote the same text shares them
+    same = "RWS and the fixed factor wrote the same text: the gain over confidence comes from the size of the factor."
+    assert text(tab, "factor-counts") == same
     for _ in range(4):
         tab.evaluate("document.querySelector('#yours button.word').click()")
     assert text(tab, "beaten").startswith("In reward you beat")
