@@ -41,7 +41,7 @@ function completions(model, field, host, changed) {
 /** The reader's own order, beside that of strategies. Returns `restart(job)`. */
 function chooseBoard(model, decoded, breath) {
   const usual = byId("hundred").textContent;
-  let job = null, canvas = [], past = [], rivals = [], busy = 0, asked = false, at = null;
+  let job = null, canvas = [], past = [], rivals = [], orders = [], busy = 0, asked = false, at = null;
   const body = document.querySelector("#board tbody"), one = rule => ({ ...job, rule: { spacing: 1, seed: 0, ...rule }, steps: job.length, block: job.length });
   const scored = (name, tokens) => ({ name, tokens, reward: job.reward.score(tokens, job.prompt), prob: model.exact ? model.logProb(job.prompt, tokens) : NaN });
   const whole = () => canvas.every(token => token !== engine.MASK);
@@ -91,15 +91,17 @@ function chooseBoard(model, decoded, breath) {
       ...(model.exact ? [cell("log p", row.prob, "prob")] : []), make("td", { class: "long" }, row.tokens ? model.textOf(engine.beforeEnd(row.tokens, model.end)) : "\u2013"))));
     byId("factor-counts").textContent = factorSaid(rivals);
     if (!whole()) return void (byId("beaten").textContent = "");
-    const beaten = rivals.filter(row => row.reward < mine.reward).map(row => row.name), likely = rivals.filter(row => row.prob < mine.prob).map(row => row.name);
-    byId("beaten").textContent = `In reward you beat: ${beaten.join("; ") || "none of them"}.${model.exact ? ` In log-probability: ${likely.join("; ") || "none of them"}.` : ""}`;
+    const strategies = rivals.slice(0, 3), beaten = key => strategies.filter(row => row[key] < mine[key]).map(row => row.name).join("; ") || "none of them";
+    const above = row => orders.filter(reward => reward < row.reward).length, [, rws] = rivals;
+    byId("beaten").textContent = `In reward you beat: ${beaten("reward")}.${model.exact ? ` In log-probability: ${beaten("prob")}.` : ""}`
+      + (orders.length ? ` Your reward is higher than that of ${above(mine)} of the ${orders.length} random orders, RWS\u2019s than that of ${above(rws)}.` : "");
   }
 
   async function restart(to) {
     const mine = busy += 1;
     if (!job) byId("restart").disabled = byId("hundred").disabled = false; // the first text is there
     job = to;
-    [canvas, past, rivals, asked, at] = [Array(job.length).fill(engine.MASK), [], [], false, null];
+    [canvas, past, rivals, orders, asked, at] = [Array(job.length).fill(engine.MASK), [], [], [], false, null];
     byId("hundred").textContent = usual;
     paint();
     if (model.exact) await strategies(mine); // those of a network take longer: they wait for the reader's first position
@@ -154,8 +156,10 @@ function chooseBoard(model, decoded, breath) {
     }
     const known = rivals.slice(0, 3);
     let best = null, likely = null, n = 0;
+    orders = [];
     for (; n < 100 && !stopped(); n += 1) {
       const found = scored("", engine.inOrder(model, one({ name: "random-order", seed: n })));
+      orders.push(found.reward);
       if (!best || found.reward > best.reward) best = found;
       if (!likely || found.prob > likely.prob) likely = found;
       byId("hundred").textContent = `${n + 1} of 100 random orders`;

@@ -317,6 +317,17 @@ def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     assert tab.evaluate("document.querySelectorAll('#yours button.word').length") == 1
     click(tab, "hundred")
     tab.until("document.getElementById('board').textContent.includes('best of 100 random orders')")
+    tab.evaluate("document.querySelector('#yours button.word').click()")
+    said = r"Your reward is higher than that of (\d+) of the 100 random orders, RWS\u2019s than that of (\d+)\."
+    (counts,) = re.findall(said, text(tab, "beaten"))
+    rewards = tab.evaluate("""(async () => {
+      const model = await loadModel(), reward = model.rewardNamed("era"), prompt = model.read("peace").ids;
+      const score = rule => reward.score(engine.decode(model, { prompt, reward, length: 4, steps: 4, rule }).canvas);
+      const seeds = [...Array(100).keys()];
+      return ["left-to-right", "rws:8", ...seeds.map(() => "random-order")].map((name, n) =>
+        score(engine.strategy(name, Math.max(0, n - 2))));
+    })()""")
+    assert [int(count) for count in counts] == [sum(r < one for r in rewards[2:]) for one in rewards[:2]]
 
 
 @pytest.mark.parametrize("strategy", ["rws:8", "random-order", "default+spacing:3"])
