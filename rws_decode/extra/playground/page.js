@@ -275,12 +275,15 @@ async function playground() {
     }, clamp(14000 / run.steps, 250, 900));
   }
 
-  /** Scroll the steps and what they show into sight, where they are not. */
+  /**
+   * Scroll the steps and what they show into sight, no further than needed: a finger that was on Play is then above the end
+   * of the text, on none of the buttons below it.
+   */
   function intoSight() {
-    const first = twin ? byId("differ") : byId("runs"), bar = document.querySelector(".bar").getBoundingClientRect();
-    if (first.getBoundingClientRect().top >= bar.height && byId("runs").getBoundingClientRect().bottom <= innerHeight) return;
+    const first = twin ? byId("differ") : byId("runs"), { height } = document.querySelector(".bar").getBoundingClientRect();
+    const above = first.getBoundingClientRect().top - height, below = byId("runs").getBoundingClientRect().bottom - innerHeight;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    byId("decoded").scrollIntoView({ behavior: calm ? "auto" : "smooth" });
+    scrollBy({ top: Math.min(above, Math.max(0, below)), behavior: calm ? "auto" : "smooth" });
   }
 
   const move = step => () => { if (run) { pause(); go(step()); } };

@@ -386,8 +386,15 @@ def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address:
     tab = opened(browser, address, width=390, dark=dark, calm=True)
     in_sight = "{}.map(id => document.getElementById(id).getBoundingClientRect())"
     in_sight += ".every(box => box.top >= 0 && box.bottom <= innerHeight)"
+    tab.evaluate("document.getElementById('play').scrollIntoView({ block: 'end' })")
+    box, before = (
+        tab.evaluate("document.getElementById('play').getBoundingClientRect().toJSON()"),
+        tab.evaluate("scrollY"),
+    )
     click(tab, "play")
-    assert tab.evaluate(in_sight.format("['play', 'answer']"))
+    assert tab.evaluate(in_sight.format("['play', 'answer']")) and tab.evaluate("scrollY") > before
+    # A finger that stays where Play was finds no other button there.
+    assert tab.evaluate(f"document.elementFromPoint({box['x'] + 9}, {box['y'] + 9}).closest('#runs, .bar') !== null")
     click(tab, "play")
     tab.evaluate("document.getElementById('away').scrollIntoView()")
     click(tab, "away")
