@@ -201,12 +201,21 @@ def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium,
     tab.until("document.querySelectorAll('#answer-b .word').length === 16")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
     fixed, (low, high) = f"{trace.factor.mean():.4g}", (f"{trace.factor.min():.3g}", f"{trace.factor.max():.3g}")
-    assert fixed in text(tab, "name-b") and text(tab, "used") == f"{low} to {high}"
+    assert fixed in text(tab, "name-b")
     assert text(tab, "differ") == (
         f"Both texts are the same. RWS\u2019s factor went from {low} to {high}. At no step does a crossing lie between "
         f"its factor and the fixed factor {fixed}, so the reward could not change the text. "
     )
-    assert tab.evaluate("document.querySelector('#chart .used').getBoundingClientRect().width > 9")
+    click(tab, "nearest")
+    tab.until("document.getElementById('set').textContent.includes('nearest')")
+    ends = "['given', 'fixed', 'used'].map(name => document.querySelector(`#chart .${name}`).getBoundingClientRect())"
+    given, line, shaded = tab.evaluate(f"{ends}.map(box => box.toJSON())")
+    width = abs(given["x"] - line["x"])
+    assert shaded["x"] <= min(given["x"], line["x"]) and width <= shaded["width"] < width + 5
+    (beside,) = re.findall(
+        r"The nearest crossing, ([\d.]+), is not between RWS\u2019s ([\d.]+) and .*", text(tab, "set")
+    )
+    assert f"the fixed {fixed}, so both commit the same here. A factor just above {beside[0]}" in text(tab, "set")
     click(tab, "away")
     tab.until(f"document.getElementById('differ').hidden && {DECODED}")
     assert text(tab, "away") == "Take the reward away"
@@ -220,6 +229,15 @@ def test_where_two_texts_diverge_is_said_and_marked(browser: Chromium, address: 
     assert "A and B diverge at step 6." in text(tab, "differ") and "A (with the reward) has more" in text(tab, "differ")
     tab.evaluate("document.querySelector('#differ button').click()")
     assert text(tab, "where").startswith("step 6")
+    said = (
+        r"RWS ([\d.]+), fixed ([\d.]+): the crossing ([\d.]+) lies between. Below it position \d+ goes first, above it"
+    )
+    ((rws, fixed, crossing),) = re.findall(said, text(tab, "set"))
+    assert f"the crossing {crossing} lies between" in text(tab, "said-a")
+    assert min(float(rws), float(fixed)) < float(crossing) < max(float(rws), float(fixed))
+    listed = "[...document.querySelectorAll('#changes .decides')].map(line => line.textContent).join()"
+    assert f"going up past {crossing}," in tab.evaluate(listed)
+    assert tab.evaluate("document.querySelectorAll('#chart .decides').length") == 1
     marked = "[...document.querySelectorAll('.differs[data-position]')].map(box => box.dataset.position).join()"
     assert tab.evaluate(marked) == ""
     tab.press("End")
