@@ -281,7 +281,7 @@ async function playground() {
    * of the text, on none of the buttons below it.
    */
   function intoSight() {
-    const first = twin ? byId("differ") : byId("runs"), { height } = document.querySelector(".bar").getBoundingClientRect();
+    const first = twin || origin ? byId("differ") : byId("runs"), { height } = document.querySelector(".bar").getBoundingClientRect();
     const above = first.getBoundingClientRect().top - height, below = byId("runs").getBoundingClientRect().bottom - innerHeight;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     scrollBy({ top: Math.min(above, Math.max(0, below)), behavior: calm ? "auto" : "smooth" });
@@ -332,13 +332,29 @@ async function playground() {
       : twin ? `${nearest}. ${decidedSaid() || besideSaid(best.there)}` : `${nearest}, ${minus(one.records[best.step].factor)}: at ${minus(best.there)}. Drag the line across it.`;
     say(byId("set").textContent);
   });
-  byId("fix").addEventListener("click", () => {
-    settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
+
+  let origin = null; // what was shown before a factor was tried, and the settings then
+  byId("fix").addEventListener("click", async () => {
+    const first = origin ?? { run, settings: { ...settings }, away };
+    settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}${run.rule.spacing > 1 ? `+spacing:${run.rule.spacing}` : ""}`;
     delete settings.seed;
-    at = 0;
-    ask();
-    byId("strategy").scrollIntoView({ block: "center" });
+    origin = { ...first, asked: JSON.stringify(settings) };
+    at = Infinity; // the end, where the text is whole
+    if (await ask()) intoSight();
   });
+
+  /** Say how the text of a factor that was tried compares with the text before, and offer the way back. */
+  function tellTried() {
+    const { words } = divergence(origin.run, run), name = origin.run.rule.name === "rws" ? "RWS" : titleOf(origin.run.rule).replace(/^./, first => first.toLowerCase());
+    const back = make("button", { type: "button" }, `Back to ${name}`);
+    back.addEventListener("click", async () => {
+      settings = { ...origin.settings };
+      setAway(origin.away);
+      if (await ask()) intoSight();
+    });
+    const text = words ? `another text than ${name} (${words} of ${run.length} words differ)` : `the same text as ${name}`;
+    byId("differ").replaceChildren(`${titleOf(run.rule)} wrote ${text}. `, back);
+  }
 
   function why() {
     const record = run.records[at];
@@ -449,7 +465,9 @@ async function playground() {
   });
 
   function tellDifference(crossed) {
-    byId("differ").hidden = !twin;
+    if (origin?.asked !== JSON.stringify(settings)) origin = null;
+    byId("differ").hidden = !twin && !origin;
+    if (origin) return tellTried();
     if (!twin) return;
     const { step } = divergence(run, twin), there = make("button", { type: "button" }, `Go to step ${step}`);
     there.addEventListener("click", () => { pause(); go(step); });

@@ -153,6 +153,17 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
     assert tab.evaluate(marked) == before
+    tab.evaluate(DRAGGED.format(270))
+    click(tab, "fix")
+    tab.until(f"location.hash.includes('=temperature') && {DECODED}")
+    said = r"Fixed factor [\d.]+ wrote (another text than RWS \((\d+) of 16 words differ\)|the same text as RWS)\. "
+    found = re.match(said, text(tab, "differ"))
+    tokens = json.loads(tab.evaluate(DECODED))
+    tab.evaluate("document.querySelector('#differ button').click()")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    differ = sum(a != b for a, b in zip(tokens, json.loads(tab.evaluate(DECODED)), strict=True))
+    assert found and int(found[2] or 0) == differ and tab.evaluate("document.getElementById('differ').hidden")
+    tab.press("ArrowLeft")
     x, y = tab.middle("document.querySelector('#chart svg')")
     tab.point(x, y, click=True)
     assert tab.evaluate("document.getElementById('factor-said').textContent") != "4.572"
