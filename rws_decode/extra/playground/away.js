@@ -56,6 +56,12 @@ function verdict(one, other, crossed) {
   return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${why} ${more}`;
 }
 
+/** Say whether confidence decoding writes another text than a run, so whether the size of the factor mattered. */
+function plainSaid(run, plain) {
+  const { words } = divergence(run, plain);
+  return `Confidence decoding (factor 1) writes ${words ? `another: ${words} of ${run.length} words differ` : "the same text, too"}.`;
+}
+
 /**
  * Count over a set of prompts, always the same, in how many the reward changes the text. settings(prompt): what is asked for now,
  * with RWS. describe(settings): they in words, null for what cannot be decoded. open(settings): show a prompt. Returns `follow()`, to be called when settings change.

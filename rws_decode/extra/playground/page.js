@@ -153,6 +153,7 @@ async function playground() {
     if (!made) return null;
     const other = away ? await decoded({ ...job, rule: withoutReward(made) }, stopped, told) : null;
     const crossed = other && await stepsCrossed(made, other.rule.scale, breath, stopped);
+    const plain = other && !divergence(made, other).words ? await decoded({ ...job, rule: { ...job.rule, name: "default" } }, stopped, told) : null;
     if (stopped()) return null;
     byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
@@ -171,7 +172,7 @@ async function playground() {
     byId("decides-said").hidden = !twin;
     board(job);
     share(job);
-    tellDifference(crossed);
+    tellDifference(crossed, plain);
     follow();
     go(Math.min(at, run.steps));
     return true;
@@ -464,14 +465,14 @@ async function playground() {
     else scrollBy(0, button.getBoundingClientRect().top - top); // what goes above does not move the button
   });
 
-  function tellDifference(crossed) {
+  function tellDifference(crossed, plain) {
     if (origin?.asked !== JSON.stringify(settings)) origin = null;
     byId("differ").hidden = !twin && !origin;
     if (origin) return tellTried();
     if (!twin) return;
     const { step } = divergence(run, twin), there = make("button", { type: "button" }, `Go to step ${step}`);
     there.addEventListener("click", () => { pause(); go(step); });
-    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} `, ...(step < 0 ? [] : [there]));
+    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} ${plain ? `${plainSaid(run, plain)} ` : ""}`, ...(step < 0 ? [] : [there]));
   }
 
   const follow = promptCount({

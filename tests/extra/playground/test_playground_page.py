@@ -213,9 +213,12 @@ def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium,
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
     fixed, (low, high) = f"{trace.factor.mean():.4g}", (f"{trace.factor.min():.3g}", f"{trace.factor.max():.3g}")
     assert fixed in text(tab, "name-b")
+    (plain,) = decode(load_predictor("english"), [PROMPT], "default", Shape(16, 8))
+    words = int((trace.tokens != plain.tokens).sum())
     assert text(tab, "differ") == (
         f"Both texts are the same. RWS\u2019s factor went from {low} to {high}. At no step does a crossing lie between "
         f"its factor and the fixed factor {fixed}, so the reward could not change the text. "
+        f"Confidence decoding (factor 1) writes another: {words} of 16 words differ. "
     )
     click(tab, "nearest")
     tab.until("document.getElementById('set').textContent.includes('nearest')")
