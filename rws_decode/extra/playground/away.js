@@ -51,9 +51,15 @@ function verdict(one, other, crossed) {
   const why = crossed ? ` ${went} ${count}` : "";
   if (!words) return `Both texts are the same. A and B diverge at step ${step}: the reward changed the order, not the text.${why}`;
   const [a, b] = [one, other].map(run => engine.rewardOf(run, run.canvas));
+  return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${why} ${moreReward(a, b)}`;
+}
+
+/** Say which of two decodes has more reward. */
+function moreReward(a, b) {
+  if (a === b) return "Both have the same reward.";
+  if (Math.abs(a - b) < 0.01) return `Both have practically the same reward: ${figures(a)} and ${figures(b)}.`;
   const winner = a > b ? "A (with the reward)" : "B (without it)";
-  const more = a === b ? "Both have the same reward." : `${winner} has more reward: ${figures(Math.max(a, b))} against ${figures(Math.min(a, b))}.`;
-  return `The texts differ in ${words} of ${one.length} words. A and B diverge at step ${step}.${why} ${more}`;
+  return `${winner} has more reward: ${figures(Math.max(a, b))} against ${figures(Math.min(a, b))}.`;
 }
 
 /** Say whether confidence decoding writes another text than a run, so whether the size of the factor mattered. */

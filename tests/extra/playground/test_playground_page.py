@@ -241,6 +241,7 @@ def test_where_two_texts_diverge_is_said_and_marked(browser: Chromium, address: 
     tab.until("!document.getElementById('differ').hidden")
     assert "At 1 of 8 steps a crossing lies" in text(tab, "differ")
     assert "A and B diverge at step 6." in text(tab, "differ") and "A (with the reward) has more" in text(tab, "differ")
+    assert tab.evaluate("moreReward(0.5, 0.505)") == "Both have practically the same reward: 0.5 and 0.505."
     tab.evaluate("document.querySelector('#differ button').click()")
     assert text(tab, "where").startswith("step 6")
     said = (
