@@ -89,16 +89,17 @@ function promptCount({ jobOf, decoded, breath, settings, describe, open, problem
     const error = Math.sqrt(gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0) / (total - 1) / total);
     const signed = value => value.toFixed(3).replace("-", "\u2212"), lines = [];
     if (ended && total < prompts.length) lines.push(total ? `Stopped after ${total} of ${prompts.length} prompts. ` : "Stopped before the first prompt.");
-    if (total) lines.push(`In ${same} of ${total} prompts the reward changed no word (blue).`);
-    if (changed.length) lines.push(` In ${changed.length} the text changed (orange)${ended ? ": " : "."}`);
+    if (total) lines.push(`For ${same} of ${total} sample prompts RWS wrote the same text as its own mean factor held fixed (blue).`);
+    if (changed.length) lines.push(` For ${changed.length} it wrote another text (orange)${ended ? ". Open one: " : "."}`);
     const buttons = ended ? changed.map(asked => {
-      const button = make("button", { type: "button", "aria-label": `open \u201c${asked.prompt}\u201d`, title: asked.prompt }, "open");
+      const button = make("button", { type: "button", title: asked.prompt }, `${asked.prompt.split(" ").slice(0, 3).join(" ")}\u2026`);
       button.addEventListener("click", () => open(asked));
       return button;
     }) : [];
-    const gained = mean > 2 * error ? "gained reward" : mean < -2 * error ? "lost reward" : "gained no measurable reward";
+    const gained = mean > 2 * error ? "more than 2 standard errors above zero, a gain" : mean < -2 * error ? "more than 2 standard errors below zero, a loss"
+      : "within 2 standard errors of zero, no measurable gain";
     const gain = `${signed(mean)} \u00b1 ${signed(error)} SD (mean \u00b1 standard error, in SD of the reward)`;
-    const average = total > 1 ? [make("p", {}, `On average RWS ${gained}: ${gain}.`)] : [];
+    const average = total > 1 ? [make("p", {}, `Reward of RWS minus that of the fixed factor: ${gain}${ended ? `: ${gained}` : " so far"}.`)] : [];
     const bar = total ? [make("div", { class: "fifty", role: "img", "aria-label": `${same} of ${total} texts are the same` },
       ...[same, changed.length].map(n => make("span", { style: `width: ${100 * n / prompts.length}%` })))] : [];
     const parts = [make("p", {}, ...lines, ...buttons.flatMap(button => [button, " "])), ...average, ...bar];

@@ -310,7 +310,7 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
         tab.until("!document.getElementById('fifty').disabled")
         found.append(text(tab, "counted"))
     assert found[0] == found[1]
-    same, differ = int(re.findall(r"In (\d+) of 50", found[0])[0]), found[0].count("open")
+    same, differ = int(re.findall(r"For (\d+) of 50", found[0])[0]), found[0].count("\u2026")
     assert same + differ == 50 and same > 0 and "RWS, s_R = 2; reward era; 6 words in 3 steps" in found[0]
     ((mean, error),) = re.findall(r": (\u2212?[\d.]+) \u00b1 ([\d.]+) SD", found[0])
     assert differ or (mean, error) == ("0.000", "0.000")
@@ -324,10 +324,13 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
 def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#length=12&steps=6&block=12&strategy=rws:8", calm=True)
     click(tab, "fifty")
-    tab.until("document.getElementById('counted').textContent.includes('the text changed (orange).')")
+    tab.until("document.getElementById('counted').textContent.includes('another text (orange).')")
+    assert "standard errors" not in text(tab, "counted")  # no verdict before the end
     click(tab, "stop-fifty")
     tab.until("!document.getElementById('fifty').disabled")
-    assert re.match(r"Stopped after \d+ of 50 prompts\. In \d+ of", text(tab, "counted"))
+    assert re.match(r"Stopped after \d+ of 50 prompts\. For \d+ of", text(tab, "counted"))
+    assert "2 standard errors" in text(tab, "counted")
+    assert re.fullmatch(r"(\S+ ){2}\S+\u2026", tab.evaluate("document.querySelector('#counted button').innerText"))
     tab.evaluate("document.querySelector('#counted button').click()")
     tab.until("document.getElementById('differ').textContent.startsWith('The texts differ in')")
     assert tab.evaluate("document.querySelector('#counted p:last-child').hidden")
