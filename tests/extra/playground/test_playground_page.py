@@ -316,9 +316,18 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
     assert differ or (mean, error) == ("0.000", "0.000")
     stale = "document.querySelector('#counted p:last-child')"
     assert tab.evaluate(f"{stale}.hidden")
-    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8'")
+    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8&reward=keywords:freedom'")
     tab.until(f"!{stale}.hidden && {DECODED}")
     assert tab.evaluate(f"{stale}.textContent") == "Settings have changed since: count again."
+    click(tab, "away")
+    advice = (
+        "The reward was the same for every draft, so this does not test it: choose words that the model writes, such"
+    )
+    tab.until(f"document.getElementById('differ').textContent.includes('{advice}')")
+    click(tab, "fifty")
+    tab.until("!document.getElementById('fifty').disabled")
+    assert advice in text(tab, "counted") and "standard error" not in text(tab, "counted")
+    assert tab.evaluate("byId('keywords').defaultValue") == "people,government"
 
 
 def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
