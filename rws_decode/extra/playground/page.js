@@ -283,7 +283,7 @@ async function playground() {
    */
   function intoSight() {
     const first = twin || origin ? byId("differ") : byId("runs"), { height } = document.querySelector(".bar").getBoundingClientRect();
-    const above = first.getBoundingClientRect().top - height, below = byId("runs").getBoundingClientRect().bottom - innerHeight;
+    const above = first.getBoundingClientRect().top - height - 8, below = byId("runs").getBoundingClientRect().bottom - innerHeight;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     scrollBy({ top: Math.min(above, Math.max(0, below)), behavior: calm ? "auto" : "smooth" });
   }
