@@ -4,7 +4,7 @@ async function playground() {
   const rewardNames = model.rewards;
   const kinds = { temperature: ["Factor", 4], rws: ["Reward scale s_R", 8], "random-order": ["Seed", 0], spacing: ["Minimum spacing", 3] };
   const lengths = [8, 12, 16, 24, 32, 48, 64], paces = [1, 2, 3, 4, 8];
-  let settings = { ...data.start }, run = null, twin = null, at = 0, turn = 0, playing = 0, factor = null, seen = null, away = false;
+  let settings = { ...data.start }, run = null, twin = null, at = 0, turn = 0, playing = 0, factor = null, seen = null, deciding = [], away = false;
   let showA = () => {}, showB = () => {}, slow = 0;
   const breath = () => new Promise(kept => setTimeout(kept, 0));
   const minus = value => figures(value, 4), wordAt = (record, place) => shown(model.words[record.candidate[place]]);
@@ -153,6 +153,7 @@ async function playground() {
     if (!made) return null;
     const other = away ? await decoded({ ...job, rule: withoutReward(made) }, stopped, told) : null;
     const crossed = other && await stepsCrossed(made, other.rule.scale, breath, stopped);
+    const plain = other && !divergence(made, other).words ? await decoded({ ...job, rule: { ...job.rule, name: "default" } }, stopped, told) : null;
     if (stopped()) return null;
     byId("answer").removeAttribute("aria-busy");
     [run, twin, factor, seen] = [made, other, null, null];
@@ -167,10 +168,11 @@ async function playground() {
     byId("step").max = run.steps;
     about(job);
     byId("used-said").hidden = run.rule.name !== "rws";
-    byId("used").textContent = rangeSaid(factorsOf(run));
+    byId("used").textContent = twin ? "from RWS\u2019s factor at this step to the fixed one" : `the factors that RWS used on this prompt, ${rangeSaid(factorsOf(run))}`;
+    byId("decides-said").hidden = !twin;
     board(job);
     share(job);
-    tellDifference(crossed);
+    tellDifference(crossed, plain);
     follow();
     go(Math.min(at, run.steps));
     return true;
@@ -275,12 +277,15 @@ async function playground() {
     }, clamp(14000 / run.steps, 250, 900));
   }
 
-  /** Scroll the steps and what they show into sight, where they are not. */
+  /**
+   * Scroll the steps and what they show into sight, no further than needed: a finger that was on Play is then above the end
+   * of the text, on none of the buttons below it.
+   */
   function intoSight() {
-    const first = twin ? byId("differ") : byId("runs"), bar = document.querySelector(".bar").getBoundingClientRect();
-    if (first.getBoundingClientRect().top >= bar.height && byId("runs").getBoundingClientRect().bottom <= innerHeight) return;
+    const first = twin || origin ? byId("differ") : byId("runs"), { height } = document.querySelector(".bar").getBoundingClientRect();
+    const above = first.getBoundingClientRect().top - height - 8, below = byId("runs").getBoundingClientRect().bottom - innerHeight;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    byId("decoded").scrollIntoView({ behavior: calm ? "auto" : "smooth" });
+    scrollBy({ top: Math.min(above, Math.max(0, below)), behavior: calm ? "auto" : "smooth" });
   }
 
   const move = step => () => { if (run) { pause(); go(step()); } };
@@ -323,17 +328,34 @@ async function playground() {
     button.disabled = engine.blind(run.rule);
     if (run !== one) return;
     if (best) go(best.step);
-    byId("set").textContent = best ? `Of all steps this one has the crossing nearest to its factor, ${minus(one.records[best.step].factor)}: at ${minus(best.there)}. Drag the line across it.`
-      : "No step has a crossing between 1/16 and 64.";
+    const nearest = best && "Of all steps this one has the crossing nearest to its factor";
+    byId("set").textContent = !best ? "No step has a crossing between 1/16 and 64."
+      : twin ? `${nearest}. ${decidedSaid() || besideSaid(best.there)}` : `${nearest}, ${minus(one.records[best.step].factor)}: at ${minus(best.there)}. Drag the line across it.`;
     say(byId("set").textContent);
   });
-  byId("fix").addEventListener("click", () => {
-    settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}`;
+
+  let origin = null; // what was shown before a factor was tried, and the settings then
+  byId("fix").addEventListener("click", async () => {
+    const first = origin ?? { run, settings: { ...settings }, away };
+    settings.strategy = `temperature:${Number((factor ?? run.records[at].factor).toPrecision(4))}${run.rule.spacing > 1 ? `+spacing:${run.rule.spacing}` : ""}`;
     delete settings.seed;
-    at = 0;
-    ask();
-    byId("strategy").scrollIntoView({ block: "center" });
+    origin = { ...first, asked: JSON.stringify(settings) };
+    at = Infinity; // the end, where the text is whole
+    if (await ask()) intoSight();
   });
+
+  /** Say how the text of a factor that was tried compares with the text before, and offer the way back. */
+  function tellTried() {
+    const { words } = divergence(origin.run, run), name = origin.run.rule.name === "rws" ? "RWS" : titleOf(origin.run.rule).replace(/^./, first => first.toLowerCase());
+    const back = make("button", { type: "button" }, `Back to ${name}`);
+    back.addEventListener("click", async () => {
+      settings = { ...origin.settings };
+      setAway(origin.away);
+      if (await ask()) intoSight();
+    });
+    const text = words ? `another text than ${name} (${words} of ${run.length} words differ)` : `the same text as ${name}`;
+    byId("differ").replaceChildren(`${titleOf(run.rule)} wrote ${text}. `, back);
+  }
 
   function why() {
     const record = run.records[at];
@@ -361,14 +383,33 @@ async function playground() {
   function drawCurves(record) {
     const { found, curves } = curvesOf(run, record);
     seen = found;
-    const changes = engine.turns(run, record, curves);
-    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale, run.rule.name === "rws" ? factorsOf(run) : null);
+    const changes = engine.turns(run, record, curves), ends = twin && [record.factor, twin.rule.scale].sort((a, b) => a - b);
+    const decides = there => Boolean(ends) && ends[0] < there && there < ends[1];
+    deciding = changes.filter(change => decides(change.factor));
+    chart.show(curves, changes, record.factor, record.chosen, place => model.words[record.candidate[place]], twin?.rule.scale, ends ?? (run.rule.name === "rws" ? factorsOf(run) : null), decides);
     const named = place => `position ${place} (\u201c${wordAt(record, place)}\u201d)`;
-    byId("changes").replaceChildren(...changes.map(({ factor: r, out, into }) => make("li", {}, `going up past ${figures(r, 4)}, ${named(into)} replaces ${named(out)}`)));
+    byId("changes").replaceChildren(...changes.map(({ factor: r, out, into }) => make("li", { class: decides(r) ? "decides" : "" }, `going up past ${figures(r, 4)}, ${named(into)} replaces ${named(out)}`)));
     const none = engine.blind(run.rule) || record.places.length === record.chosen.length ? "" : "No factor from 1/16 to 64 changes what this step commits.";
     const more = byId("changes").scrollHeight > byId("changes").clientHeight;
     byId("changes").classList.toggle("more", more);
     byId("changes-said").textContent = changes.length ? `${changes.length} crossing${changes.length > 1 ? "s" : ""}${more ? ", scroll for all" : ""}:` : none;
+  }
+
+  /** Say which crossings lie between RWS's factor and the fixed one at this step, and what they decide; empty if there are none. */
+  function decidedSaid() {
+    if (!deciding.length || !seen) return "";
+    const record = run.records[at], [one, ...more] = deciding, goes = ({ into, out }) => `position ${out} goes first, above it position ${into}.`;
+    const lies = more.length ? `${deciding.length} crossings lie between.` : `the crossing ${minus(one.factor)} lies between.`;
+    const each = more.length ? deciding.map(change => `Below ${minus(change.factor)} ${goes(change)}`).join(" ") : `Below it ${goes(one)}`;
+    const same = String(engine.choose(run, seen, at, twin.rule.scale, record.before).chosen) === String(record.chosen);
+    return `RWS ${minus(record.factor)}, fixed ${minus(twin.rule.scale)}: ${lies} ${each}${same ? " Together they change nothing." : ""}`;
+  }
+
+  /** Say that the nearest crossing of this step, and so every one, is not between the two factors. */
+  function besideSaid(there) {
+    const record = run.records[at], drafts = String(record.before) === String(twin.records[at].before) ? "both commit the same here" : "on A\u2019s draft both would commit the same";
+    return `The nearest crossing, ${minus(there)}, is not between RWS\u2019s ${minus(record.factor)} and the fixed ${minus(twin.rule.scale)}, so ${drafts}. `
+      + `A factor just ${there > record.factor ? "above" : "below"} ${minus(there)} would not.`;
   }
 
   /** Move the line to a factor, null for the step's own, and show what would be committed there. */
@@ -380,11 +421,12 @@ async function playground() {
     tellFactor(here);
     chart.set(here, chosen);
     showA(at, twin, chosen);
-    byId("said-a").textContent = to === null ? sentence(run) : `With the line at factor ${figures(here)}. Press \u201cBack to the factor of the step\u201d to undo.`;
+    const decided = to === null ? decidedSaid() : "";
+    byId("said-a").textContent = to === null ? [sentence(run), decided].filter(Boolean).join(" ") : `With the line at factor ${figures(here)}. Press \u201cBack to the factor of the step\u201d to undo.`;
     const off = here < engine.GRID[0] || here > engine.GRID.at(-1) ? " It lies outside the chart." : "";
     const same = String(chosen) === String(record.chosen), named = chosen.slice(0, 5).map(place => cited(record, place)).join(", ") + (chosen.length > 5 ? ` and ${chosen.length - 5} more` : "");
     const verdict = engine.blind(run.rule) ? "This order does not look at confidence: no factor changes it."
-      : to === null ? "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
+      : to === null ? decided || "This is the factor of the step." : same ? "The step committed the same." : "Not what the step committed: the line has passed a crossing.";
     byId("set").textContent = `At factor ${figures(here)} the step commits ${named}. ${verdict}${off}`;
     if (to !== null) say(byId("set").textContent);
   }
@@ -423,12 +465,14 @@ async function playground() {
     else scrollBy(0, button.getBoundingClientRect().top - top); // what goes above does not move the button
   });
 
-  function tellDifference(crossed) {
-    byId("differ").hidden = !twin;
+  function tellDifference(crossed, plain) {
+    if (origin?.asked !== JSON.stringify(settings)) origin = null;
+    byId("differ").hidden = !twin && !origin;
+    if (origin) return tellTried();
     if (!twin) return;
     const { step } = divergence(run, twin), there = make("button", { type: "button" }, `Go to step ${step}`);
     there.addEventListener("click", () => { pause(); go(step); });
-    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} `, ...(step < 0 ? [] : [there]));
+    byId("differ").replaceChildren(`${before ? "Only RWS reads the reward, so the strategy is RWS now. " : ""}${verdict(run, twin, crossed)} ${plain ? `${plainSaid(run, plain)} ` : ""}`, ...(step < 0 ? [] : [there]));
   }
 
   const follow = promptCount({

@@ -41,7 +41,7 @@ function completions(model, field, host, changed) {
 /** The reader's own order, beside that of strategies. Returns `restart(job)`. */
 function chooseBoard(model, decoded, breath) {
   const usual = byId("hundred").textContent;
-  let job = null, canvas = [], past = [], rivals = [], busy = 0, asked = false, at = null;
+  let job = null, canvas = [], past = [], rivals = [], orders = [], busy = 0, asked = false, at = null;
   const body = document.querySelector("#board tbody"), one = rule => ({ ...job, rule: { spacing: 1, seed: 0, ...rule }, steps: job.length, block: job.length });
   const scored = (name, tokens) => ({ name, tokens, reward: job.reward.score(tokens, job.prompt), prob: model.exact ? model.logProb(job.prompt, tokens) : NaN });
   const whole = () => canvas.every(token => token !== engine.MASK);
@@ -89,32 +89,51 @@ function chooseBoard(model, decoded, breath) {
     const cell = (name, value, key) => make("td", { "data-name": name, ...(value === best(key) ? { class: "top" } : {}) }, Number.isNaN(value) ? "\u2013" : figures(value, 4) + (value === best(key) ? " \u2605" : ""));
     body.replaceChildren(...rows.map(row => make("tr", {}, make("th", { class: "long", scope: "row" }, row.name), cell("reward", row.reward, "reward"),
       ...(model.exact ? [cell("log p", row.prob, "prob")] : []), make("td", { class: "long" }, row.tokens ? model.textOf(engine.beforeEnd(row.tokens, model.end)) : "\u2013"))));
+    byId("factor-counts").textContent = factorSaid(rivals);
     if (!whole()) return void (byId("beaten").textContent = "");
-    const beaten = rivals.filter(row => row.reward < mine.reward).map(row => row.name), likely = rivals.filter(row => row.prob < mine.prob).map(row => row.name);
-    byId("beaten").textContent = `In reward you beat: ${beaten.join("; ") || "none of them"}.${model.exact ? ` In log-probability: ${likely.join("; ") || "none of them"}.` : ""}`;
+    const strategies = rivals.slice(0, 3), beaten = key => strategies.filter(row => row[key] < mine[key]).map(row => row.name).join("; ") || "none of them";
+    const above = row => orders.filter(reward => reward < row.reward).length, [, rws] = rivals;
+    byId("beaten").textContent = `In reward you beat: ${beaten("reward")}.${model.exact ? ` In log-probability: ${beaten("prob")}.` : ""}`
+      + (orders.length ? ` Your reward is higher than that of ${above(mine)} of the ${orders.length} random orders, RWS\u2019s than that of ${above(rws)}.` : "");
   }
 
   async function restart(to) {
     const mine = busy += 1;
     if (!job) byId("restart").disabled = byId("hundred").disabled = false; // the first text is there
     job = to;
-    [canvas, past, rivals, asked, at] = [Array(job.length).fill(engine.MASK), [], [], false, null];
+    [canvas, past, rivals, orders, asked, at] = [Array(job.length).fill(engine.MASK), [], [], [], false, null];
     byId("hundred").textContent = usual;
     paint();
     if (model.exact) await strategies(mine); // those of a network take longer: they wait for the reader's first position
   }
 
-  /** Decode by the strategies that the reader plays against. */
+  /** Decode by the strategies that the reader plays against: confidence, RWS, and RWS's mean factor. */
   async function strategies(mine) {
     asked = true;
-    const stopped = () => mine !== busy, own = job.rule.name === "rws" ? job.rule.reward_scale : 8;
-    for (const [name, rule] of [["confidence, 1 per step", { name: "default" }], [`RWS, s_R = ${figures(own)}, 1 per step`, { name: "rws", reward_scale: own }]]) {
+    const stopped = () => mine !== busy, own = job.rule.name === "rws" ? job.rule.reward_scale : 8, mean = made => figures(withoutReward(made).scale);
+    const all = [
+      [() => "confidence, 1 per step", () => ({ name: "default" })],
+      [() => `RWS, s_R = ${figures(own)}, 1 per step`, () => ({ name: "rws", reward_scale: own })],
+      [made => `fixed factor ${mean(made)} (RWS\u2019s mean), 1 per step`, withoutReward],
+    ];
+    let last = null;
+    for (const [name, rule] of all) {
       await breath();
-      const made = stopped() ? null : await decoded(one(rule), stopped);
+      const made = stopped() ? null : await decoded(one(rule(last)), stopped);
       if (!made) return;
-      rivals.push(scored(name, made.canvas));
+      rivals.push(scored(name(last), made.canvas));
+      last = made;
       score();
     }
+  }
+
+  /** Say whether RWS and its mean factor wrote the same text, and what follows for their rewards. */
+  function factorSaid([confidence, rws, fixed]) {
+    if (!fixed) return "";
+    if (String(rws.tokens) !== String(fixed.tokens)) return "RWS and the fixed factor wrote different texts.";
+    if (String(rws.tokens) === String(confidence.tokens)) return "Confidence, RWS and the fixed factor wrote the same text.";
+    const gain = rws.reward === confidence.reward ? "" : `: the ${rws.reward > confidence.reward ? "gain over" : "loss against"} confidence comes from the size of the factor`;
+    return `RWS and the fixed factor wrote the same text${gain}.`;
   }
 
   byId("undo").addEventListener("click", () => {
@@ -131,14 +150,16 @@ function chooseBoard(model, decoded, breath) {
     const mine = busy += 1, stopped = () => mine !== busy;
     byId("stop-hundred").hidden = false;
     byId("hundred").disabled = true;
-    if (rivals.length < 2) { // the strategies were not asked yet, or were cut short just now
+    if (rivals.length < 3) { // the strategies were not asked yet, or were cut short just now
       rivals = [];
       await strategies(mine);
     }
-    const known = rivals.slice(0, 2);
+    const known = rivals.slice(0, 3);
     let best = null, likely = null, n = 0;
+    orders = [];
     for (; n < 100 && !stopped(); n += 1) {
       const found = scored("", engine.inOrder(model, one({ name: "random-order", seed: n })));
+      orders.push(found.reward);
       if (!best || found.reward > best.reward) best = found;
       if (!likely || found.prob > likely.prob) likely = found;
       byId("hundred").textContent = `${n + 1} of 100 random orders`;

@@ -51,7 +51,7 @@ function whyChart(host, moved) {
     lines.replaceChildren(...now.paths.values());
     front.replaceChildren(...now.changes.map(({ factor, into }) => {
       const gaps = now.curves.get(into).gaps;
-      return draw("circle", { class: "crossing", cx: axis.x(factor), cy: y(engine.oddsOfGaps(gaps, factor)), r: 5 });
+      return draw("circle", { class: `crossing${now.decides(factor) ? " decides" : ""}`, cx: axis.x(factor), cy: y(engine.oddsOfGaps(gaps, factor)), r: 5 });
     }));
     const own = axis.x(clamp(now.factor, engine.GRID[0], engine.GRID.at(-1)));
     dress(given, { x1: own, x2: own, y1: top - 4, y2: tall }, []);
@@ -115,11 +115,11 @@ function whyChart(host, moved) {
   return {
     set,
     /**
-     * Show curves (a Map by place), the factors at which the set changes, the step's own factor, another, and those that RWS used,
-     * [least, most] or null. words(place): its guess.
+     * Show curves (a Map by place), the factors at which the set changes, the step's own factor, another, and a range of factors
+     * that is shaded, [least, most] or null. words(place): its guess; decides(factor): whether a crossing there is marked.
      */
-    show(curves, changes, factor, chosen, words, other, used) {
-      now = { curves, changes, factor, chosen, words, other, used };
+    show(curves, changes, factor, chosen, words, other, used, decides) {
+      now = { curves, changes, factor, chosen, words, other, used, decides };
       at = factor;
       paint(host.clientWidth);
     },

@@ -153,6 +153,17 @@ def test_the_line_changes_what_is_committed_as_it_passes_a_crossing(browser: Chr
     assert tab.evaluate(marked) != before and "passed a crossing" in text(tab, "set")
     click(tab, "own")
     assert tab.evaluate(marked) == before
+    tab.evaluate(DRAGGED.format(270))
+    click(tab, "fix")
+    tab.until(f"location.hash.includes('=temperature') && {DECODED}")
+    said = r"Fixed factor [\d.]+ wrote (another text than RWS \((\d+) of 16 words differ\)|the same text as RWS)\. "
+    found = re.match(said, text(tab, "differ"))
+    tokens = json.loads(tab.evaluate(DECODED))
+    tab.evaluate("document.querySelector('#differ button').click()")
+    tab.until(f"location.hash.includes('=rws:8') && {DECODED}")
+    differ = sum(a != b for a, b in zip(tokens, json.loads(tab.evaluate(DECODED)), strict=True))
+    assert found and int(found[2] or 0) == differ and tab.evaluate("document.getElementById('differ').hidden")
+    tab.press("ArrowLeft")
     x, y = tab.middle("document.querySelector('#chart svg')")
     tab.point(x, y, click=True)
     assert tab.evaluate("document.getElementById('factor-said').textContent") != "4.572"
@@ -201,12 +212,24 @@ def test_the_same_decode_without_the_reward_runs_in_lock_step(browser: Chromium,
     tab.until("document.querySelectorAll('#answer-b .word').length === 16")
     (trace,) = decode(load_predictor("english"), [PROMPT], "rws:8", Shape(16, 8), reward=load_reward("era"))
     fixed, (low, high) = f"{trace.factor.mean():.4g}", (f"{trace.factor.min():.3g}", f"{trace.factor.max():.3g}")
-    assert fixed in text(tab, "name-b") and text(tab, "used") == f"{low} to {high}"
+    assert fixed in text(tab, "name-b")
+    (plain,) = decode(load_predictor("english"), [PROMPT], "default", Shape(16, 8))
+    words = int((trace.tokens != plain.tokens).sum())
     assert text(tab, "differ") == (
         f"Both texts are the same. RWS\u2019s factor went from {low} to {high}. At no step does a crossing lie between "
         f"its factor and the fixed factor {fixed}, so the reward could not change the text. "
+        f"Confidence decoding (factor 1) writes another: {words} of 16 words differ. "
     )
-    assert tab.evaluate("document.querySelector('#chart .used').getBoundingClientRect().width > 9")
+    click(tab, "nearest")
+    tab.until("document.getElementById('set').textContent.includes('nearest')")
+    ends = "['given', 'fixed', 'used'].map(name => document.querySelector(`#chart .${name}`).getBoundingClientRect())"
+    given, line, shaded = tab.evaluate(f"{ends}.map(box => box.toJSON())")
+    width = abs(given["x"] - line["x"])
+    assert shaded["x"] <= min(given["x"], line["x"]) and width <= shaded["width"] < width + 5
+    (beside,) = re.findall(
+        r"The nearest crossing, ([\d.]+), is not between RWS\u2019s ([\d.]+) and .*", text(tab, "set")
+    )
+    assert f"the fixed {fixed}, so both commit the same here. A factor just above {beside[0]}" in text(tab, "set")
     click(tab, "away")
     tab.until(f"document.getElementById('differ').hidden && {DECODED}")
     assert text(tab, "away") == "Take the reward away"
@@ -218,8 +241,18 @@ def test_where_two_texts_diverge_is_said_and_marked(browser: Chromium, address: 
     tab.until("!document.getElementById('differ').hidden")
     assert "At 1 of 8 steps a crossing lies" in text(tab, "differ")
     assert "A and B diverge at step 6." in text(tab, "differ") and "A (with the reward) has more" in text(tab, "differ")
+    assert tab.evaluate("moreReward(0.5, 0.505)") == "Both have practically the same reward: 0.5 and 0.505."
     tab.evaluate("document.querySelector('#differ button').click()")
     assert text(tab, "where").startswith("step 6")
+    said = (
+        r"RWS ([\d.]+), fixed ([\d.]+): the crossing ([\d.]+) lies between. Below it position \d+ goes first, above it"
+    )
+    ((rws, fixed, crossing),) = re.findall(said, text(tab, "set"))
+    assert f"the crossing {crossing} lies between" in text(tab, "said-a")
+    assert min(float(rws), float(fixed)) < float(crossing) < max(float(rws), float(fixed))
+    listed = "[...document.querySelectorAll('#changes .decides')].map(line => line.textContent).join()"
+    assert f"going up past {crossing}," in tab.evaluate(listed)
+    assert tab.evaluate("document.querySelectorAll('#chart .decides').length") == 1
     marked = "[...document.querySelectorAll('.differs[data-position]')].map(box => box.dataset.position).join()"
     assert tab.evaluate(marked) == ""
     tab.press("End")
@@ -277,24 +310,36 @@ def test_fifty_prompts_are_counted_with_and_without_the_reward(browser: Chromium
         tab.until("!document.getElementById('fifty').disabled")
         found.append(text(tab, "counted"))
     assert found[0] == found[1]
-    same, differ = int(re.findall(r"In (\d+) of 50", found[0])[0]), found[0].count("open")
+    same, differ = int(re.findall(r"For (\d+) of 50", found[0])[0]), found[0].count("\u2026")
     assert same + differ == 50 and same > 0 and "RWS, s_R = 2; reward era; 6 words in 3 steps" in found[0]
     ((mean, error),) = re.findall(r": (\u2212?[\d.]+) \u00b1 ([\d.]+) SD", found[0])
     assert differ or (mean, error) == ("0.000", "0.000")
     stale = "document.querySelector('#counted p:last-child')"
     assert tab.evaluate(f"{stale}.hidden")
-    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8'")
+    tab.evaluate("location.hash = 'prompt=peace&length=8&steps=4&strategy=rws:8&reward=keywords:freedom'")
     tab.until(f"!{stale}.hidden && {DECODED}")
     assert tab.evaluate(f"{stale}.textContent") == "Settings have changed since: count again."
+    click(tab, "away")
+    advice = (
+        "The reward was the same for every draft, so this does not test it: choose words that the model writes, such"
+    )
+    tab.until(f"document.getElementById('differ').textContent.includes('{advice}')")
+    click(tab, "fifty")
+    tab.until("!document.getElementById('fifty').disabled")
+    assert advice in text(tab, "counted") and "standard error" not in text(tab, "counted")
+    assert tab.evaluate("byId('keywords').defaultValue") == "people,government"
 
 
 def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#length=12&steps=6&block=12&strategy=rws:8", calm=True)
     click(tab, "fifty")
-    tab.until("document.getElementById('counted').textContent.includes('the text changed (orange).')")
+    tab.until("document.getElementById('counted').textContent.includes('another text (orange).')")
+    assert "standard errors" not in text(tab, "counted")  # no verdict before the end
     click(tab, "stop-fifty")
     tab.until("!document.getElementById('fifty').disabled")
-    assert re.match(r"Stopped after \d+ of 50 prompts\. In \d+ of", text(tab, "counted"))
+    assert re.match(r"Stopped after \d+ of 50 prompts\. For \d+ of", text(tab, "counted"))
+    assert "2 standard errors" in text(tab, "counted")
+    assert re.fullmatch(r"(\S+ ){2}\S+\u2026", tab.evaluate("document.querySelector('#counted button').innerText"))
     tab.evaluate("document.querySelector('#counted button').click()")
     tab.until("document.getElementById('differ').textContent.startsWith('The texts differ in')")
     assert tab.evaluate("document.querySelector('#counted p:last-child').hidden")
@@ -302,8 +347,12 @@ def test_a_prompt_whose_text_the_reward_changed_can_be_opened(browser: Chromium,
 
 def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     tab = opened(browser, f"{address}#prompt=peace&length=4&steps=4&strategy=default")
-    tab.until("document.querySelectorAll('#board tbody tr').length === 3")
-    assert "RWS, s_R = 8, 1 per step" in text(tab, "board")
+    tab.until("document.querySelectorAll('#board tbody tr').length === 4")
+    assert "RWS, s_R = 8, 1 per step" in text(tab, "board") and "(RWS\u2019s mean), 1 per step" in text(tab, "board")
+    stars = "[...document.querySelectorAll('#board tr')].map(row => row.textContent.split('\u2605').length - 1)"
+    assert tab.evaluate(stars) == [0, 0, 0, 2, 2]  # who wrote the same text shares them
+    same = "RWS and the fixed factor wrote the same text: the gain over confidence comes from the size of the factor."
+    assert text(tab, "factor-counts") == same
     for _ in range(4):
         tab.evaluate("document.querySelector('#yours button.word').click()")
     assert text(tab, "beaten").startswith("In reward you beat")
@@ -313,6 +362,17 @@ def test_a_readers_own_order_is_scored(browser: Chromium, address: str) -> None:
     assert tab.evaluate("document.querySelectorAll('#yours button.word').length") == 1
     click(tab, "hundred")
     tab.until("document.getElementById('board').textContent.includes('best of 100 random orders')")
+    tab.evaluate("document.querySelector('#yours button.word').click()")
+    said = r"Your reward is higher than that of (\d+) of the 100 random orders, RWS\u2019s than that of (\d+)\."
+    (counts,) = re.findall(said, text(tab, "beaten"))
+    rewards = tab.evaluate("""(async () => {
+      const model = await loadModel(), reward = model.rewardNamed("era"), prompt = model.read("peace").ids;
+      const score = rule => reward.score(engine.decode(model, { prompt, reward, length: 4, steps: 4, rule }).canvas);
+      const seeds = [...Array(100).keys()];
+      return ["left-to-right", "rws:8", ...seeds.map(() => "random-order")].map((name, n) =>
+        score(engine.strategy(name, Math.max(0, n - 2))));
+    })()""")
+    assert [int(count) for count in counts] == [sum(r < one for r in rewards[2:]) for one in rewards[:2]]
 
 
 @pytest.mark.parametrize("strategy", ["rws:8", "random-order", "default+spacing:3"])
@@ -371,8 +431,15 @@ def test_it_fits_a_phone_and_can_be_read(dark: bool, browser: Chromium, address:
     tab = opened(browser, address, width=390, dark=dark, calm=True)
     in_sight = "{}.map(id => document.getElementById(id).getBoundingClientRect())"
     in_sight += ".every(box => box.top >= 0 && box.bottom <= innerHeight)"
+    tab.evaluate("document.getElementById('play').scrollIntoView({ block: 'end' })")
+    box, before = (
+        tab.evaluate("document.getElementById('play').getBoundingClientRect().toJSON()"),
+        tab.evaluate("scrollY"),
+    )
     click(tab, "play")
-    assert tab.evaluate(in_sight.format("['play', 'answer']"))
+    assert tab.evaluate(in_sight.format("['play', 'answer']")) and tab.evaluate("scrollY") > before
+    # A finger that stays where Play was finds no other button there.
+    assert tab.evaluate(f"document.elementFromPoint({box['x'] + 9}, {box['y'] + 9}).closest('#runs, .bar') !== null")
     click(tab, "play")
     tab.evaluate("document.getElementById('away').scrollIntoView()")
     click(tab, "away")
