@@ -93,7 +93,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         Column("tokens / steps", form=lambda row: f"{WORLDS[row['world']].length} / {WORLDS[row['world']].steps}"),
         Column("s_R", form="g"),
         *(replace(lead, label=f"RWS {lead.label}") for lead in leads),
-        Column("same text", form=lambda row: f"{row['same_text']} of {row['n']}"),
+        Column("text as fixed factor", form=lambda row: f"{row['same_text']} of {row['n']}"),
         *rest,
     ]
     caption = (
@@ -102,7 +102,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         "and a tie proves little. A dash: not decoded."
     )
     table = make_table(
-        "ablations", rows, columns, caption.format(". Same text: RWS and the fixed factor write the same")
+        "ablations", rows, columns, caption.format("; text as fixed factor: of how many prompts")
     )
     short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
     return replace(table, brief=Brief(caption.format(""), short.shown))
