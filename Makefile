@@ -122,7 +122,8 @@ $(READY): pyproject.toml constraints.txt
 	@# A CPU build that pip already knows, else PyTorch's own index of them, else the default build.
 	@if [ "$$(uname -sm)" = "Linux x86_64" ] && ! command -v nvidia-smi >/dev/null && [ -n "$(TORCH_INDEX)" ]; then \
 	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt 2>/dev/null || \
-	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt --extra-index-url $(TORCH_INDEX); \
+	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt --extra-index-url $(TORCH_INDEX) || \
+	  echo "make: no CPU build of torch $(TORCH) for this Python: the default build, which is larger" >&2; \
 	fi
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	@# The smallest of the published networks (3 MB), for its tests; they are left out where no index has it.
