@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from handmade_runs import assert_whole, read_csv
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from paper_figures.exhibits import NAMES, Exhibit, MissingRun, load_exhibit, save, styled
+from paper_figures.exhibits.shared.exhibit import Label, figure, place_labels
 from rws_theory import printed
 
 # Of the recorded studies, whose numbers and words the page of all exhibits has too.
@@ -51,3 +54,15 @@ def cells(exhibit: Exhibit, beginning: str) -> set[float]:
     columns = [(column, value) for table in exhibit.tables for row in table.rows for column, value in row.items()]
     kept = [value for column, value in columns if column.startswith(beginning) and not column.endswith("computed")]
     return set(numbers(kept))
+
+
+def test_labels_of_equal_points_do_not_cover_each_other() -> None:
+    with styled():
+        picture = figure(4, 3)
+        axes = picture.add_subplot()
+        axes.set_xlim(0, 1)
+        place_labels(picture, {axes: [Label(0.5, 0.5, f"label {index}", "black") for index in range(6)]})
+        FigureCanvasAgg(picture).draw()
+        boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines to their points
+    pairs = [(first, second) for index, first in enumerate(boxes) for second in boxes[:index]]
+    assert len(boxes) == 6 and not any(first.overlaps(second) for first, second in pairs)

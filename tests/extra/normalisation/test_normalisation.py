@@ -146,6 +146,8 @@ def test_the_results_page_tells_what_the_table_holds(tmp_path: Path) -> None:
         [(each["verdict"] == verdict).sum() for each in (own, tuned)] for verdict in ("equivalent", "worse")
     )
     assert "better" not in {*own["verdict"], *tuned["verdict"]} and less_own == 0
+    word = ["none", "one", "two", "three", "four"][less]
+    assert f"loses to the tuned one in {word}." in (ROOT / "README.md").read_text(encoding="utf-8")
     assert (
         f"equivalent to its own in {equal}, and to the tuned one in {equal_tuned}. The tuned one has more in {less}. "
         in page
