@@ -188,14 +188,16 @@ Markdown(f"""
    That of RWS is **{"one of them" if wanted else "none of them"}**.
 4. The text of RWS has {more(scores["RWS"] - scores["their mean"])} raw reward than that of its mean factor, and
    {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. The best factors for this prompt, found
-   afterwards, are {best.lower:.3f} to {best.upper:.3f}; their text has {more(best.final_reward.raw - scores["RWS"])} than RWS.
+   afterwards, are {best.lower:.3f} to {best.upper:.3f}; their text has
+   {more(best.final_reward.raw - scores["RWS"])} than RWS.
 
 **Is it the reward, or only the temperature?** On 400 prompts at s_R = 2, in SD of the reward over confidence texts
-({unit:.2f} raw), RWS has {two.difference:+.2f} [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and {tuned.difference:+.2f} [{tuned.low:+.2f},
-{tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At s_R = 1, which was chosen on the
-validation prompts as the tuned factor was, it has {one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}] SD against
-its fixed factor, with {one.equal} of {one.n} texts the same, and {tuned_one.difference:+.2f} [{tuned_one.low:+.2f},
-{tuned_one.high:+.2f}] SD against the tuned one, which is the best of a coarse grid.
+({unit:.2f} raw), RWS has {two.difference:+.2f} [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and
+{tuned.difference:+.2f} [{tuned.low:+.2f}, {tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At
+s_R = 1, which was chosen on the validation prompts as the tuned factor was, it has {one.difference:+.2f}
+[{one.low:+.2f}, {one.high:+.2f}] SD against its fixed factor, with {one.equal} of {one.n} texts the same, and
+{tuned_one.difference:+.2f} [{tuned_one.low:+.2f}, {tuned_one.high:+.2f}] SD against the tuned one, which is the best
+of a coarse grid.
 
 The verdict at s_R = 1: **{results[1.0].verdict}**. {results[1.0].line()} At s_R = 2: **{results[2.0].verdict}**.
 {results[2.0].line()} This is one model and one reward.
