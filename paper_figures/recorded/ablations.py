@@ -101,9 +101,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         "all twins together{}. CV: by how much RWS's factor varies within a run; near 0 RWS is almost a fixed factor, "
         "and a tie proves little. A dash: not decoded."
     )
-    table = make_table(
-        "ablations", rows, columns, caption.format("; text as fixed factor: of how many prompts")
-    )
+    table = make_table("ablations", rows, columns, caption.format("; text as fixed factor: of how many prompts"))
     short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
     return replace(table, brief=Brief(caption.format(""), short.shown))
 
