@@ -187,9 +187,8 @@ Markdown(f"""
 3. Fixed factors from 0.1 to 4 give {len(path.answers)} texts, {"proved" if path.certified else "not proved"} to be all.
    That of RWS is **{"one of them" if wanted else "none of them"}**.
 4. The text of RWS has {more(scores["RWS"] - scores["their mean"])} raw reward than that of its mean factor, and
-   {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. The best factors for this prompt, found
-   afterwards, are {best.lower:.3f} to {best.upper:.3f}; their text has
-   {more(best.final_reward.raw - scores["RWS"])} than RWS.
+   {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. Factors from {best.lower:.3f} to
+   {best.upper:.3f}, found afterwards, are the best: {more(best.final_reward.raw - scores["RWS"])} than RWS.
 
 **Is it the reward, or only the temperature?** On 400 prompts at s_R = 2, in SD of the reward over confidence texts
 ({unit:.2f} raw), RWS has {two.difference:+.2f} [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and
