@@ -78,7 +78,7 @@ def run(options: NormalisationOptions) -> dict[str, Any]:
                                        folder / cell.name.replace(":", "-").replace("/", "-"))
                        for cell in cells]  # fmt: skip
             frame = pd.concat([each.result() for each in waiting], ignore_index=True)
-        about = about_run(NAME, options, ("cells", "seed"))
+        about = about_run(NAME, options, ("cells", "until", "seed"))
     shown = tables(frame, seed=about["seed"])
     write_bytes(folder / "answers.parquet", packed(frame))
     write_json(folder / "about.json", about)
