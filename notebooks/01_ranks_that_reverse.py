@@ -12,19 +12,19 @@
 # # Ranks that reverse
 #
 # Two masked positions, *a* and *b*, wait to be committed. Position *a* is the more confident one: its best token has
-# the larger softmax probability. Now all logits are multiplied by a scale $r$. Each position keeps its best token, but
+# the larger softmax probability. Now all logits are multiplied by a factor $r$. Each position keeps its best token, but
 # the order of the two confidences can change.
 #
-# **Question.** Can one tell from a few numbers about the logits at which scales the order is reversed?
+# **Question.** Can one tell from a few numbers about the logits at which factors the order is reversed?
 #
-# **You will learn** to draw the confidence of two positions over all scales, and to test a theorem on random pairs.
+# **You will learn** to draw the confidence of two positions over all factors, and to test a theorem on random pairs.
 #
 # **Prediction.** Theorem 1 of the paper says so. Let the *gaps* of a position be the distances from its best logit to
 # its other logits, $\Sigma$ their sum and $\delta$ the smallest. Given $P^a(1) > P^b(1)$, *exactly one* holds:
 #
 # - (a) if $\Sigma_a < \Sigma_b$, there is a *unique* crossing in $(0, 1)$, and *b* is ahead below it;
 # - (b) if $\delta_a > \delta_b$, there is a *unique* crossing in $(1, \infty)$, and *b* is ahead above it;
-# - (c) otherwise *a* is ahead at every scale.
+# - (c) otherwise *a* is ahead at every factor.
 #
 # Before you go on, decide what you expect for the paper's own example, the logits $a = (1.1, 0.6, 0.3)$ and
 # $b = (1.0, 0.4, 0.4)$: which of the three applies, and where do the curves cross?
@@ -76,9 +76,9 @@ for name in list(pairs)[1:]:
     print(verdicts[name])
 
 # %% [markdown]
-# ## Drag the scale
+# ## Drag the factor
 #
-# The same four pairs. Choose one and drag the scale: see which position would be committed first. (The page works by
+# The same four pairs. Choose one and drag the factor: see which position would be committed first. (The page works by
 # itself, also in this notebook saved as HTML. Jupyter shows it once you have run its cell or trusted the notebook;
 # GitHub leaves it out.)
 
@@ -94,7 +94,7 @@ ranks.drag(pairs)
 # $\Sigma$). Which side it ends on is told by the smallest gap that they do not share.
 #
 # One *sufficient* condition does exclude crossings. If for every $m$ the $m$ smallest gaps of *a* add up to at least as
-# much as those of *b*, then *a* is ahead at every scale.
+# much as those of *b*, then *a* is ahead at every factor.
 #
 # How often does each statement fail for random pairs, with gaps that are integers from 1 to 39? (Bars: 95 %
 # intervals.)
@@ -130,7 +130,7 @@ plots.intervals(shares, "number of tokens d", "pairs that refute it [%]")
 #
 # <pre>mine = ranks.pair_of("2 2 5", "1 4 4")</pre>
 #
-# The two smallest gaps of *a* sum to 4, those of *b* to 5, and yet *a* is ahead at every scale.
+# The two smallest gaps of *a* sum to 4, those of *b* to 5, and yet *a* is ahead at every factor.
 #
 # </details>
 

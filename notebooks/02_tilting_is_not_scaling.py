@@ -191,7 +191,7 @@ table.assign(**{"first commit lowers it": pd.Series(lowered)})
 # %% [markdown]
 # ## Exercise
 #
-# Find weights of three tokens with which every other scale than $c = 1$ lowers the expected reward.
+# Find weights of three tokens with which every other factor than $c = 1$ lowers the expected reward.
 #
 # <details><summary>Solution</summary>
 #

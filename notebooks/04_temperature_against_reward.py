@@ -72,7 +72,7 @@ fixed.view(rws, model)
 # ## Commit order
 #
 # A mark is a token at the step that committed it. Generation order deviation (GOD) is the mean
-# distance between a token's place in this order and from left to right.
+# distance between a token's place in this order and from left to right, counted in tokens or in steps.
 
 # %%
 plots.order(fixed, rws)
@@ -80,8 +80,8 @@ plots.order(fixed, rws)
 # %% [markdown]
 # ## Reward and factor
 #
-# The temperature has factor 0.5 at every step and reads no reward. The factor of RWS follows the reward of the
-# completed text. Bands mark the steps at which it unmasked other positions than factor 1 would. (Leverage, in
+# `temperature:0.5` has factor 0.5 at every step and reads no reward. The factor of RWS follows the normalised reward
+# $r$ of the completed text. Bands mark the steps at which it unmasked other positions than factor 1 would. (Leverage, in
 # `rws ablate`, compares with the mean factor instead.)
 
 # %%
@@ -119,8 +119,8 @@ for name, trace in {"RWS": rws, "its factors": same, "their mean": steady, "temp
 # %% [markdown]
 # ## Every fixed factor at once
 #
-# `scale_path` returns all texts that any factor of an interval gives, with proof of where they change. One lane is one
-# text; a line inside a bar marks a factor at which the order changes and the text does not. Drag the factor below it.
+# `scale_path` returns all texts that any factor of an interval gives, and proves at which factors they change. Each row
+# is one text; a line inside a bar marks a factor at which the order changes, but not the text. Drag the factor below.
 
 # %%
 path = scale_path(model, prompt, 0.1, 4.0, SHAPE, over="temperature", reward=reward)
@@ -131,8 +131,8 @@ display(plots.scale_path([path]), path.view())
 # %% [markdown]
 # ## From one prompt to 400
 #
-# One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, whose
-# factors do not follow the reward of the text. The record that ships has the same setting on 400 prompts, with five of
+# One prompt shows what can happen. `ablate` asks how often: it decodes many prompts by RWS and by its twins, which are
+# not steered towards more reward of the text. The record that ships has the same setting on 400 prompts, with five of
 # the nine twins.
 
 # %%
@@ -146,7 +146,7 @@ print(results[2.0])
 # %% [markdown]
 # ## Exercise
 #
-# At $s_R = 1$ RWS has its greatest mean reward on validation prompts. Does the mean factor give the text of RWS there?
+# Of the reward scales tried, $s_R = 1$ has most reward on validation prompts. Does the mean factor give the text of RWS there?
 # And how many of the 400 prompts have the same text?
 #
 # <details><summary>Solution</summary>
@@ -166,9 +166,12 @@ print(results[2.0])
 # Computed from the cells above:
 
 # %%
-twins = {scale: {each.twin: each for each in result.comparisons} for scale, result in results.items()}
-one, two = (twins[scale]["fixed factor"] for scale in (1.0, 2.0))
-tuned, tuned_one = (twins[scale]["tuned fixed factor"] for scale in (2.0, 1.0))
+names = ("fixed factor", "tuned fixed factor")
+table = [f"| RWS minus its | {' | '.join(names)} | verdict |", "| --- | --- | --- | --- |"]
+for scale, result in results.items():
+    twins = {each.twin: each for each in result.comparisons}
+    cells = (f"{twins[name].difference:+.2f} [{twins[name].low:+.2f}, {twins[name].high:+.2f}]" for name in names)
+    table.append(f"| s_R = {scale:g} | {' | '.join(cells)} | {result.verdict} |")
 
 
 def more(gap: float) -> str:
@@ -176,11 +179,11 @@ def more(gap: float) -> str:
 
 
 best = max(path.pieces, key=lambda piece: piece.final_reward.raw)
-unit = results[2.0].unit
+table = "\n".join(table)
 
 # %%
 Markdown(f"""
-1. The texts diverge at step {at} of {rws.steps}, though the factors differ at every step: before it,
+1. The texts diverge at step {at} of {rws.steps}, counted from 0, though the factors differ at every step: before it,
    both factors commit the same positions.
 2. The recorded factors give **{"the same" if (same.tokens == rws.tokens).all() else "another"}** text: a reward acts
    through its factors alone. Their mean gives **{"the same" if (steady.tokens == rws.tokens).all() else "another"}**.
@@ -190,14 +193,13 @@ Markdown(f"""
    {more(scores["RWS"] - scores["temperature"])} than that of factor 0.5. Factors from {best.lower:.3f} to
    {best.upper:.3f}, found afterwards, are the best: {more(best.final_reward.raw - scores["RWS"])} than RWS.
 
-**Is it the reward, or only the temperature?** On 400 prompts at s_R = 2, in SD of the reward over confidence texts
-({unit:.2f} raw), RWS has {two.difference:+.2f} [{two.low:+.2f}, {two.high:+.2f}] SD against its fixed factor, and
-{tuned.difference:+.2f} [{tuned.low:+.2f}, {tuned.high:+.2f}] SD against a tuned one, which needs no run of RWS. At
-s_R = 1, which was chosen on the validation prompts as the tuned factor was, it has {one.difference:+.2f}
-[{one.low:+.2f}, {one.high:+.2f}] SD against its fixed factor, with {one.equal} of {one.n} texts the same, and
-{tuned_one.difference:+.2f} [{tuned_one.low:+.2f}, {tuned_one.high:+.2f}] SD against the tuned one, which is the best
-of a coarse grid.
+**Is it the reward, or only the temperature?** On 400 prompts, in SD of the reward over confidence texts
+({results[2.0].unit:.2f} raw):
 
-The verdict at s_R = 1: **{results[1.0].verdict}**. {results[1.0].line()} At s_R = 2: **{results[2.0].verdict}**.
-{results[2.0].line()} This is one model and one reward.
+{table}
+
+The fixed factor is the mean of RWS's run on the same prompt. The tuned one needs no run of RWS; it is the best of eight
+on validation prompts. *Only the temperature* says that one of the two has as much reward as RWS, or more. So even where
+no fixed factor writes the *text* of RWS on a prompt, one may have its *reward* on average. This is one model and one
+reward.
 """)

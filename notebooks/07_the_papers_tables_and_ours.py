@@ -48,7 +48,7 @@ default = printed_in("table12_frequency")["default"]["god"]
 # ## Two contradictions
 #
 # Left: the win rate of Table 1 beside the mean of the five fifths of Table 5 (the line is their range). Right: the
-# generation order deviation (GOD, 0 is left to right) of Table 8. The row for scale 1 should have the GOD of
+# generation order deviation (GOD, 0 is left to right) of Table 8. The row for factor 1 should have the GOD of
 # confidence decoding on the same task, which Table 12 prints.
 
 # %%
@@ -63,7 +63,7 @@ for place, row in enumerate(table1):
 left.set(yticks=range(len(table1)), yticklabels=list(fifths), xlabel="win rate of RWS [% of prompts]")
 right.semilogx([row["scale"] for row in table8], [row["god"] for row in table8], "o-", label="temperature, Table 8")
 right.axhline(default, color="black", linestyle=":", label="default, Table 12")
-right.set(xlabel="scale $c$; scale 1 is the default", ylabel="GOD, as printed", ylim=0)
+right.set(xlabel="factor $c$; factor 1 is the default", ylabel="GOD, as printed", ylim=0)
 left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 right.legend()
 right.xaxis.set_major_formatter("{x:g}")
@@ -140,7 +140,7 @@ needed = [prompts_needed(row["win"] / 100, row["default_win"] / 100) for row in 
 Markdown(f"""
 1. The columns of Table 5 and Table 1 are **{verdict["TAB-quintile-mean"]}** the fifths are uneven. The largest distance
    is {distance:.1f} points ({model}); even fifths of at least 250 prompts, and rounding, allow 1.1.
-2. The row for scale 1 is the default's: **{verdict["TAB-temperature-one"]}**. It has GOD {god:.2f}, the default on the
+2. The row for factor 1 is the default's: **{verdict["TAB-temperature-one"]}**. It has GOD {god:.2f}, the default on the
    same task {default:.2f}.
 3. Numbers of prompts that all rows of Table 1 can come from: {whole}. (That shares of such counts round to what is
    printed also explains the rows that do not add up to 100.)

@@ -42,7 +42,7 @@ rng, SCALES = np.random.default_rng(0), np.geomspace(0.05, 8, 200)
 # %% [markdown]
 # ## 1. A decode, and how far its factor may move
 #
-# One evaluation at scale 1 proves an interval of factors that choose the same position. The exact interval costs more,
+# One evaluation at factor 1 proves an interval of factors that choose the same position. The exact interval costs more,
 # and is proved too. Both are shown here for every step of a decode by the toy story model.
 
 # %%
@@ -53,10 +53,10 @@ radii = [theory.stability_radius(logits, 1) for logits in rows]
 plots.stability(radii)
 
 # %% [markdown]
-# ## 2. A threshold commits more tokens at a larger scale
+# ## 2. A threshold commits more tokens at a larger factor
 #
-# Confidence does not fall as the scale grows. So each position passes a threshold at most once, upwards, and the number
-# of positions is a step function that never falls. These are the 24 open positions of step 8 of the same decode.
+# Confidence does not fall as the factor grows. So each position passes a threshold at most once, upwards, and the
+# number of positions is a step function that never falls. These are the 24 open positions of step 8 of the same decode.
 
 # %%
 paths = [theory.threshold_path(rows[8], tau, 0.1, 10.0) for tau in (0.5, 0.7, 0.9, 0.97)]
@@ -65,8 +65,8 @@ plots.threshold_counts(*paths)
 # %% [markdown]
 # ## 3. How often a factor reverses two positions
 #
-# Two positions have independent random logits of one distribution. A pair is reversed if its order near scale 0 is not
-# that at large scales. For many tokens its probability depends, in the distributions sampled here, on the upper tail
+# Two positions have independent random logits of one distribution. A pair is reversed if its order near factor 0 is not
+# that at large factors. For many tokens its probability depends, in the distributions sampled here, on the upper tail
 # alone. It is 1/4 for tails such as the normal one, less for heavy tails, and more, up to 1/2, for bounded logits.
 
 # %%
@@ -91,7 +91,7 @@ plots.reversal_shares(pairs, limits)
 # Normal logits come to their limit slowly.
 
 # %% [markdown]
-# ## 4. At a large scale the order freezes
+# ## 4. At a large factor the order freezes
 #
 # Let the logits be normal with standard deviation $\sigma$. Below any fixed share of the freezing scale
 # $\sqrt{2 \log d} / \sigma$ the probability of a reversal goes to 0, and above any fixed multiple it does not: both are
@@ -102,23 +102,23 @@ RHO, frozen = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0), {}
 for d in (16, 256, 4096):
     counted = theory.scale_reversals(*rng.standard_normal((2, 1000, d)), np.array(RHO) * theory.freezing_scale(d))
     frozen[f"d = {d:,}"] = dict(zip(RHO, counted, strict=True))
-plots.reversal_shares(frozen, across="scale, over the freezing scale", border=1.0)
+plots.reversal_shares(frozen, across="factor over the freezing scale", border=1.0)
 
 # %% [markdown]
 # Left of the line the share falls as the vocabulary grows, but slowly: at real sizes it is not 0.
 
 # %% [markdown]
-# ## 5. Ahead at every scale
+# ## 5. Ahead at every factor
 #
-# If the $m$ smallest gaps of $a$ sum to at least those of $b$, for every $m$, then $a$ is ahead at every scale. With
-# four tokens the converse fails. The gaps 2, 2, 5 are ahead of 1, 4, 4 at every scale, although 2 + 2 < 1 + 4.
+# If the $m$ smallest gaps of $a$ sum to at least those of $b$, for every $m$, then $a$ is ahead at every factor. With
+# four tokens the converse fails. The gaps 2, 2, 5 are ahead of 1, 4, 4 at every factor, although 2 + 2 < 1 + 4.
 
 # %%
 a, b = np.array([0, -2, -2, -5]), np.array([0, -1, -4, -4])
 verdict, rung = theory.majorises(a, b), dominance_order(a.tolist(), b.tolist())
 figure, (left, right) = panels_of(None, 1, 2, (10.0, 3.8))
 left.semilogx(SCALES, theory.max_probability(a, SCALES) - theory.max_probability(b, SCALES))
-left.set(title="ahead at every scale", xlabel="scale", ylabel="confidence of a less that of b", ylim=(0, None))
+left.set(title="ahead at every factor", xlabel="factor $c$", ylabel="confidence of a less that of b", ylim=(0, None))
 t = np.linspace(0, 7, 400)[:, None]
 for k in (2, 3):
     of_a, of_b = (np.maximum(t + x[1:], 0) ** (k - 1) for x in (a, b))
@@ -128,13 +128,13 @@ right.legend()
 display(figure)
 
 # %% [markdown]
-# Majorisation is the second rung of a ladder. Where a is ahead at every scale, some rung of it proves so.
+# Majorisation is the second rung of a ladder. Where a is ahead at every factor, some rung of it proves so.
 
 # %% [markdown]
 # ## 6. Confidence is an entropy, and the best position changes seldom
 #
-# A position of confidence $P(c)$ at scale $c$ has $-\log P(c) = c H_\infty + (1 - c) H_c$, its Renyi entropies at
-# scale 1. Where no two curves cross twice, as with three tokens, each of $n$ positions is the best one at most once:
+# A position of confidence $P(c)$ at factor $c$ has $-\log P(c) = c H_\infty + (1 - c) H_c$, its Renyi entropies at
+# factor 1. Where no two curves cross twice, as with three tokens, each of $n$ positions is the best one at most once:
 # there are at most $n$ turns.
 
 
@@ -146,7 +146,7 @@ random = [
 
 
 def bent(n):
-    """Logits of n positions of three tokens, made so that each is the best one at some scale."""
+    """Logits of n positions of three tokens, made so that each is the best one at some factor."""
     q = np.linspace(0, 0.4, n)
     return -np.stack([0 * q, 1 + 0.1 * q - 0.1 * q**2 - np.sqrt(2 * q), 1 + 0.1 * q - 0.1 * q**2 + np.sqrt(2 * q)], 1)
 
@@ -167,7 +167,7 @@ for part, look, name in zip((*parts, sum(parts)), ("-", "--", ":"), names, stric
 right.plot(np.repeat(NUMBERS, 20) + rng.uniform(-0.5, 0.5, 100), random, ".", label="random positions")
 right.plot(NUMBERS, built, "s", label="made to change often")
 right.set(title="three tokens each", xlabel="positions n", ylabel="turns of the best position")
-left.set(title=f"probabilities {p}", xlabel="scale $c$", ylabel="nats")
+left.set(title=f"probabilities {p}", xlabel="factor $c$", ylabel="nats")
 for panel in (left, right):
     panel.legend()
 display(figure)

@@ -135,8 +135,9 @@ first = f"""
 1. Confidence decoding writes **{same["default"]} of 64** residues as the mouse had them: the other half tells nearly
    all.
 2. RWS at s_R = 8 moves the log-odds of human by **{moved["rws:8"]:+.2f}**, and s_R = 4 by {moved["rws:4"]:+.2f}. At
-   **{sum(alike.values())} of {len(alike)}** scales RWS writes what its mean factor writes, which reads no reward. Its
-   factors hardly move: all completions that it read have log-odds between {reads.min():.1f} and {reads.max():.1f}.
+   **{sum(alike.values())} of {len(alike)}** reward scales RWS writes what its mean factor writes, which reads no
+   reward. Its factors hardly move: all completions that it read have log-odds between {reads.min():.1f} and
+   {reads.max():.1f}.
 """
 
 # %%

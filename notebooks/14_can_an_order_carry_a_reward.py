@@ -76,7 +76,7 @@ ORDERS = {
     "left to right": lambda canvas, rows: sorted(rows),
     "right to left": lambda canvas, rows: sorted(rows)[::-1],
     "by confidence": by_confidence(),
-    "by confidence, scale 8": by_confidence(8.0),
+    "by confidence, factor 8": by_confidence(8.0),
 }
 table = np.random.default_rng(0).integers(1, 30, (3, 3, 3, 3))
 p, conditionals = table_law(table), table_conditionals(table)
@@ -140,7 +140,7 @@ for panel, (name, reward) in zip(panels, REWARDS.items(), strict=True):
     for some in sets:
         mean = scaled_reward_mean(np.log(P[some]), np.array(reward)[some], SCALES)
         panel.semilogx(SCALES, mean, linewidth=4 if mean[-1] < mean[0] else 1.5, label=" or ".join(map(str, P[some])))
-    panel.set(title=f"the reward {name}: {reward}", xlabel="scale $c$", ylabel="mean reward")
+    panel.set(title=f"the reward {name}: {reward}", xlabel="factor $c$", ylabel="mean reward")
 panels[0].legend(title="given the tokens of weight")
 display(figure)
 

@@ -93,7 +93,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         Column("tokens / steps", form=lambda row: f"{WORLDS[row['world']].length} / {WORLDS[row['world']].steps}"),
         Column("s_R", form="g"),
         *(replace(lead, label=f"RWS {lead.label}") for lead in leads),
-        Column("text as fixed factor", form=lambda row: f"{row['same_text']} of {row['n']}"),
+        Column("same text", form=lambda row: f"{row['same_text']} of {row['n']}"),
         *rest,
     ]
     caption = (
@@ -101,7 +101,7 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         "all twins together{}. CV: by how much RWS's factor varies within a run; near 0 RWS is almost a fixed factor, "
         "and a tie proves little. A dash: not decoded."
     )
-    table = make_table("ablations", rows, columns, caption.format("; text as fixed factor: of how many prompts"))
+    table = make_table("ablations", rows, columns, caption.format("; same text: of how many prompts RWS writes the text of its fixed factor"))
     short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
     return replace(table, brief=Brief(caption.format(""), short.shown))
 

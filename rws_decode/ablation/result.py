@@ -35,12 +35,16 @@ DECODED = "decoded.jsonl"
 _COLUMNS = ("prompt", "arm", "reward", "judge", "log_prob", "text", "forwards", "reward_calls")
 _SAYS = {
     "the reward matters": "The reward matters here: no reward-blind twin has as much of it.",
-    "only the temperature": "The reward does not matter here: {twin} has as much of it, or more.",
+    "only the temperature": "Only the temperature: {twin} has as much of the reward, or more.",
     "no effect": "The strategy has no effect here: confidence decoding has as much of the reward.",
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-_TWINS = {"fixed factor": "its own mean factor", "one fixed factor": "one fixed factor for all prompts"}
+_TWINS = {
+    "fixed factor": "its own mean factor",
+    "one fixed factor": "one fixed factor for all prompts",
+    "tuned fixed factor": "a tuned fixed factor",
+}
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,6 @@ class Ablation:
         twin = next((name for name in blind if name != "sign turned"), "sign turned")
         more = f": about {self.more} more would decide" if self.more else ""
         twin_name = _TWINS.get(twin, f"the twin with {twin}")
-        if self.verdict == "only the temperature" and twin == "tuned fixed factor":
-            return "No reward is needed while decoding here: a tuned fixed factor has as much of it, or more."
         return _SAYS[self.verdict].format(twin=twin_name, prompts=self.stopped_after, more=more)
 
     def progress_line(self) -> str:

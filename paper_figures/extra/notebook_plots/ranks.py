@@ -59,7 +59,7 @@ def _case(name: str, pair: Pair) -> BarsCase:
     roots = [float(root) for root in crossings(*pair).roots]
     lobes = [np.abs(lobe).max() for lobe in np.split(lead, np.searchsorted(_SCALES, roots))]
     visible = np.where(np.abs(lead) <= _LOBES * min(lobes), lead, np.nan)
-    across = "log-odds of a less those of b, per unit of scale [nats]"
+    across = "log-odds of a less those of b, per unit of the factor [nats]"
     return BarsCase(
         name, {"confidence": confidence}, {"lead of a": visible}, sentences, "confidence", across, (0, 1), None, roots
     )

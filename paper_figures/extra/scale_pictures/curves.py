@@ -79,7 +79,7 @@ def confidence_curves(
     >>> from rws_decode import plots
     >>> figure = plots.confidence_curves([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], names=["a", "b"])
     >>> plots.caption(figure)
-    'The curves of a and b cross once, at 4.812. It is proved that they cross nowhere else. The dotted line is scale 1.'
+    'The curves of a and b cross once, at 4.812. It is proved that they cross nowhere else. The dotted line is at 1.'
     """
     one_of("unit", unit, get_args(Unit))
     rows = _rows(logits, k)
@@ -102,13 +102,13 @@ def confidence_curves(
     for (a, _), pair in pairs.items():
         _mark(panels[0], pair, lambda point, row=a: _curve(rows.logits[row], np.array([point]), unit)[0], low, high)
     _heights(panels[0], curves.values(), unit)
-    scale_axis(panels[0], low, high, "scale: factor of all logits")
+    scale_axis(panels[0], low, high, "factor of all logits")
     names_at_ends(panels[0], {rows.labels[row]: curve for row, curve in curves.items()}, scale[-1])
     if ahead:
         (a, b), (pair,) = drawn_rows, pairs.values()
         odds = [_curve(rows.logits[row], scale, "log-odds") for row in (a, b)]
         draw_ahead(panels[1], pair, scale, (odds[0] - odds[1]) / scale, (rows.names[a], rows.names[b]))
-        scale_axis(panels[1], low, high, "scale: factor of all logits")
+        scale_axis(panels[1], low, high, "factor of all logits")
     for panel in panels:
         panel.axvline(1, color=GREY, linewidth=0.8, linestyle=":")
         if rows.factor is not None and low <= rows.factor <= high:
@@ -117,11 +117,11 @@ def confidence_curves(
     sentences = [
         "" if len(drawn_rows) == len(rows.logits) else f"{len(drawn_rows)} of {len(rows.logits)} positions are drawn.",
         of_selected(rows.k, len(rows.logits)),
-        f"Certain at every scale, as no other token is possible, and not drawn: {joined(certain, 6)}."
+        f"Certain at every factor, as no other token is possible, and not drawn: {joined(certain, 6)}."
         if certain
         else "",
         *of_pairs({(rows.names[a], rows.names[b]): pair for (a, b), pair in pairs.items()}, low, high),
-        "The dotted line is scale 1"
+        "The dotted line is at 1"
         + (f", the dashed one the factor of the step, {number(rows.factor)}." if rows.factor else "."),
     ]
     return finished(figure, axes, *sentences)
@@ -217,7 +217,7 @@ def _mark(axes: Axes, pair: Crossings, height: Any, low: float, high: float) -> 
 def draw_ahead(
     axes: Axes, pair: Crossings, scale: NDArray[np.float64], ahead: NDArray[np.float64], names: tuple[str, str]
 ) -> None:
-    """Draw the lead of the first position over the second, [m] at the scales [m]: log-odds per unit of scale [nats].
+    """Draw the lead of the first position over the second, [m] at the factors [m]: log-odds per unit of factor [nats].
 
     The crossings are marked where the lead is 0. The limits at scale 0 and infinity are dotted, where every token of
     both positions is possible.
@@ -234,8 +234,8 @@ def draw_ahead(
     axes.fill_between(scale, ahead, 0, where=ahead < 0, label=f"{names[1]} ahead", **second)
     axes.margins(y=0.15)
     short = names if all(name.isalnum() and len(name) <= _SHORT for name in names) else ("1", "2")
-    less = f"log-odds of {short[0]} less those of {short[1]},\nper unit of scale [nats"
-    unit = less if short is names else "log-odds of the first less those\nof the second, per unit of scale [nats"
+    less = f"log-odds of {short[0]} less those of {short[1]},\nper unit of the factor [nats"
+    unit = less if short is names else "log-odds of the first less those\nof the second, per unit of the factor [nats"
     lobes = [np.abs(part).max() for part in np.split(ahead, np.searchsorted(scale, pair.roots)) if part.size]
     if 0 < min(lobes) < _FLAT * max(lobes):
         _stretch(axes, min(lobes), max(lobes))
@@ -303,7 +303,7 @@ def of_pairs(pairs: Mapping[tuple[str, str], Crossings], low: float, high: float
 def _of_pair(first: str, second: str, pair: Crossings) -> list[str]:
     both = f"The curves of {first} and {second}"
     if pair.identical:
-        return [f"{both} are the same at every scale: their gaps are equal."]
+        return [f"{both} are the same at every factor: their gaps are equal."]
     if not pair.count:
         return [f"{both} never cross: proved." if pair.complete else f"No crossing of {both.lower()} is known."]
     times = {1: "once", 2: "twice"}.get(pair.count, f"{pair.count} times")

@@ -27,8 +27,9 @@ _NAMED = 12  # answers that a sentence names
 Value = Callable[[ScalePiece], float]
 
 # What a scale is called on an axis, and in a sentence.
-OVER: Mapping[Over, str] = {"temperature": "temperature: factor c", "reward-scale": "RWS: reward scale s_R"}
+OVER: Mapping[Over, str] = {"temperature": "temperature: factor of all logits", "reward-scale": "RWS: reward scale s_R"}
 SHORT: Mapping[Over, str] = {"temperature": "temperature", "reward-scale": "RWS"}
+AXIS: Mapping[Over, str] = {"temperature": "factor", "reward-scale": "reward scale"}
 
 
 @drawn
@@ -72,7 +73,7 @@ def reward_against_scale(
     """Draw what the answer at each scale is worth: level over each proved segment of the axis.
 
     Across: the temperature's factor c, or the reward scale s_R, or both where two paths are given, logarithmic. A line
-    is broken where its path is unexplored. The dotted line is scale 1, where a temperature is confidence decoding. The
+    is broken where its path is unexplored. The dotted line is at 1, where a temperature is confidence decoding. The
     panels, from above: the reward [SD] and the log-probability [nats] of the answers, where a path knows them.
 
     others: further panels, by the label of their axis, functions of a `ScalePiece`. god: whether a panel has the
@@ -90,7 +91,7 @@ def reward_against_scale(
     _scales(panels, both, grid)
     if len(both) > 1:
         legend(figure, panels[0], axes, "upper left")
-    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))), "The dotted line is scale 1.")
+    return finished(figure, axes, *of_line(both, *next(iter(lines.items()))), "The dotted line is at 1.")
 
 
 def _check(paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:
@@ -213,7 +214,7 @@ def of_answers(
     """Say how many answers each path gives, what is proved, and what a grid misses. shown: how many have a lane."""
     sentences = []
     for path in paths:
-        axis, given = path.over.replace("-", " "), path.answers
+        axis, given = AXIS[path.over], path.answers
         ends = f"from {number(path.scale_min)} to {number(path.scale_max)}"
         gives = "the same answer" if len(given) == 1 else f"one of {len(given)} answers"
         pieces = f"in {count(len(path.pieces), 'piece')}"
@@ -246,8 +247,8 @@ def of_line(paths: Sequence[ScalePath], label: str, value: Value) -> list[str]:
         where = joined([f"{number(low)} to {number(high)}" for low, high in highest], 4)
         spread = f"from {min(finite):.2f} to {max(finite):.2f}".replace("-", "\u2212")
         name = label.split("[")[0].strip()
-        over = f"Over the {path.over.replace('-', ' ')}, the {name} lies {spread}{known}"
-        sentences.append(f"{over}; it is highest at scales from {where}.")
+        over = f"Over the {AXIS[path.over]}, the {name} lies {spread}{known}"
+        sentences.append(f"{over}; it is highest from {where}.")
     return sentences
 
 
@@ -313,7 +314,7 @@ def _line(axes: Axes, paths: Sequence[ScalePath], label: str, value: Value) -> N
 
 def _scales(panels: Sequence[Axes], paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:
     low, high = min(path.scale_min for path in paths), max(path.scale_max for path in paths)
-    label = OVER[paths[0].over] if len(paths) == 1 else "scale: factor c of temperature, reward scale s_R of RWS"
+    label = OVER[paths[0].over] if len(paths) == 1 else "factor of all logits (temperature), reward scale s_R (RWS)"
     scale_axis(panels[-1], low, high, label)
     for panel in panels[:-1]:
         scale_axis(panel, low, high, "")

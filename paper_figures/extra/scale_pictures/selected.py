@@ -32,7 +32,7 @@ def selection(
 ) -> Figure:
     """Draw which positions are among the k most confident at each scale: a row for each that ever is.
 
-    Across: the scale, a factor of all logits; a bar where the position is selected. Bars of positions that are selected
+    Across: the factor of all logits; a bar where the position is selected. Bars of positions that are selected
     at some scales only are blue, the others grey. Lines are the proved breakpoints, at which the set changes; scales
     for which no set is proved are hatched.
 
@@ -64,7 +64,7 @@ def selection(
     panel.tick_params(axis="y", length=0)
     panel.grid(visible=False, axis="y")
     panel.set_ylabel("position" if words is None else "candidate and position")
-    scale_axis(panel, low, high, "scale: factor of all logits")
+    scale_axis(panel, low, high, "factor of all logits")
     return finished(figure, axes, *_selection_sentences(path, positions if words is None else words, low, high))
 
 
@@ -81,14 +81,14 @@ def _selection_sentences(path: SelectionPath, rows: Any, low: float, high: float
     same = "the same" if sets == 1 else f"one of {sets} sets"
     changes = f"The set changes at {joined(points, 6)}" if points else "The set does not change"
     proof = "this is proved" if path.certified else "what is hatched is not proved"
-    return [f"{who} {are} {same} at every scale from {number(low)} to {number(high)}.", f"{changes}; {proof}."]
+    return [f"{who} {are} {same} at every factor from {number(low)} to {number(high)}.", f"{changes}; {proof}."]
 
 
 @drawn
 def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
     """Draw how many positions reach a threshold at each scale: a rising line of steps for each path.
 
-    Across: the scale, a factor of all logits; up: the number of positions. Scales at which a number is not proved are
+    Across: the factor of all logits; up: the number of positions. Scales at which a number is not proved are
     hatched, where they are wide enough to be seen.
 
     paths : of `rws_theory.threshold_path`, one for each threshold, over one range. ValueError for none, and for ranges
@@ -97,7 +97,7 @@ def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
     >>> from rws_decode import plots
     >>> from rws_theory import threshold_path
     >>> plots.caption(plots.threshold_counts(threshold_path([[3.0, 1.0, 0.0], [2.0, 1.5, 0.0]], 0.9, 0.1, 32.0)))
-    'Threshold 0.9: from 0 to 2 positions, 0 of them at scale 1. No number falls as the scale grows: proved.'
+    'Threshold 0.9: from 0 to 2 positions, 0 of them at factor 1. No number falls as the factor grows: proved.'
     """
     ranges = {(path.pieces[0].lower, path.pieces[-1].upper) for path in paths}
     if len(ranges) != 1:
@@ -115,7 +115,7 @@ def threshold_counts(*paths: ThresholdPath, axes: Panels = None) -> Figure:
         for bracket in path.brackets:
             if bracket.relative_width > VISIBLE:
                 hatched_span(panel, bracket.lower, bracket.upper)
-    scale_axis(panel, low, high, "scale: factor of all logits")
+    scale_axis(panel, low, high, "factor of all logits")
     panel.axvline(1, color="black", linewidth=0.8)
     panel.set_ylim(0, None)
     panel.margins(y=0.08)
@@ -130,18 +130,18 @@ def _threshold_sentences(paths: tuple[ThresholdPath, ...]) -> list[str]:
     for path in paths:
         first, last = (len(piece.positions) for piece in (path.pieces[0], path.pieces[-1]))
         at_one = [len(piece.positions) for piece in path.pieces if piece.lower <= 1 <= piece.upper]
-        one = f", {at_one[0]} of them at scale 1" if at_one else ""
+        one = f", {at_one[0]} of them at factor 1" if at_one else ""
         sentences.append(f"Threshold {path.tau:g}: from {first} to {count(last, 'position')}{one}.")
     open_ = [number(path.tau) for path in paths if not path.certified]
     proof = f"not all is proved at {joined(open_, 4)} (hatched)" if open_ else "proved"
-    return [*sentences, f"No number falls as the scale grows: {proof}."]
+    return [*sentences, f"No number falls as the factor grows: {proof}."]
 
 
 @drawn
 def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figure:
     """Draw the scales at which each step chooses the same positions, and what one evaluation proves of them.
 
-    Across: the step [from 0]; up: the scale, a factor of all logits. A wide bar covers the proved scales, a narrow one
+    Across: the step [from 0]; up: the factor of all logits. A wide bar covers the proved scales, a narrow one
     those that one evaluation at scale 1 proves. A triangle at the edge: the set stays beyond the edge, to 0 or to
     infinity where the interval ends there. A wide bar that is hatched may be longer.
 
@@ -171,7 +171,7 @@ def stability(radii: Sequence[StabilityRadius], *, axes: Panels = None) -> Figur
         panel.fill_between([], [], color=look[0], edgecolor=look[1], label=name)
     panel.plot([], [], "^", color=BLACK, linestyle="none", label="beyond the edge")
     panel.axhline(1, color=BLACK, linewidth=0.8)
-    scale_axis(panel, 1 / reach, reach, "scale: factor of all logits", "y")
+    scale_axis(panel, 1 / reach, reach, "factor of all logits", "y")
     panel.set_xlim(-0.6, len(radii) - 0.4)
     panel.set_xlabel("step, from 0")
     panel.grid(visible=False, axis="x")

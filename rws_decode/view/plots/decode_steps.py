@@ -156,7 +156,7 @@ def steps(trace: Trace, *, axes: Panels = None) -> Figure:
     figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)
     series = [(trace.factor, "factor")]
     if scored:
-        series.insert(0, (trace.reward_normalised, "reward\n[SD]"))
+        series.insert(0, (trace.reward_normalised, "normalised\nreward r"))
     steps_run = np.arange(trace.steps_run)
     for panel, (values, label) in zip(panels, series, strict=True):
         for index, changed in enumerate(np.flatnonzero(trace.changed).tolist()):

@@ -112,6 +112,6 @@ def caption(figure: Figure) -> str:
     >>> from rws_decode import plots
     >>> from rws_theory import selection_path
     >>> plots.caption(plots.selection(selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.1, 10.0)))
-    'The most confident is one of 2 sets at every scale from 0.1 to 10. The set changes at 4.812; this is proved.'
+    'The most confident is one of 2 sets at every factor from 0.1 to 10. The set changes at 4.812; this is proved.'
     """
     return " ".join(figure.get_supxlabel().split())
