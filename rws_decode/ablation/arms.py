@@ -104,7 +104,8 @@ class Task:
 
     def results(self, models: Models) -> list[dict[str, Any]]:
         """Return each text with its scores and cost; for the strategy also factors and rewards, with a note."""
-        traces = self.traces(models)
+        task = self if self.steered else replace(self, options=replace(self.options, record="tokens"))
+        traces = task.traces(models)
         tokens = [trace.tokens.tolist() for trace in traces]
         judged = [None] * len(traces) if models.judge is None else models.scored(models.judge, self.prompts, tokens)
         if self.arm == "shuffled rewards" and self.steered:

@@ -188,10 +188,12 @@ def thinned(trace: TraceData) -> tuple[NDArray[np.float64], NDArray[np.int64], N
 
     Candidates of other masked positions are kept where all were computed and few enough change.
     """
-    ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
-    deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
-    kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
-    value = np.where(kept, trace.value, np.nan)
+    kept, value = np.zeros_like(trace.masked), trace.value
+    if trace.record == "full":  # else no value is known
+        ends = Ends() if trace.of_step_map else Ends(trace.end_of_text, trace.end_ids)
+        deferred = ends.waits(torch.from_numpy(trace.candidate.copy())).numpy()
+        kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
+        value = np.where(kept, trace.value, np.nan)
     candidate = np.where(trace.masked | trace.edited, trace.candidate, trace.canvas)
     kept |= trace.chosen | trace.unscaled | trace.edited
     further = changed_candidates(candidate, trace.masked) & ~kept

@@ -140,10 +140,8 @@ assert study(["experiment", "commit-order", *size, "--prompts", "1", "--examples
 """
 
 
-QUICK = "rws_decode/extra/lookahead"
-
-
-@pytest.mark.parametrize("extra", [pytest.param(name, marks=[pytest.mark.long] * (name != QUICK)) for name in EXTRAS])
+@pytest.mark.long
+@pytest.mark.parametrize("extra", EXTRAS)
 def test_the_rest_imports_and_runs_without_an_extra(extra: str, tmp_path: Path) -> None:
     root = removed(extra, tmp_path)
     environment = os.environ | {"PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}

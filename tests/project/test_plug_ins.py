@@ -16,10 +16,29 @@ MODULE, PROJECT = re.findall(r"```(?:python|toml)\n(.*?)```", GUIDE, re.DOTALL)[
 SIZE = "--model english --prompt peace --length 4 --steps 4 --block 4".split()
 
 
-def rws(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+# Several commands in one process, since each would import PyTorch: their statuses, outputs and errors, as JSON.
+CALLS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from rws_decode.__main__ import main
+done = []
+for words in json.loads(sys.argv[1]):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        try:
+            status = main(words)
+        except SystemExit as stopped:
+            status = stopped.code or 0
+    done.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps(done))
+"""
+
+
+def rws(folder: Path, *calls: list[str]) -> list[tuple[int, str, str]]:
+    """Return status, standard output and standard error of each command."""
     paths = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "rws_decode", *words]
-    return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
+    command = [sys.executable, "-c", CALLS, json.dumps(calls)]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=True)
+    return [(status, out, err) for status, out, err in json.loads(done.stdout)]
 
 
 def installed(folder: Path, name: str, strategies: dict[str, str], module: str = MODULE) -> Path:
@@ -39,19 +58,19 @@ def test_the_package_is_as_short_as_the_guide_says() -> None:
     assert len(GUIDE.split()) <= 900
 
 
-def test_it_is_listed_with_its_help_and_its_number(patient: Path) -> None:
-    listed = re.sub(r"\n +", " ", rws(patient, "strategies").stdout)  # what goes on is indented
-    (line,) = [line for line in listed.splitlines() if line.startswith("patient ")]
-    assert "the middle of the answer first" in line and "--pull P" in line
-    assert "--pull P" in rws(patient, "generate", "--help").stdout
-
-
-def test_it_decodes_and_its_number_has_its_range(patient: Path) -> None:
-    done = rws(patient, "generate", "--strategy", "patient:0.5", "--json", *SIZE)
-    assert done.returncode == 0, done.stderr
-    assert '"commit_step": ' in done.stdout
-    done = rws(patient, "generate", "--strategy", "patient:-1", *SIZE)
-    assert done.returncode == 2 and "pull is -1" in done.stderr and len(done.stderr.splitlines()) == 1
+def test_it_is_listed_and_decodes_and_its_number_has_its_range(patient: Path) -> None:
+    asked = ["generate", "--strategy"]
+    (_, listed, _), (_, help_text, _), (status, out, err), refused = rws(
+        patient,
+        ["strategies"],
+        ["generate", "--help"],
+        [*asked, "patient:0.5", "--json", *SIZE],
+        [*asked, "patient:-1", *SIZE],
+    )
+    (line,) = [line for line in re.sub(r"\n +", " ", listed).splitlines() if line.startswith("patient ")]
+    assert "the middle of the answer first" in line and "--pull P" in line and "--pull P" in help_text
+    assert status == 0 and '"commit_step": ' in out, err
+    assert refused[0] == 2 and "pull is -1" in refused[2] and len(refused[2].splitlines()) == 1
 
 
 @pytest.mark.long
@@ -59,22 +78,24 @@ def test_a_plug_in_that_does_not_load_is_named_and_breaks_no_other(patient: Path
     shown = installed(
         tmp_path, "broken-one", {"broken": "broken_one:Nothing", "patient": "broken_one:Patient"}, "1 / 0\n"
     )
-    done = rws(shown, "strategies")
-    assert done.returncode == 0 and "random-order" in done.stdout
-    (note, _) = done.stderr.splitlines()
+    asked = ["generate", "--strategy"]
+    ((status, listed, err),) = rws(shown, ["strategies"])
+    assert status == 0 and "random-order" in listed
+    (note, _) = err.splitlines()
     assert "broken-one" in note and "broken_one:Nothing" in note
-    done = rws(shown, "generate", "--strategy", "broken", *SIZE)
-    assert done.returncode == 2 and "broken-one" in done.stderr and "rws.strategies" in done.stderr
-    assert rws(shown, "generate", "--strategy", "margin", *SIZE).returncode == 0
+    broken, own = rws(shown, [*asked, "broken", *SIZE], [*asked, "margin", *SIZE])
+    assert broken[0] == 2 and "broken-one" in broken[2] and "rws.strategies" in broken[2]
+    assert own[0] == 0
 
 
 def test_one_name_of_two_packages_is_refused_and_the_core_keeps_its_own(tmp_path: Path) -> None:
     for name in ("first-one", "second-one"):
         module = f"{name.replace('-', '_')}:Patient"
         installed(tmp_path, name, {"patient": module, "margin": module})
-    done = rws(tmp_path, "generate", "--strategy", "patient:0.5", *SIZE)
-    assert done.returncode == 2 and "first-one" in done.stderr and "second-one" in done.stderr
-    assert rws(tmp_path, "generate", "--strategy", "margin", *SIZE).returncode == 0
+    asked = ["generate", "--strategy"]
+    refused, own = rws(tmp_path, [*asked, "patient:0.5", *SIZE], [*asked, "margin", *SIZE])
+    assert refused[0] == 2 and "first-one" in refused[2] and "second-one" in refused[2]
+    assert own[0] == 0
 
 
 @pytest.mark.long
@@ -83,20 +104,20 @@ def test_models_and_rewards_of_a_package_are_named_on_the_command_line(tmp_path:
     rewards = {"e-count": "parts_here:REWARD", "bare": "parts_here:bare"}
     write_metadata(tmp_path, "parts-here", {"rws.predictors": {"tiny": "parts_here:tiny"}, "rws.rewards": rewards})
     words = ["generate", "--model", "tiny", *SIZE[2:], "--strategy", "rws:4", "--reward"]
-    assert '"rewards": [' in rws(tmp_path, *words, "e-count", "--json").stdout
-    assert re.search(
-        r"^offered by other packages.*\n\n  tiny +model .*here\n +package parts-here$",
-        rws(tmp_path, "models").stdout,
-        re.M,
+    (_, decoded, _), (_, shown, _), (_, listed, _), *refused = rws(
+        tmp_path,
+        [*words, "e-count", "--json"],
+        ["models"],
+        ["models", "--json"],
+        [*words, "e-count", "--dtype", "float64"],
+        [*words, "bare"],
     )
-    listed = json.loads(rws(tmp_path, "models", "--json").stdout)
-    assert [row["install"] for row in listed if row["name"] == "tiny"] == ["package parts-here"]
-    for more, message in (
-        (["e-count", "--dtype", "float64"], "dtype is float64: tiny is a package's model"),
-        (["bare"], "CallableReward(bare, mean, std)"),
-    ):
-        done = rws(tmp_path, *words, *more)
-        assert done.returncode == 2 and message in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert '"rewards": [' in decoded
+    assert re.search(r"^offered by other packages.*\n\n  tiny +model .*here\n +package parts-here$", shown, re.M)
+    assert [row["install"] for row in json.loads(listed) if row["name"] == "tiny"] == ["package parts-here"]
+    messages = ("dtype is float64: tiny is a package's model", "CallableReward(bare, mean, std)")
+    for (status, _, err), message in zip(refused, messages, strict=True):
+        assert status == 2 and message in err and len(err.splitlines()) == 1, err
 
 
 PARTS = """

@@ -77,12 +77,15 @@ REWARD = CallableReward(matters, mean=0.0, std=0.2)
 @pytest.mark.parametrize("verdict", CASES)
 def test_the_verdict_is_the_known_one(verdict: str) -> None:
     reward = CallableReward(CASES[verdict], mean=0.0, std=0.2, name="known")
-    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, batch=64)
+    blind = CallableReward(lambda prompt, answer: float(int(prompt.split()[1]) % 7), name="blind")
+    judge = blind if verdict == "only the temperature" else None
+    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, judge=judge, batch=64, validation=12)
     assert result.verdict == verdict, result
     assert result.stopped_after < result.prompts
     sides = {each.twin: each.verdict for each in result.comparisons}
-    if verdict == "only the temperature":
+    if judge is not None:  # it does not see the gain, and says so
         assert sides["fixed factor"] == "equivalent" and result.line() in str(result)
+        assert result.judge_verdict == "no effect"
     assert set(result.explain().splitlines()[0].split(":")[0].split()) == {"confidence"}
 
 
@@ -98,13 +101,6 @@ def test_no_sample_of_prompts_gives_a_wrong_verdict(verdict: str) -> None:
         given = {"reward": reward, "batch": 96, "validation": 16, "seed": seed}
         found.add(ablate(PREDICTOR, prompts, "rws:10", SHAPE, **given).verdict)
     assert found <= {verdict, "undecided"} and verdict in found
-
-
-def test_a_judge_that_does_not_see_the_gain_says_so() -> None:
-    reward = CallableReward(CASES["only the temperature"], mean=0.0, std=0.2)
-    blind = CallableReward(lambda prompt, answer: float(int(prompt.split()[1]) % 7), name="blind")
-    result = ablate(PREDICTOR, PROMPTS, "rws:10", SHAPE, reward=reward, judge=blind, batch=128)
-    assert (result.verdict, result.judge_verdict) == ("only the temperature", "no effect")
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,8 @@ class Own:
 
 
 def test_a_strategy_of_ones_own_is_told_as_rws_is() -> None:
-    mine, usual = (ablate(PREDICTOR, PROMPTS, how, SHAPE, reward=REWARD, batch=32) for how in (Own(), "rws:10"))
+    call = partial(ablate, PREDICTOR, PROMPTS, shape=SHAPE, reward=REWARD, batch=32, validation=12)
+    mine, usual = call(Own()), call("rws:10")
     assert mine.verdict == usual.verdict == "the reward matters"
     assert [each.difference for each in mine.comparisons] == [each.difference for each in usual.comparisons]
 
@@ -151,13 +148,14 @@ class OwnOrder:
 
 @pytest.mark.parametrize("strategy", [OwnCount(), OwnOrder()])
 def test_twins_of_a_strategy_whose_count_or_order_reads_the_reward_give_it_other_rewards(strategy: Any) -> None:
-    assert ablate(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, batch=32).verdict == "the reward matters"
+    result = ablate(PREDICTOR, PROMPTS, strategy, SHAPE, reward=REWARD, batch=32, validation=12)
+    assert result.verdict == "the reward matters"
 
 
 def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
     english, shape = load_predictor("english"), Shape(8, block=8)
     reward = rws.load_reward("era")
-    result = ablate(english, english.prompts[:24], "threshold:0.3+rws:8", shape, reward=reward, until=8)
+    result = ablate(english, english.prompts[:24], "threshold:0.3+rws:8", shape, reward=reward, until=8, validation=3)
     rows = {(row["arm"], row["prompt"]): row for row in result.rows}
     for (arm, prompt), row in rows.items():
         factor = np.mean(rows["strategy", prompt]["factors"]) if arm == "fixed factor" else 1.0
@@ -169,7 +167,9 @@ def test_twins_of_a_strategy_that_counts_keep_its_rule() -> None:
 
 def test_a_steering_method_has_its_scores_shuffled_among_its_copies() -> None:
     english, shape = load_predictor("english"), Shape(4, 4, 4)
-    result = ablate(english, english.prompts[:60], "best-of:8", shape, reward=lambda answer: len(answer), batch=26)
+    result = ablate(
+        english, english.prompts[:60], "best-of:8", shape, reward=lambda answer: len(answer), until=26, validation=6
+    )
     assert [each.twin for each in result.comparisons] == ["confidence", "shuffled rewards"]
     assert result.comparisons[1].difference > 0.5  # the greatest of eight against any of eight
     assert result.leverage is None
@@ -190,7 +190,8 @@ def counted(calls: list[str], fail_at: int | None = None) -> Callable[[str, str]
 def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> None:
     def asked(reward: Callable[..., float], directory: Path | None = None) -> Ablation:
         model = CallableReward(reward, mean=0.0, std=0.2, name="counted")
-        return ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=model, until=32, directory=directory)
+        limits: dict[str, Any] = {"until": 32, "validation": 8, "directory": directory}
+        return ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=model, **limits)
 
     whole: list[str] = []
     straight = asked(counted(whole))
@@ -213,7 +214,7 @@ def test_a_run_that_was_stopped_goes_on_and_loses_nothing(tmp_path: Path) -> Non
 
 
 def test_no_difference_follows_from_the_batch_and_a_folder_is_of_what_was_saved_last(tmp_path: Path) -> None:
-    asked = {"reward": REWARD, "until": 24}
+    asked = {"reward": REWARD, "until": 24, "validation": 8}
     one, other = (ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, batch=batch, **asked) for batch in (4, 24))
     assert one.comparisons == other.comparisons
     later = ablate(PREDICTOR, PROMPTS[:60], "rws:9", SHAPE, reward=REWARD, until=16)
@@ -237,7 +238,7 @@ def test_a_network_of_transformers_is_asked_in_one_call() -> None:
 
 
 def test_workers_find_the_same() -> None:
-    call = partial(ablate, PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24)
+    call = partial(ablate, PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24, validation=8)
     with ThreadPoolExecutor(2) as threads:
         assert call(executor=threads, load=lambda: (PREDICTOR, REWARD, None)).as_json() == call().as_json()
         with pytest.raises(ValueError, match="executor and load"):
@@ -245,7 +246,7 @@ def test_workers_find_the_same() -> None:
 
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
-    result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD)
+    result = ablate(PREDICTOR, PROMPTS[:100], "rws:10", SHAPE, reward=REWARD, until=24, validation=8)
     result.save(tmp_path)
     again = load_ablation(tmp_path)
     assert again.as_json() == result.as_json() and str(again) == str(result)
@@ -341,7 +342,7 @@ def test_the_command_writes_what_the_call_returns(
     monkeypatch.chdir(tmp_path)
     (command,) = [line for line in block_lines(page("docs/guides/ablate.md")) if "mine:vowels" in line]
     words = command.removeprefix("rws ").replace("out/vowels", "out").split()
-    result = json.loads(printed(capsys, *words, "--until", 16, "--json"))
+    result = json.loads(printed(capsys, *words, "--until", 16, "--validation", 4, "--json"))
     assert result["stopped_after"] == 16 and result["comparisons"][0]["twin"] == "confidence"
     assert json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8")) == result
 

@@ -101,9 +101,15 @@ def test_all_settings_are_those_of_the_plan() -> None:
     assert (factors[0], factors[-1]) == (0.1, 32) and np.ptp(np.diff(np.log(factors))) < 1e-4
 
 
-def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path) -> None:
-    assert main(["experiment", "normalisation", "--recorded", "--out", str(tmp_path)]) == 0
-    table = pd.read_csv(tmp_path / "normalisation" / "normalisation.csv").set_index(["cell", "twin"])
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    assert main(["experiment", "normalisation", "--recorded", "--out", str(folder)]) == 0
+    return folder / "normalisation"
+
+
+def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tables: Path) -> None:
+    table = pd.read_csv(tables / "normalisation.csv").set_index(["cell", "twin"])
     rows = pd.read_parquet(study.RECORD / "answers.parquet")
     for cell, answers in rows.groupby("cell"):
         # What was chosen has the greatest mean reward of those that were tried on all 48 validation prompts.
@@ -129,7 +135,7 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
                 width = 2 * 1.96 * d.std() / len(d) ** 0.5
                 assert row["low"] < d.mean() < row["high"] and 0.7 < (row["high"] - row["low"]) / width < 1.5
     for page, name in (("results.md", "by_cell"), ("extra/normalisation.md", "planned")):
-        by_cell = (tmp_path / "normalisation" / f"normalisation_{name}.md").read_text(encoding="utf-8")
+        by_cell = (tables / f"normalisation_{name}.md").read_text(encoding="utf-8")
         assert by_cell[by_cell.index("|") :].strip() in (ROOT / "docs" / page).read_text(encoding="utf-8")
     primary = table[table["p_different_holm"].notna()]
     assert len(primary) == 4 * table.index.get_level_values("cell").nunique()
@@ -137,9 +143,8 @@ def test_the_table_of_the_record_follows_from_its_rows_in_pandas(tmp_path: Path)
         assert primary[f"{name}_holm"].tolist() == pytest.approx(holm(primary[name].tolist()))
 
 
-def test_the_results_page_tells_what_the_table_holds(tmp_path: Path) -> None:
-    assert main(["experiment", "normalisation", "--recorded", "--out", str(tmp_path)]) == 0
-    table = pd.read_csv(tmp_path / "normalisation" / "normalisation.csv")
+def test_the_results_page_tells_what_the_table_holds(tables: Path) -> None:
+    table = pd.read_csv(tables / "normalisation.csv")
     page = " ".join((ROOT / "docs" / "results.md").read_text(encoding="utf-8").split())
     own, tuned = (table[table["twin"] == name] for name in ("fixed factor", "tuned fixed factor"))
     (equal, equal_tuned), (less_own, less) = (
