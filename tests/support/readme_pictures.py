@@ -7,18 +7,21 @@ The decodes are made anew, the others are drawn from the records that ship.
 
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from command_lines import decoding as decode
 from command_lines import figures
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from paper_figures.recorded import recorded_ablations
 from paper_figures.recorded.ablations import names_of
 from rws_decode import plots
-from rws_decode.common.palette import BLUE, RULE, VERMILION
+from rws_decode.common.palette import BLACK, BLUE, RULE, VERMILION
 from rws_theory import selection_path
 from rws_theory.tilting import scaled_reward_mean, tilted_cumulants
 
@@ -39,18 +42,62 @@ def frontier(folder: Path, out: Path) -> None:
     shutil.copyfile(folder / "figures" / "law_frontier.png", out)
 
 
+TOO_SMALL = "grey: too small to matter"
+LOOKS = {
+    "confidence": ("s", VERMILION, "minus confidence decoding"),
+    "fixed factor": ("o", BLUE, "minus its mean factor"),
+    "tuned fixed factor": ("D", BLACK, "minus a tuned fixed factor"),
+}
+
+
+def forest(
+    panel: Axes, shown: Mapping[str, Mapping[str, tuple[float, float, float]]], twins: Sequence[str]
+) -> tuple[list[Line2D], list[str]]:
+    """Draw differences and intervals of twins, a line each, by the label of their model; return what a legend takes."""
+    count = len(shown)
+    panel.axvspan(-0.1, 0.1, color=RULE, alpha=0.6, linewidth=0)
+    for place, sides in enumerate(shown.values()):
+        for n, twin in enumerate(twins):
+            (mark, color, _), (difference, low, high) = LOOKS[twin], sides[twin]
+            height = count - 1 - place + 0.26 * ((len(twins) - 1) / 2 - n)
+            panel.plot([low, high], [height, height], color=color, linewidth=2.5)
+            panel.plot(difference, height, marker=mark, color=color, markersize=7 if len(twins) < 3 else 5)
+    panel.set_yticks(range(count), [*shown][::-1])
+    panel.set_ylim(-0.6, count - 0.4)
+    panel.set_xlabel("reward of RWS minus reward of the other [SD]")
+    panel.spines[["top", "right"]].set_visible(False)
+    return [Line2D([], [], marker=LOOKS[twin][0], color=LOOKS[twin][1]) for twin in twins], [
+        LOOKS[twin][2] for twin in twins
+    ]
+
+
+def tuned(folder: Path, out: Path) -> None:
+    """Write tuned RWS minus confidence decoding and two fixed factors, in each case."""
+    done(figures(["experiment", "normalisation", "--recorded", "--out", str(folder)]))
+    table = pd.read_csv(folder / "normalisation" / "normalisation.csv")
+    shown = {}
+    for name, rows in table.groupby("cell", sort=False):
+        world, tokens, steps = name.split("/")
+        label = "{}, {}\n{} tokens in {} steps".format(*names_of(world), tokens, steps)
+        shown[label] = {row.twin: (row.cut, row.low_always, row.high_always) for row in rows.itertuples()}
+    figure = Figure((7.0, 5.4), layout="constrained")
+    panel = figure.subplots()
+    figure.legend(*forest(panel, shown, [*LOOKS]), loc="outside upper center", ncols=3, frameon=False, title="RWS")
+    panel.tick_params(axis="y", labelsize=9)
+    panel.annotate(TOO_SMALL, (0.15, 0), fontsize=8, va="center")
+    figure.savefig(out, dpi=150)
+
+
 def twins(out: Path) -> None:
     """Write RWS minus confidence decoding and minus its fixed factor, in each model, at the scale that was chosen."""
     figure = Figure((7.0, 3.1), layout="constrained")
     panel = figure.subplots()
     found = recorded_ablations(chosen=True)
     shown = [("{}\nreward: {}".format(*names_of(world)), found[world, scale]) for world, scale in found][::-1]
-    looks = {
-        "confidence": ("s", VERMILION, "minus confidence decoding"),
-        "fixed factor": ("o", BLUE, "minus a fixed factor"),
-    }
-    panel.axvspan(-0.1, 0.1, color=RULE, alpha=0.6, linewidth=0)
-    panel.annotate("grey: too small to matter", (0.115, len(shown) - 0.55), fontsize=8, va="top")
+    sides = {name: {e.twin: (e.difference, e.low, e.high) for e in result.comparisons} for name, result in shown[::-1]}
+    legend = forest(panel, sides, [*LOOKS][:2])
+    panel.legend(*legend, loc="center right", bbox_to_anchor=(1, 0.33), frameon=False, title="RWS")
+    panel.annotate(TOO_SMALL, (0.115, len(shown) - 0.55), fontsize=8, va="top")
     varied = [100 * (result.factor_variation or 0) for _, result in shown]  # the models in which it varies stand first
     first = sum(share < 5 for share in varied)
     panel.axhline(first - 0.5, color=RULE, linewidth=1)
@@ -59,25 +106,6 @@ def twins(out: Path) -> None:
         (first - 0.65, f"by {max(varied[:first]):.0f} % at most: no real test"),
     ):
         panel.annotate(text, (1.74, height), fontsize=9, ha="right", va="center")
-    for place, (_, result) in enumerate(shown):
-        for each in result.comparisons:
-            if each.twin in looks:
-                mark, color, _ = looks[each.twin]
-                height = place + (0.13 if each.twin == "confidence" else -0.13)
-                panel.plot([each.low, each.high], [height, height], color=color, linewidth=2.5)
-                panel.plot(each.difference, height, marker=mark, color=color, markersize=7)
-    panel.set_yticks(range(len(shown)), [label for label, _ in shown])
-    panel.set_ylim(-0.6, len(shown) - 0.4)
-    panel.set_xlabel("reward of RWS minus reward of the other [SD]")
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(
-        [Line2D([], [], marker=mark, color=color) for mark, color, _ in looks.values()],
-        [text for *_, text in looks.values()],
-        loc="center right",
-        bbox_to_anchor=(1, 0.33),
-        frameon=False,
-        title="RWS",
-    )
     figure.savefig(out, dpi=150)
 
 
@@ -113,5 +141,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         animation(Path(scratch), IMAGES / "decodes.gif")
         frontier(Path(scratch), IMAGES / "frontier.png")
+        tuned(Path(scratch), IMAGES / "tuned.png")
     twins(IMAGES / "ablations.png")
     theorems(IMAGES)
