@@ -81,8 +81,8 @@ plots.order(fixed, rws)
 # ## Reward and factor
 #
 # `temperature:0.5` has factor 0.5 at every step and reads no reward. The factor of RWS follows the normalised reward
-# $r$ of the completed text. Bands mark the steps at which it unmasked other positions than factor 1 would. (Leverage, in
-# `rws ablate`, compares with the mean factor instead.)
+# $r$ of the completed text. Bands mark the steps at which it unmasked other positions than factor 1 would. (Leverage,
+# in `rws ablate`, compares with the mean factor instead.)
 
 # %%
 plots.steps(rws)
@@ -146,8 +146,8 @@ print(results[2.0])
 # %% [markdown]
 # ## Exercise
 #
-# Of the reward scales tried, $s_R = 1$ has most reward on validation prompts. Does the mean factor give the text of RWS there?
-# And how many of the 400 prompts have the same text?
+# Of the reward scales tried, $s_R = 1$ has most reward on validation prompts. Does the mean factor give the text of RWS
+# there? And how many of the 400 prompts have the same text?
 #
 # <details><summary>Solution</summary>
 #

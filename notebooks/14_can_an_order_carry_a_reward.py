@@ -44,16 +44,16 @@ rng, SCALES = np.random.default_rng(0), np.geomspace(0.05, 8, 200)
 # %% [markdown]
 # ## 1. A decode: three orders, and the reward of what they write
 #
-# The exact 4-gram model of speeches writes eight tokens after each of 150 prompts, in three orders. Tokens are sampled,
+# The exact 4-gram model of speeches writes eight tokens after each of 100 prompts, in three orders. Tokens are sampled,
 # one a step or four. Shown is the mean reward, which prefers modern words.
 
 # %%
-model, reward, N = load_predictor("english"), load_reward("era"), 150
+model, reward, N = load_predictor("english"), load_reward("era"), 100
 prompts, means = model.prompts[:N], {}
 for order in ("left-to-right", "random-order", "rws:8"):
     for steps in (8, 2):
         seeds = tuple(rng.integers(2**31, size=N).tolist())  # one for each text
-        options = Options(sampling_temperature=1.0, drawing="commit", seed=seeds)
+        options = Options(sampling_temperature=1.0, drawing="commit", seed=seeds, record="tokens")
         traces = decode(model, prompts, order, Shape(8, steps, 8), reward=reward, options=options)
         scores = np.array(reward.score(prompts, [trace.text for trace in traces]))
         end = 1.96 * scores.std(ddof=1) / np.sqrt(N)
@@ -61,7 +61,7 @@ for order in ("left-to-right", "random-order", "rws:8"):
 plots.intervals(means, "tokens unmasked per step", "mean reward", logarithmic=True)
 
 # %% [markdown]
-# With one token a step the three orders must have one mean, and the bars show how far 150 texts can tell. Why?
+# With one token a step the three orders must have one mean, and the bars show how far 100 texts can tell. Why?
 
 # %% [markdown]
 # ## 2. The proof, and its three exceptions

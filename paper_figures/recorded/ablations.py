@@ -101,7 +101,9 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
         "all twins together{}. CV: by how much RWS's factor varies within a run; near 0 RWS is almost a fixed factor, "
         "and a tie proves little. A dash: not decoded."
     )
-    table = make_table("ablations", rows, columns, caption.format("; same text: of how many prompts RWS writes the text of its fixed factor"))
+    table = make_table(
+        "ablations", rows, columns, caption.format("; same text: as its fixed factor, of how many prompts")
+    )
     short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
     return replace(table, brief=Brief(caption.format(""), short.shown))
 

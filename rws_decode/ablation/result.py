@@ -126,7 +126,7 @@ class Ablation:
             observed, attainable = (f"{self.leverage[name]:.0%}" for name in ("observed", "attainable"))
             lines.append(
                 "On validation prompts it unmasked other positions than its mean factor would at "
-                f"{observed} of steps; another reward could have at {attainable}."
+                f"{observed} of steps; a factor in the range of those runs could have at {attainable}."
             )
             if self.leverage["attainable"] < 0.05:
                 lines.append("The comparison with a fixed factor could hardly have come out otherwise.")

@@ -234,10 +234,10 @@ def draw_recorded(found: Mapping[str, Mapping[int, Interval]]) -> Figure:
             means = np.array([each[words] for each in found.values()])
             rows = np.arange(len(found)) + offset
             axes.hlines(rows, means[:, 1], means[:, 2], color=look.color, linewidth=2)
-            axes.plot(means[:, 0], rows, "os"[words == 4], color=look.color, label=f"{words} words a step")
+            axes.plot(means[:, 0], rows, "os"[words == 4], color=look.color, label=f"{words} tokens a step")
         axes.set_yticks(range(len(found)), list(found))
         axes.invert_yaxis()
         axes.set_xlim(0, None)
-        axes.set_xlabel("KL(q || p), nats a text of 16 words")
+        axes.set_xlabel("KL(q || p), nats a text of 16 tokens")
         axes.legend(loc="upper right")
     return picture
