@@ -82,7 +82,7 @@ def tuned(folder: Path, out: Path) -> None:
         shown[label] = {row.twin: (row.cut, row.low_always, row.high_always) for row in rows.itertuples()}
     figure = Figure((7.0, 5.4), layout="constrained")
     panel = figure.subplots()
-    figure.legend(*forest(panel, shown, [*LOOKS]), loc="outside upper center", ncols=3, frameon=False, title="RWS")
+    figure.legend(*forest(panel, shown, [*LOOKS]), loc="outside upper center", ncols=3, frameon=False, title="RWS", fontsize=9)
     panel.tick_params(axis="y", labelsize=9)
     panel.annotate(TOO_SMALL, (0.15, 0), fontsize=8, va="center")
     figure.savefig(out, dpi=150)

@@ -27,7 +27,7 @@ _NAMED = 12  # answers that a sentence names
 Value = Callable[[ScalePiece], float]
 
 # What a scale is called on an axis, and in a sentence.
-OVER: Mapping[Over, str] = {"temperature": "temperature: factor of all logits", "reward-scale": "RWS: reward scale s_R"}
+OVER: Mapping[Over, str] = {"temperature": "fixed factor of all logits", "reward-scale": "RWS: reward scale s_R"}
 SHORT: Mapping[Over, str] = {"temperature": "temperature", "reward-scale": "RWS"}
 AXIS: Mapping[Over, str] = {"temperature": "factor", "reward-scale": "reward scale"}
 
@@ -314,7 +314,7 @@ def _line(axes: Axes, paths: Sequence[ScalePath], label: str, value: Value) -> N
 
 def _scales(panels: Sequence[Axes], paths: Sequence[ScalePath], grid: Sequence[float] | None) -> None:
     low, high = min(path.scale_min for path in paths), max(path.scale_max for path in paths)
-    label = OVER[paths[0].over] if len(paths) == 1 else "factor of all logits (temperature), reward scale s_R (RWS)"
+    label = OVER[paths[0].over] if len(paths) == 1 else "fixed factor of all logits, or reward scale s_R of RWS"
     scale_axis(panels[-1], low, high, label)
     for panel in panels[:-1]:
         scale_axis(panel, low, high, "")
