@@ -61,7 +61,7 @@ for place, row in enumerate(table1):
 
 # %%
 left.set(yticks=range(len(table1)), yticklabels=list(fifths), xlabel="win rate of RWS [% of prompts]")
-right.semilogx([row["scale"] for row in table8], [row["god"] for row in table8], "o-", label="temperature, Table 8")
+right.semilogx([row["scale"] for row in table8], [row["god"] for row in table8], "o-", label="fixed factor, Table 8")
 right.axhline(default, color="black", linestyle=":", label="default, Table 12")
 right.set(xlabel="factor $c$; factor 1 is the default", ylabel="GOD, as printed", ylim=0)
 left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)

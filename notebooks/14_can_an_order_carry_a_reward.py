@@ -113,7 +113,7 @@ for look, (name, each) in zip(LOOKS, parallel.items(), strict=False):
     left.plot(range(1, 1 + len(each)), each, look.marker + "-", color=look.color, label=name)
 left.plot([1] * len(argmax), [distance for _, distance in argmax], "k*", markersize=10, label="best token taken")
 for look, (name, bounds) in zip(LOOKS, exchange.items(), strict=False):
-    right.semilogy(np.sort(np.mean(bounds, axis=1)), look.marker, color=look.color, label=name)
+    right.semilogy(np.maximum(np.sort(np.mean(bounds, axis=1)), 1e-16), look.marker, color=look.color, label=name)
 left.set(xlabel="tokens a step", xticks=range(1, 5), ylabel="total variation from the model")
 right.set(xlabel="pair of neighbours, sorted", ylim=(1e-17, 10), ylabel="exchange distance")
 left.legend(fontsize=8)
@@ -122,8 +122,8 @@ display(figure)
 
 # %% [markdown]
 # Left: one sampled token a step is at 0 in every order. Taking the best token writes one text, and is far off. Two more
-# models stand beside ours: four copies of one token, and independent tokens. Right: the exact model is at 0 but for
-# rounding. The network is not: no joint distribution stands behind it.
+# models stand beside ours: four copies of one token, and independent tokens. Right: the exact model is at 0, but for
+# rounding (0 is drawn at 1e-16). The network is not: no joint distribution stands behind it.
 
 # %% [markdown]
 # ## 3. When a factor raises the reward

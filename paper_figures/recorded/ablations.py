@@ -86,15 +86,16 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
             }
         rows.append(row)
     leads = [Column(f"- {twin}", form=partial(_lead, twin)) for twin in _SHOWN]
-    rest = [Column("CV, %", "variation", ".0f", unit=100), Column("verdict")]
+    variation, verdict = Column("CV, %", "variation", ".0f", unit=100), Column("verdict")
     columns = [
         Column("model", form=lambda row: names_of(row["world"])[0]),
         Column("reward", form=lambda row: names_of(row["world"])[1]),
         Column("tokens / steps", form=lambda row: f"{WORLDS[row['world']].length} / {WORLDS[row['world']].steps}"),
         Column("s_R", form="g"),
+        verdict,
         *(replace(lead, label=f"RWS {lead.label}") for lead in leads),
         Column("same text", form=lambda row: f"{row['same_text']} of {row['n']}"),
-        *rest,
+        variation,
     ]
     caption = (
         "RWS minus three of its twins, in SD of the reward over confidence texts, with 95 % intervals that hold for "
@@ -104,7 +105,9 @@ def ablation_table(found: dict[tuple[str, float], Ablation]) -> Table:
     table = make_table(
         "ablations", rows, columns, caption.format("; same text: as its fixed factor, of how many prompts")
     )
-    short = make_table("", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, *rest], "")
+    short = make_table(
+        "", rows, [Column("model:reward", "world"), Column("s_R", form="g"), *leads, variation, verdict], ""
+    )
     return replace(table, brief=Brief(caption.format(""), short.shown))
 
 

@@ -78,12 +78,14 @@ def tuned(folder: Path, out: Path) -> None:
     shown = {}
     for name, rows in table.groupby("cell", sort=False):
         world, tokens, steps = name.split("/")
-        label = "{}, {}\n{} tokens in {} steps".format(*names_of(world), tokens, steps)
+        label = "{}\nreward: {}; {} tokens, {} steps".format(*names_of(world), tokens, steps)
         shown[label] = {row.twin: (row.cut, row.low_always, row.high_always) for row in rows.itertuples()}
     figure = Figure((7.0, 5.4), layout="constrained")
     panel = figure.subplots()
-    figure.legend(*forest(panel, shown, [*LOOKS]), loc="outside upper center", ncols=3, frameon=False, title="RWS", fontsize=9)
-    panel.tick_params(axis="y", labelsize=9)
+    figure.legend(
+        *forest(panel, shown, [*LOOKS]), loc="outside upper center", ncols=3, frameon=False, title="RWS", fontsize=9
+    )
+    panel.tick_params(axis="y", labelsize=8.5)
     panel.annotate(TOO_SMALL, (0.15, 0), fontsize=8, va="center")
     figure.savefig(out, dpi=150)
 
@@ -102,8 +104,8 @@ def twins(out: Path) -> None:
     first = sum(share < 5 for share in varied)
     panel.axhline(first - 0.5, color=RULE, linewidth=1)
     for height, text in (
-        (first - 0.35, f"factor varies by {varied[-1]:.0f} and {varied[-2]:.0f} %: a test"),
-        (first - 0.65, f"by {max(varied[:first]):.0f} % at most: no real test"),
+        (first - 0.22, f"factor varies by {varied[-1]:.0f} and {varied[-2]:.0f} %: a test"),
+        (first - 0.78, f"by {max(varied[:first]):.0f} % at most: no real test"),
     ):
         panel.annotate(text, (1.74, height), fontsize=9, ha="right", va="center")
     figure.savefig(out, dpi=150)

@@ -125,10 +125,12 @@ def _by_cell(primary: Sequence[dict[str, Any]]) -> list[Table]:
     over_pairs, rows = caption.format("95 % intervals over distinct pairs of texts"), list(cells.values())
     named = [Column("model, reward", form=_names), Column("tokens / steps", form=_shape), Column("n")]
     short = [Column("cell"), Column("n")]
-    rest = [*always, *measured, Column("verdict", "ablation")]
-    by_cell = make_table(f"{NAME}_by_cell", rows, [*named, *rest], at_all_times)
+    verdict = Column("verdict", "ablation")
+    by_cell = make_table(f"{NAME}_by_cell", rows, [*named, verdict, *always, *measured], at_all_times)
     return [
-        replace(by_cell, brief=Brief(at_all_times, make_table("", rows, [*short, *rest], "").shown)),
+        replace(
+            by_cell, brief=Brief(at_all_times, make_table("", rows, [*short, *always, *measured, verdict], "").shown)
+        ),
         make_table(
             f"{NAME}_planned",
             rows,

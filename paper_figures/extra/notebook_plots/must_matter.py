@@ -295,7 +295,7 @@ def draw_settings(random: Settings, exact: float) -> Figure:
         picture = figure(7.0, 3.4)
         panel = picture.add_subplot()
         found = random.differences["fixed factor"]
-        edges = np.linspace(-2.2, 2.2, 89).tolist()
+        edges = np.linspace(-2.225, 2.225, 90).tolist()  # ties have a bin of their own
         panel.hist(found, edges, color=BLUE, label=f"{len(found)} random settings")
         panel.axvline(0, color=GREY, linewidth=0.8)
         panel.axvline(exact, color=VERMILION, linewidth=2.5, label="the model above")

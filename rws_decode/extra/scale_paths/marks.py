@@ -30,7 +30,7 @@ def names_at_ends(axes: Axes, curves: Mapping[str, NDArray[np.float64]], last: f
         return
     lines = {line.get_label(): line for line in axes.lines}
     for name, place, room in zip(ends, places, spread(places, distance), strict=True):
-        look = {"arrowstyle": "-", "shrinkA": 3, "shrinkB": 0, "linewidth": 1.4}
+        look = {"arrowstyle": "-", "shrinkA": 3, "shrinkB": 0, "linewidth": 0.7}
         look |= {"color": lines[name].get_color(), "linestyle": lines[name].get_linestyle()}
         placing: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "va": "center"}
         axes.annotate(name, (1, place), (1.06, room), arrowprops=look, parse_math=False, **placing)
