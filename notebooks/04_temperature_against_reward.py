@@ -18,7 +18,7 @@
 # **Question.** Is it the reward, or only the temperature?
 #
 # **You will learn** to compare two traces: commit order, factors, reward, and the crossing that made them diverge; to
-# replay a trace with another factor; and to tell what one prompt shows from what 400 prompts show.
+# decode again with the mean of a trace's factors; and to tell what one prompt shows from what 400 prompts show.
 #
 # **Prediction.** Write down your guesses before you go on.
 #
@@ -104,10 +104,12 @@ plots.confidence_curves(step_logits(rws, model, at), [pair.earlier, pair.later])
 # %% [markdown]
 # ## Replay: the factors without the reward
 #
-# First the recorded factor of each step, then their mean at every step. No reward is read.
+# First the recorded factor of each step, then their mean at every step. No reward is read. (`temperature:0.5` is the
+# other trace.)
 
 # %%
 mean = float(rws.factor.mean())
+print(f"mean factor of RWS: {mean:.3f}")
 same = replay_with(rws, model)
 ((steady,),) = compare(model, prompt, [f"temperature:{mean}"], SHAPE).values()
 scores = {}
