@@ -123,7 +123,7 @@ display(figure)
 # %% [markdown]
 # Left: one sampled token a step is at 0 in every order. Taking the best token writes one text, and is far off. Two more
 # models stand beside ours: four copies of one token, and independent tokens. Right: the exact model is at 0, but for
-# rounding (0 is drawn at 1e-16). The network is not: no joint distribution stands behind it.
+# rounding (0 is plotted at 1e-16). The network is not: no joint distribution stands behind it.
 
 # %% [markdown]
 # ## 3. When a factor raises the reward
