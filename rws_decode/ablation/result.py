@@ -40,11 +40,7 @@ _SAYS = {
     "worse than without": "The strategy is worse than none here: confidence decoding has more of the reward.",
     "undecided": "Undecided after {prompts} prompts{more}.",
 }
-_TWINS = {
-    "fixed factor": "its own mean factor",
-    "one fixed factor": "one fixed factor for all prompts",
-    "tuned fixed factor": "a tuned fixed factor",
-}
+_TWINS = {"fixed factor": "its own mean factor", "tuned fixed factor": "a tuned fixed factor"}
 
 
 @dataclass(frozen=True)
