@@ -51,7 +51,7 @@ from rws_theory.worlds import frontier
 
 # %%
 model, reward, SHAPE = load_predictor("english"), load_reward("era"), Shape(length=16, steps=8, block=16)
-few = ablate(model, model.prompts[:24], "rws:1", SHAPE, reward=reward, until=8, validation=8)
+few = ablate(model, model.prompts[:24], "rws:1", SHAPE, reward=reward, until=8, validation=6)
 few.plot()
 
 # %%
