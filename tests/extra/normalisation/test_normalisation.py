@@ -153,7 +153,13 @@ def test_the_results_page_tells_what_the_table_holds(tables: Path) -> None:
     )
     assert "better" not in {*own["verdict"], *tuned["verdict"]} and less_own == 0
     word = ["none", "one", "two", "three", "four"][less]
-    assert f"loses to the tuned one in {word}." in (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("README.md", "docs/index.md"):
+        assert f"loses to the tuned one in {word}." in " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    samples = table[table["twin"] == "best of 2"].set_index("cell")["cut"]
+    modern, smollm2 = samples[samples.index.str.contains("era")], samples["english:smollm2/16/8"]
+    assert f"has {-modern.max():.1f} to {-modern.min():.1f} SD more than RWS in all six" in page and len(modern) == 6
+    rest = samples.drop([*modern.index, "english:smollm2/16/8"]).abs().max()
+    assert f"it has {smollm2:.1f} SD less. Elsewhere the means differ by at most {rest:.2f} SD." in page
     assert (
         f"equivalent to its own in {equal}, and to the tuned one in {equal_tuned}. The tuned one has more in {less}. "
         in page

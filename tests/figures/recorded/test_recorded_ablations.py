@@ -68,6 +68,9 @@ def test_the_tables_are_what_the_command_writes(capsys: pytest.CaptureFixture[st
     )
     readme = " ".join(page("README.md").split())
     assert sentence in readme
+    one = rows.loc["english:era", 1.0]
+    assert f"Row 1's best of eight factors has {one['tuned fixed factor']:.2f} less." in readme
+    assert f"RWS gains {one['confidence']:.2f} SD of reward on confidence decoding" in page("docs/index.md")
     found = recorded_ablations(chosen=True)
     varied = [f"{100 * (result.factor_variation or 0):.0f}" for result in found.values()]
     assert f"by {varied[0]} % and {varied[1]} %" in readme and max(map(int, varied[2:])) <= 3
